@@ -134,6 +134,10 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         is. To look at only."""
         return self._shard.writes.last(group)
 
+    def writes_under_way(self, group: str) -> int:
+        """How many writes of the group are under way."""
+        return sum(write.behind is None for write in self._shard.writes.of_group(group))
+
     def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
         """The heartbeats of a member that ``last_contact`` called `IN_TOUCH` have stopped. The last of them
         arrived at ``contact_ms``; the session ends when its timeout has passed since then."""

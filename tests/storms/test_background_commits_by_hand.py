@@ -259,3 +259,37 @@ def test_a_process_that_never_had_a_position_has_not_committed() -> None:
     assert process.requests.silent_since_us() is None
     assert process.heard(60_000) == []
     assert process.said == []
+
+
+# -- the run is over
+
+
+@pytest.mark.parametrize(
+    ("answered_ms", "number"), [(16_000, 3), (15_010, 3), (15_009, 2), (10_009, 1), (5_009, 0)]
+)
+def test_what_waits_for_a_write_when_the_run_is_over_has_no_answer(answered_ms: int, number: int) -> None:
+    """They arrive at 5.010 s, 10.010 s and 15.010 s."""
+    process = committing()
+    process.until(16_000)
+    process.broker.answered_until_us = answered_ms * MS
+    process.requests.finish()
+    said = [what for _, what in process.said]
+    assert sum(int(what.split()[0]) for what in said) == number
+    assert process.heard(60_000) == []
+
+
+def test_in_exact_mode_the_responses_are_counted_themselves() -> None:
+    process = committing(exact=True)
+    process.until(6_000)
+    process.requests.finish()
+    assert process.said == [(5_010, "commit arrives")]
+
+
+def test_heartbeats_that_wait_have_no_answer_either() -> None:
+    """They arrive at 3.010 s and 6.010 s."""
+    process = Process()
+    process.requests.follow_membership()
+    process.until(7_000)
+    process.broker.answered_until_us = 6_009 * MS
+    process.requests.finish()
+    assert [what for _, what in process.said if "Heartbeat" in what] == ["-1 Heartbeat", "2 Heartbeat"]

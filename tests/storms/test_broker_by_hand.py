@@ -176,6 +176,19 @@ def test_writes_that_begin_before_an_instant_fail(until_ms: float, fails: bool) 
     assert bool(answer.error) is fails
 
 
+def test_what_arrives_behind_the_first_write_under_way_is_not_answered() -> None:
+    """Writes of 40 ms begin at 1 ms and 20 ms; later ones take 5 ms."""
+    world = World()
+    world.broker.slow_appends(25 * MS, 40)
+    member = world.joined()
+    sync = SyncGroup(GROUP, member.member_id, None, member.id, "consumer", "range", (), 5)
+    world.to(20).broker.handle(sync, world._receive)
+    found = [world.to(at_ms).broker.answered_until_us / MS for at_ms in (20, 40.999, 41, 59, 60)]
+    assert found == [1, 1, 20, 20, 60]
+    world.join()
+    assert world.broker.answered_until_us == 60 * MS
+
+
 def test_one_response_leaves_at_a_time() -> None:
     world = World()
     assert world.broker.response_leaves_us() == 100

@@ -44,6 +44,7 @@ class World:
         self.partitions: tuple[TopicPartition, ...] = ()
         self.consumers: dict[str, Any] = {}
         self.committed = {T0: 5}
+        self.left_behind: list[str] = []
         self.rounds = Rounds()
         self.verdicts: list[tuple[str, str]] = []
         self.invariants = SimpleNamespace(violated=lambda *verdict: self.verdicts.append(verdict))
@@ -200,6 +201,16 @@ def test_a_group_is_observed_for_500_rounds_at_most(run: Run) -> None:
     assert world.stops[-1] == 68 + 500
     [(_, sentence)] = world.verdicts
     assert sentence.startswith("livelock: 568 rounds in 9 minutes")
+
+
+def test_nothing_is_said_of_the_rounds_of_a_group_that_waits_for_members_left_behind(run: Run) -> None:
+    """The checks say it, when the run is over."""
+    world = World()
+    world.settled_at = lambda _: False
+    world.round_every = 500
+    world.left_behind = ["member-0"]
+    run(world)
+    assert (world.stops[-1], world.verdicts) == (HOUR + 1, [])
 
 
 def test_nothing_is_said_of_a_group_that_does_not_settle_for_reasons_unknown(run: Run) -> None:

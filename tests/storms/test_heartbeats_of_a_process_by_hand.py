@@ -59,7 +59,8 @@ class Process:
             settled=True,
         )
         self.sender = sender
-        self.broker = SimpleNamespace(
+        self.broker: Any = SimpleNamespace(
+            answered_until_us=0,
             is_current=lambda generation: True,
             is_failing=False,
             is_writing=False,

@@ -73,7 +73,7 @@ class Parts:
                 lose_coordinator=lambda for_us: self.said.append(f"{name} none for {for_us}")
             ),
             metadata_may_have_changed=lambda: self.said.append(f"{name} metadata"),
-            periodic_requests=SimpleNamespace(stop=lambda: self.said.append(f"{name} stops its requests")),
+            periodic_requests=SimpleNamespace(finish=lambda: self.said.append(f"{name} stops its requests")),
             rates=SimpleNamespace(finish=lambda: self.said.append(f"{name} last rates")),
         )
 

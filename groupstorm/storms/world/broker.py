@@ -108,6 +108,7 @@ class VirtualBroker:
         "_service_us",
         "_slow_append_ms",
         "_trace",
+        "_writes_begun_us",
         "clock",
         "coordinator",
         "fires_timers",
@@ -134,6 +135,8 @@ class VirtualBroker:
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
         self._busy_until_us = 0
+        #: Of the writes under way, the last ones, and of others before them.
+        self._writes_begun_us: list[int] = []
         self._down_until_us: int | None = None
         #: Whether it does so now: requests of this instant come later.
         self.fires_timers = False
@@ -200,6 +203,9 @@ class VirtualBroker:
         """Group metadata takes its time. Offset commits are never written: most of them are not simulated,
         and an append holds up the responses behind it."""
         now_us = self.clock.now_us
+        if not self.is_writing:
+            self._writes_begun_us.clear()
+        self._writes_begun_us.append(now_us)
         takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
         error = Error.NOT_ENOUGH_REPLICAS if now_us < self._appends_fail_until_us else None
         if error is not None or takes_ms >= _LONG_WRITE_MS:
@@ -210,6 +216,12 @@ class VirtualBroker:
     def is_writing(self) -> bool:
         """Whether a write is under way, behind which the coordinator holds responses back."""
         return self.coordinator.last_write(GROUP) is not None
+
+    @property
+    def answered_until_us(self) -> int:
+        """What has arrived since then waits for a write."""
+        under_way = self.coordinator.writes_under_way(GROUP)
+        return self._writes_begun_us[-under_way] if under_way else self.clock.now_us
 
     @property
     def is_failing(self) -> bool:

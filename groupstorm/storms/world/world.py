@@ -222,7 +222,7 @@ class World:
         self.invariants.finish(self, self.clock.now_us)
         self._processes.finish()
         for member in tuple(self._environment.members.by_name.values()):
-            member.periodic_requests.stop()
+            member.periodic_requests.finish()
             member.rates.finish()
 
     def flush_trace(self) -> None:

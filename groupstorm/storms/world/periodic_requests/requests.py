@@ -171,6 +171,16 @@ class PeriodicRequests:
         self.stop_commits()
         self._end_heartbeats()
 
+    def finish(self) -> None:
+        """The run is over: what waits for a write is not answered any more."""
+        answered_us = self._broker.answered_until_us
+        for schedule in (self._heartbeats, self._commits):
+            if schedule is not None and not self._exact:
+                arrived, answered = map(schedule.last_arrived, (self._clock.now_us, answered_us))
+                waiting = schedule.computed(arrived) - schedule.computed(answered)
+                self._broker.count((schedule.api, None), -waiting)
+        self.stop()
+
     def cut_off(self) -> None:
         """The connection is lost, with all requests and responses under way."""
         now_us = self._real_requests.lost_us = self._clock.now_us
