@@ -10,7 +10,7 @@ import pytest
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, JoinGroup, OffsetCommit, SyncGroup
+from groupstorm.coordinator.messages import CommittedOffset, Heartbeat, JoinGroup, OffsetCommit, SyncGroup
 from groupstorm.coordinator.records import GroupMetadataRecord, OffsetCommitRecord
 from groupstorm.coordinator.script.driver import Driver
 from groupstorm.coordinator.script.names import Names
@@ -167,6 +167,17 @@ def test_a_computed_heartbeat_is_answered_at_once_unless_its_answer_waits_for_a_
     world.advance(50)
     assert heartbeat(world, "m2") is Error.REBALANCE_IN_PROGRESS
     assert world.coordinator.last_write("g") is None
+
+
+def test_writes_under_way_are_counted_without_what_waits_for_them() -> None:
+    world = World(no_delay())
+    world.stable()
+    world.append_delay_ms = 50
+    assert world.coordinator.writes_under_way("g") == 0
+    for number in (1, 2):
+        world.send(OffsetCommit("g", "m1", None, 1, {"t": {0: CommittedOffset(7)}}, 9))
+        world.send(Heartbeat("g", "m1", None, 1, 4))
+        assert world.coordinator.writes_under_way("g") == number
 
 
 @pytest.mark.parametrize("kind", [GroupCoordinator, SimulatedGroupCoordinator])
