@@ -63,7 +63,7 @@ def on_append_timer(shard: Shard, write: Write) -> None:
         return
     is_done = False
     for one in tuple(shard.writes.of_group(write.group)):
-        if is_done and one.behind is not write:
+        if is_done and one.behind is None:
             return
         # also an earlier one, whose timer was set again behind this one's
         shard.timers.cancel(APPEND, one.group, one.name)

@@ -272,6 +272,24 @@ def test_what_waits_for_a_write_waits_no_longer_than_a_write_itself() -> None:
     ]
 
 
+def test_whoever_waits_is_answered_by_a_driver_that_comes_late() -> None:
+    """The write ends at 300 ms. The first heartbeat waits until 150 ms and the second until 350 ms at most.
+    The timers fire at 400 ms."""
+    world = World(no_delay(commit_timeout_ms=100))
+    world.stable()
+    began_ms, world.append_delay_ms = world.now_ms, 300
+    world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
+    world.advance(50)
+    first = _heartbeat(world, "m1")
+    world.advance(50)
+    world.driver.now_ms = began_ms + 250
+    second = _heartbeat(world, "m1")
+    world.driver.now_ms = began_ms + 400
+    world.take(world.coordinator.fire(world.now_ms))
+    assert world.coordinator.last_write("g") is None
+    assert {first, second} <= world.replies.keys()
+
+
 @pytest.mark.parametrize("times_out", [True, False])
 def test_several_operations_wait_for_the_same_write(times_out: bool) -> None:
     """Behind it more writes and what waits for those; each write ends what waits for it and no more."""
