@@ -29,7 +29,15 @@ from groupstorm.cli.options import (
     seed_range,
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, print_progress, shape
+from groupstorm.cli.printing import (
+    Shape,
+    print_command,
+    print_grid,
+    print_paragraph,
+    print_progress,
+    shape,
+    width,
+)
 from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
 from groupstorm.cli.trace_to import TraceToOption
@@ -37,6 +45,7 @@ from groupstorm.figures import compare_answer
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
+from groupstorm.report.grid import wrapped
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
 from groupstorm.storms.run import Run
@@ -192,11 +201,11 @@ def print_assignor_failures(runs: Iterable[Run]) -> None:
     for run in runs:
         if run.assignor_failure is not None:
             ran = run.scenario
-            print(
+            sentence = (
                 f"{ran.name} ({ran.variant}), seed {ran.seed}: an assignor failed, and with it the leader: "
-                f"{run.assignor_failure}",
-                file=sys.stderr,
+                f"{run.assignor_failure}"
             )
+            print("\n  ".join(wrapped(sentence, width() - 2)), file=sys.stderr)
 
 
 def _print_json(runs: Sequence[Run]) -> None:
