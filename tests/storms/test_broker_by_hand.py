@@ -266,6 +266,7 @@ def test_the_broker_says_whether_a_timer_changes_the_group() -> None:
     """A member leaves, or its session ends: the group becomes empty."""
     for leaves in (True, False):
         world = World()
+        assert not world.broker.fires_timers
         member = world.joined()
         world.to(10)
         world.by_timers.clear()
