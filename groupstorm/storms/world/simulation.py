@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
@@ -20,6 +18,7 @@ from groupstorm.storms.streams.instances import StreamsInstances
 from groupstorm.storms.streams.steps import StreamsSteps
 from groupstorm.storms.world.consumers import PlainConsumers
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.object_cycles import OBJECT_CYCLES
 from groupstorm.storms.world.steps import WorldSteps
 from groupstorm.storms.world.world import World
 from groupstorm.trace.events.scenario import TasksCreated
@@ -50,7 +49,7 @@ def simulate(
     refuse_chaos_steps(scenario.steps)
     accumulator = FiguresAccumulator()
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
-    with _rare_garbage_collection():
+    with OBJECT_CYCLES.rarely_looked_for():
         _run_to_the_end(world, steps, progress)
     world.finish()
     emit_run_end(world)
@@ -74,19 +73,6 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
     steps = StepRunner(world)
     WorldSteps(steps, world)
     return world, steps
-
-
-@contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
-    """A storm makes millions of objects that live long or die without cycles: look for cycles rarely."""
-    before = gc.get_threshold()
-    gc.freeze()
-    gc.set_threshold(10_000_000, 50, 1000)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 def _run_to_the_end(world: World, steps: StepRunner, progress: Progress | None) -> None:

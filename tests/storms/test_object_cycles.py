@@ -1,0 +1,78 @@
+"""What runs leave behind is given back to a process that does many of them."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+
+from groupstorm.storms.world import object_cycles
+from groupstorm.storms.world.object_cycles import ObjectCycles
+
+
+class Node:
+    """An object that refers to itself."""
+
+    __slots__ = ("__weakref__", "itself")
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def _no_look_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(object_cycles, "_THRESHOLDS", (1_000_000_000, 50, 1000))
+    before = gc.get_threshold()
+    gc.set_threshold(1_000_000_000)
+    yield
+    gc.set_threshold(*before)
+
+
+def run(cycles: ObjectCycles, objects: int) -> weakref.ref[Node]:
+    """A run that leaves so many objects behind, at least; one of them is returned."""
+    with cycles.rarely_looked_for():
+        nodes = [Node() for _ in range(objects)]
+        return weakref.ref(nodes[0])
+
+
+@pytest.mark.parametrize(("objects", "is_given_back"), [(2_000, True), (10, False)])
+def test_a_run_begins_with_a_look_if_others_have_left_much_behind(
+    monkeypatch: pytest.MonkeyPatch, objects: int, is_given_back: bool
+) -> None:
+    monkeypatch.setattr(object_cycles, "_LEFT_BEHIND_MAX", 1_900)
+    cycles = ObjectCycles()
+    first = run(cycles, objects)
+    assert first() is not None
+    second = run(cycles, 10)
+    assert (first() is None) is is_given_back
+    run(cycles, 10)
+    assert second() is not None, "little was left behind since the last look"
+
+
+def test_what_small_runs_leave_behind_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_cycles, "_LEFT_BEHIND_MAX", 1_900)
+    cycles = ObjectCycles()
+    first = run(cycles, 700)
+    for _ in range(2):
+        run(cycles, 700)
+        assert first() is not None
+    run(cycles, 10)
+    assert first() is None
+
+
+def test_after_a_run_python_looks_as_often_as_before_and_at_everything() -> None:
+    gc.collect()
+    before = gc.get_threshold()
+
+    def fail() -> None:
+        with ObjectCycles().rarely_looked_for():
+            assert gc.get_threshold() != before
+            assert gc.get_freeze_count() > 0
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert gc.get_threshold() == before
+    assert gc.get_freeze_count() == 0
