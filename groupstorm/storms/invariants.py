@@ -240,6 +240,7 @@ class InvariantChecks:
             self._states.append_failed(event.cause)
             if event.cause in _CONSUMER_GROUP_WRITES:
                 self._membership.consumer_group_reverted(self._time_us)
+                self._skipped_assignments.is_consumer_group()
         else:
             self._states.converted()
             self._membership.converted(self._time_us, event)
@@ -253,6 +254,7 @@ class InvariantChecks:
         self._consumer_groups.reconciled(event)
         self._ownership.reconciled(event)
         self._membership.reconciled(self._time_us, event)
+        self._skipped_assignments.is_consumer_group()
 
     def _join_parked(self, event: coordinator_events.JoinParked) -> None:
         self._requests.join_parked(event)

@@ -74,6 +74,10 @@ class SkippedAssignments:
         self._awaits_round = event.cause == Cause.DOWNGRADED
         self._round_forgotten = False
 
+    def is_consumer_group(self) -> None:
+        """The downgrade was undone or not written: the group has no rounds."""
+        self._awaits_round = self._round_forgotten = False
+
     def created(self, event: coordinator_events.GroupCreated) -> None:
         """A group that is loaded is Stable if it has members."""
         self._round_forgotten = self._awaits_round and event.cause == "loaded"

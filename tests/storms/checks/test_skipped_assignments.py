@@ -9,15 +9,19 @@ import pytest
 
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, OWNED_AT_END
+from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.storms.settling import kafkas_own
 from groupstorm.trace.events.coordinator import (
+    AppendFailed,
     GroupConverted,
     GroupCreated,
     GroupStateChanged,
+    MemberReconciled,
     MemberReplaced,
     SyncAnswered,
 )
 from groupstorm.trace.events.scenario import PartitionsCreated
+from groupstorm.trace.schema import Source
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 STATIC: dict[str, Any] = {
@@ -97,6 +101,7 @@ def reason_after(rows: list[Any], missing: list[str]) -> str | None:
         PartitionsCreated: followed.partitions_created,
         GroupConverted: followed.converted,
         GroupCreated: followed.created,
+        MemberReconciled: lambda _: followed.is_consumer_group(),
     }
     for row in rows:
         take[type(row)](row)
@@ -232,6 +237,7 @@ def test_a_librdkafka_follower_asks_for_a_round_when_its_topic_grows() -> None:
 
 DOWNGRADED = GroupConverted("g", 3, "downgraded")
 LOADED = GroupCreated("g", "loaded")
+RECONCILED = MemberReconciled("g", "m", "m-1", 3, "STABLE", (), ())
 
 
 @pytest.mark.parametrize(
@@ -245,9 +251,26 @@ LOADED = GroupCreated("g", "loaded")
         ([GroupConverted("g", 3, "upgraded"), LOADED], False),
         ([DOWNGRADED, GroupCreated("g", "join")], False),
         ([DOWNGRADED], False),
+        ([DOWNGRADED, RECONCILED, LOADED], False),
+        ([DOWNGRADED, LOADED, RECONCILED], False),
         ([LOADED], False),
     ],
 )
 def test_a_round_that_the_next_coordinator_does_not_know(rows: list[Any], is_excused: bool) -> None:
     reason = reason_after(rows, ["t-0"])
     assert (reason or "").startswith(f"{NO_NEW_ASSIGNMENT} for t-0: ") is is_excused
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_excused"),
+    [
+        ([DOWNGRADED, LOADED], True),
+        ([DOWNGRADED, AppendFailed("g", "NOT_ENOUGH_REPLICAS", "group-downgraded"), LOADED], False),
+        ([DOWNGRADED, RECONCILED, LOADED], False),
+    ],
+)
+def test_a_downgrade_that_was_undone_excuses_nothing(rows: list[Any], is_excused: bool) -> None:
+    checks = InvariantChecks(consumer_groups=True)
+    for row in rows:
+        checks.add(0, Source.COORDINATOR, row)
+    assert (checks._skipped_assignments.reason(["t-0"]) is not None) is is_excused
