@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tests.forked import run_module
+from tests.processes import run_process
 
 ROOT = Path(__file__).parents[1]
 
@@ -27,7 +28,7 @@ def groupstorm(
     """Run it; ``environment`` is added to this process's own, and makes a new Python start."""
     if not environment and stdout == subprocess.PIPE:
         return run_module("groupstorm", arguments, cwd)
-    return subprocess.run(
+    return run_process(
         [*COMMAND, *arguments],
         stdout=stdout,
         stderr=subprocess.PIPE,

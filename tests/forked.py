@@ -18,6 +18,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from tests.processes import DEADLINE_S, last_lines
+
 #: Imported once. A module that cannot be imported is left to the command.
 _PRELOADED = [
     "groupstorm.cli.app",
@@ -40,17 +42,20 @@ _CONTEXT.set_forkserver_preload(_PRELOADED)
 
 
 def run_module(module: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m module arguments`` in ``cwd`` and wait for its end."""
+    """Run ``python -m module arguments`` in ``cwd`` and wait for its end, which has a deadline."""
     with tempfile.TemporaryDirectory() as folder, _own_main():
         out, err = Path(folder, "out"), Path(folder, "err")
         process = _CONTEXT.Process(
             target=_run, args=(module, list(arguments), cwd, out, err, dict(os.environ))
         )
         process.start()
-        process.join()
+        process.join(DEADLINE_S)
+        if process.exitcode is None:
+            process.kill()
+            said = last_lines(out.read_bytes(), err.read_bytes()) if out.exists() and err.exists() else ""
+            raise AssertionError(f"{module} {arguments} has not ended within {DEADLINE_S:g} s{said}")
         code = process.exitcode
         process.close()
-        assert code is not None
         return subprocess.CompletedProcess([module, *arguments], code, out.read_text(), err.read_text())
 
 

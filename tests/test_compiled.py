@@ -7,7 +7,6 @@ import importlib
 import inspect
 import os
 import pkgutil
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, groupstorm
+from tests.processes import run_process
 
 _ALL_STEPS = str(ROOT / "tests/storms/all-steps.yaml")
 _STORMS = (
@@ -43,7 +43,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def build_wheel(folder: Path) -> Path:
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT,
         env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"},
@@ -103,7 +103,7 @@ def test_the_compiled_modules_are_those_that_run(compiled: Path, tmp_path: Path)
     asked = "from groupstorm.storms.world import broker, clock; print(broker.__file__, clock.__file__)"
     environment = {**os.environ, "PYTHONPATH": str(compiled)}
     command = [sys.executable, "-c", asked]
-    used = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    used = run_process(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     for path in used.stdout.split():
         assert path.startswith(str(compiled))
         assert path.endswith(".so")

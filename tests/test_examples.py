@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.command import PLUGIN, ROOT, groupstorm
+from tests.processes import run_process
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: i
     """On real Kafka without the one test that asks for the emulator."""
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     command = [sys.executable, "-m", "pytest", "-n0", *PLUGIN, f"--kafka={kind}"]
-    result = subprocess.run(
+    result = run_process(
         [*command, "-rs", "-p", "no:cacheprovider", "examples/orders"],
         capture_output=True,
         text=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from types import FrameType
 import pytest
 
 from groupstorm.held_signals import stop_signals_held
+from tests.processes import run_process
 
 DEADLINE_S = 60
 
@@ -126,5 +126,5 @@ def test_without_a_signal_everything_is_as_before() -> None:
 def test_a_process_of_the_block_never_receives_them() -> None:
     show = "import signal; print(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))"
     with stop_signals_held():
-        shown = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
+        shown = run_process([sys.executable, "-c", show], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == f"[{int(signal.SIGINT)}, {int(signal.SIGTERM)}]"

@@ -13,6 +13,7 @@ import pytest
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.userdata import decode_assignment
 from groupstorm.problems import InputError
+from tests.processes import run_process
 
 CASE: dict[str, Any] = {
     "id": 1,
@@ -24,7 +25,7 @@ MEMBER = {"id": "a", "topics": ["t"]}
 
 
 def run(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_process(
         [sys.executable, "-m", "groupstorm", "assign", *arguments],
         input=text,
         capture_output=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from groupstorm.assignors.server.cases import answers
 from groupstorm.problems import InputError
+from tests.processes import run_process
 
 _GOLDEN = Path(__file__).parent / "golden"
 _ID = "aYmZtlZlGqShek9T80XsSg"
@@ -33,7 +33,7 @@ def _answer(**change: Any) -> Any:
 def test_the_command_answers_as_kafka_did() -> None:
     """Forty cases of both assignors, answered by Kafka 4.3.1."""
     command = [sys.executable, "-m", "groupstorm", "assign", "--mode", "server"]
-    done = subprocess.run(
+    done = run_process(
         [*command, str(_GOLDEN / "assign-server.cases.jsonl")], capture_output=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")

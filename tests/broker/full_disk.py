@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_process
 
 #: Mounts a tmpfs of SIZE at FOLDER and becomes COMMAND; only this process sees the mount.
 _MOUNT = 'mount -t tmpfs -o size="$1" tmpfs "$2" && shift 2 && exec "$@"'
@@ -31,4 +32,4 @@ def _can_mount() -> bool:
     if shutil.which("unshare") is None:
         return False
     attempt = [*_UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/tmp"]
-    return subprocess.run(attempt, capture_output=True, check=False).returncode == 0
+    return run_process(attempt, capture_output=True, check=False).returncode == 0

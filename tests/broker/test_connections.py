@@ -14,7 +14,7 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.conftest import INITIAL_DELAY_MS
-from tests.broker.wire import RawClient, framed, milliseconds, request
+from tests.broker.wire import DEADLINE_S, RawClient, framed, milliseconds, request
 
 
 def join(group: str, correlation_id: int = 1, member_id: str = "") -> bytes:
@@ -117,6 +117,12 @@ def test_several_requests_in_one_packet_are_answered_in_their_order(client: RawC
         client.answer(wire.API_VERSIONS, 0, number)
 
 
+def test_requests_in_front_of_a_malformed_one_are_answered(client: RawClient) -> None:
+    client.send(api_versions(1) + framed(b"\xff" * 40) + api_versions(2))
+    client.answer(wire.API_VERSIONS, 0, 1)
+    assert client.is_closed_by_server()
+
+
 def test_a_client_that_does_not_read_gets_everything_when_it_does() -> None:
     # sixty answers of about 60 kB each are more than sockets hold: serving must pause and go on
     with EmbeddedBroker({}, {"wide": 2000}) as broker, RawClient((broker.host, broker.port)) as client:
@@ -212,9 +218,9 @@ def test_stopping_answers_what_is_parked_and_closes_every_connection(
 
 
 def wait_for_group(client: RawClient) -> None:
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + DEADLINE_S
     while not client.ask(wire.LIST_GROUPS, 0).groups:
-        assert time.monotonic() < deadline_s
+        assert time.monotonic() < deadline_s, "the group never appeared"
 
 
 def test_connections_beyond_the_limit_are_closed_as_they_come() -> None:
@@ -226,9 +232,9 @@ def test_connections_beyond_the_limit_are_closed_as_they_come() -> None:
             with RawClient(address) as third:
                 assert third.is_closed_by_server()
         assert [why for _, why in broker.closed] == ["max.connections=2 are there"]
-        deadline_s = time.monotonic() + 10
+        deadline_s = time.monotonic() + DEADLINE_S
         while not is_open_for_one_more(address):
-            assert time.monotonic() < deadline_s
+            assert time.monotonic() < deadline_s, "no connection ends"
 
 
 def is_open_for_one_more(address: tuple[str, int]) -> bool:
@@ -265,7 +271,7 @@ def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything
 def waiting_bytes(broker: EmbeddedBroker) -> int:
     """How many bytes the broker holds for its clients, as soon as the number stays the same."""
     before, now = -1, 0
-    deadline_s = time.monotonic() + 20
+    deadline_s = time.monotonic() + DEADLINE_S
     while now != before:
         assert time.monotonic() < deadline_s, "the number changes all the time"
         time.sleep(0.1)

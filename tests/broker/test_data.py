@@ -43,6 +43,7 @@ from tests.broker.driver import Driver
 from tests.broker.test_serve import DEADLINE_S, serving
 from tests.broker.transactional import TransactionalProducer
 from tests.broker.wire import RawClient
+from tests.processes import outcome_of
 
 OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -388,7 +389,7 @@ def test_a_commit_that_cannot_be_kept_is_refused_and_ends_the_process(tmp_path: 
                     break
                 answered = offset
             assert error is Error.NOT_COORDINATOR
-            _, log = process.communicate(timeout=DEADLINE_S)
+            _, log = outcome_of(process, DEADLINE_S)
             assert process.returncode == ExitCode.OUTPUT
             assert "cannot be written: File too large" in log.splitlines()[-1]
     finally:

@@ -169,14 +169,9 @@ def timed_batch(deltas_ms: list[int], compress: bool) -> bytes:
     records = b""
     for number, delta in enumerate(deltas_ms):
         body = (
-            b"\x00"
-            + wire._zigzag(delta)
-            + wire._zigzag(number)
-            + wire._zigzag(-1)
-            + wire._zigzag(-1)
-            + b"\x00"
+            b"\x00" + wire.zigzag(delta) + wire.zigzag(number) + wire.zigzag(-1) + wire.zigzag(-1) + b"\x00"
         )
-        records += wire._zigzag(len(body)) + body
+        records += wire.zigzag(len(body)) + body
     count = len(deltas_ms)
     covered = struct.pack(
         ">hiqqqhii", int(compress), count - 1, 1_000, 1_000 + max(deltas_ms), -1, -1, -1, count

@@ -21,7 +21,6 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.changes import ClusterNamed
-from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import ExitCode, OutputError
 from groupstorm.trace.events.coordinator import GroupStateChanged
@@ -33,6 +32,7 @@ from tests.broker.test_data import commit_one, try_commit
 from tests.broker.test_serve import DEADLINE_S
 from tests.broker.wire import RawClient, structure
 from tests.command import ROOT
+from tests.processes import killed_after, last_lines, next_line, outcome_of, run_process
 from tests.testing.members import AT_ONCE, RawMember
 
 Address = tuple[str, int]
@@ -52,8 +52,7 @@ def serving_on_small_disk(
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, text=True, env=path, stdout=pipe, stderr=pipe)
     try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
+        first = next_line(process)
         assert first.startswith("listening on 127.0.0.1:"), first
         yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
     finally:
@@ -70,11 +69,12 @@ def log_lines(process: subprocess.Popen[str], until: str) -> list[str]:
     """The lines of the log up to the one that has ``until`` in it."""
     assert process.stderr is not None
     lines: list[str] = []
-    for line in process.stderr:
-        lines.append(line)
-        if until in line:
-            return lines
-    raise AssertionError(f"the log ends without {until!r}")
+    with killed_after(process):
+        for line in process.stderr:
+            lines.append(line)
+            if until in line:
+                return lines
+    raise AssertionError(f"the log ends without {until!r}{last_lines(''.join(lines))}")
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_the_broker_serves_on_without_a_trace_that_cannot_be_written(tmp_path: P
         commit_one(client, 301)  # served as before
         assert not list(trace.glob(".*")), "nothing half written is left"
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=DEADLINE_S)
+        _, log = outcome_of(process, DEADLINE_S)
     assert process.returncode == ExitCode.OUTPUT
     *before, last = log.splitlines()
     assert not [line for line in before if "--trace" in line], "it is said once, and at the end"
@@ -107,6 +107,7 @@ def test_the_broker_serves_on_without_a_trace_that_cannot_be_written(tmp_path: P
     assert int(last.rpartition(" ")[2]) >= 301
 
 
+@pytest.mark.slow
 def test_the_broker_serves_on_without_a_log_that_cannot_be_written(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     log = disk / "log"
@@ -130,7 +131,7 @@ def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> Non
         while (error := try_commit(client, 1)) is Error.NONE:
             pass
         assert error is Error.NOT_COORDINATOR
-        _, log = process.communicate(timeout=DEADLINE_S)
+        _, log = outcome_of(process, DEADLINE_S)
     assert process.returncode == ExitCode.OUTPUT
     assert "Traceback" not in log
     assert log.splitlines()[-1] == (
@@ -139,30 +140,30 @@ def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("data", "expected"), [("disk", "cannot be used"), ("disk/data", "cannot be used")])
 def test_a_disk_that_is_read_only_is_refused_with_one_line(tmp_path: Path, data: str, expected: str) -> None:
     (tmp_path / "disk").mkdir()
     serve = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", "--data", str(tmp_path / data)]
     command = on_small_disk(tmp_path / "disk", "16k,ro", *serve)
     path = os.environ | {"PYTHONPATH": str(ROOT)}
-    result = subprocess.run(command, text=True, env=path, capture_output=True, check=False)
+    result = run_process(command, text=True, env=path, capture_output=True, check=False)
     assert result.returncode == ExitCode.INPUT
     assert result.stderr == f"groupstorm: --data {tmp_path / data}: {expected}: Read-only file system\n"
 
 
-def test_a_record_that_cannot_be_kept_is_a_storage_error_and_nobody_reads_it() -> None:
-    """Nothing that the failed step has changed is seen: a fetch behind it is refused too."""
-    with EmbeddedBroker({}, {"orders": 1}) as broker, RawClient((broker.host, broker.port)) as client:
-        broker.server._on_changes = lambda _changes: False
-        data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"a"]))
-        topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
-        answer = client.ask(wire.PRODUCE, 9, transactional_id=None, acks=-1, topic_data=(topic,))
-        (written,) = answer.responses[0].partition_responses
-        assert written.error_code == Error.KAFKA_STORAGE_ERROR
-        asked = structure(wire.LIST_OFFSETS, 4, "ListOffsetsPartition", partition_index=0, timestamp=-1)
-        topic = structure(wire.LIST_OFFSETS, 4, "ListOffsetsTopic", name="orders", partitions=(asked,))
-        offsets = client.ask(wire.LIST_OFFSETS, 4, replica_id=-1, topics=(topic,))
-        assert offsets.topics[0].partitions[0].error_code == Error.KAFKA_STORAGE_ERROR
+def test_a_record_that_cannot_be_kept_is_a_storage_error(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    options = ("--topic", "orders:1", "--data", str(disk / "data"))
+    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"a"]))
+    topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
+    error = Error.NONE
+    with serving_on_small_disk(disk, "16k", *options) as (_, address), RawClient(address) as client:
+        while error is Error.NONE:
+            answer = client.ask(wire.PRODUCE, 9, transactional_id=None, acks=-1, topic_data=(topic,))
+            (written,) = answer.responses[0].partition_responses
+            error = Error(written.error_code)
+    assert error is Error.KAFKA_STORAGE_ERROR
 
 
 @contextmanager

@@ -104,16 +104,6 @@ def test_the_deadline_of_an_answered_fetch_is_not_that_of_the_next_one() -> None
     assert (fetches.next_deadline(), len(fetches)) == (None, 0)
 
 
-def test_deadlines_of_answered_fetches_do_not_pile_up() -> None:
-    fetches, log = DelayedFetches(), PartitionLog()
-    for _ in range(5_000):
-        fetches.park(1, Wait(2**31, [log], lambda: True, lambda: Done(None)))
-        fetches.appended([log])
-    assert len(fetches._deadlines) <= 1_002
-    fetches.park(2, Wait(70, [log], lambda: False, lambda: Done(None)))
-    assert fetches.next_deadline() == 70
-
-
 def test_a_forgotten_fetch_is_not_answered(driver: Driver) -> None:
     waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
     driver.broker.forget(waiting)
@@ -198,6 +188,6 @@ def test_offsets_of_unknown_partitions(driver: Driver) -> None:
 def test_a_batch_that_announces_more_records_than_it_has_is_not_searched(unpacked: bytes) -> None:
     """32 MB of zeros would be as many empty records: half a minute of CPU."""
     batch = packed_by_gzip(wire.batch([b"a"], count=2**31 - 1), unpacked)
-    with cpu_limit(2.0):
+    with cpu_limit():
         assert first_record_since(batch, 1_800_000_000_000, 0) == Stamp(1_700_000_000_000, 0)
         assert record_of_max_timestamp(batch) == 0

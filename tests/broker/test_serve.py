@@ -20,8 +20,9 @@ from tests.broker import wire
 from tests.broker.test_connections import join
 from tests.broker.wire import RawClient
 from tests.command import ROOT, groupstorm, refused
+from tests.processes import next_line, outcome_of
 
-DEADLINE_S = 20
+DEADLINE_S = 120
 
 
 @contextmanager
@@ -34,8 +35,7 @@ def serving(
     path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)
     try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
+        first = next_line(process)
         assert first.startswith("listening on 127.0.0.1:"), first
         yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
     finally:
@@ -70,7 +70,7 @@ def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> Non
             "readable while it runs"
         )
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=DEADLINE_S)
+        _, log = outcome_of(process, DEADLINE_S)
         assert process.returncode == 0
         assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
         assert parked.is_closed_by_server()
@@ -89,14 +89,13 @@ def test_interrupting_ends_it_gracefully_as_well() -> None:
         with RawClient(address) as client:
             assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=DEADLINE_S)
+        output, _ = outcome_of(process, DEADLINE_S)
         assert (process.returncode, output) == (0, "")
 
 
 def test_each_of_several_brokers_prints_its_address() -> None:
     with serving("--brokers", "3") as (process, address):
-        assert process.stdout is not None
-        ports = [address[1]] + [int(process.stdout.readline().rpartition(":")[2]) for _ in range(2)]
+        ports = [address[1]] + [int(next_line(process).rpartition(":")[2]) for _ in range(2)]
         with RawClient(("127.0.0.1", ports[2])) as client:
             brokers = client.ask(wire.METADATA, 1, topics=()).brokers
         assert [one.port for one in brokers] == ports

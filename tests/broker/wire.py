@@ -16,7 +16,7 @@ import crc32c
 from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
 from groupstorm.protocol.codec.shape import shapes_of
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP = 11, 14, 12, 13
 PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
@@ -125,15 +125,15 @@ def batch(
 
 
 def _record(delta_ms: int, offset: int, key: bytes | None, value: bytes | None) -> bytes:
-    body = b"\x00" + _zigzag(delta_ms) + _zigzag(offset) + _nullable(key) + _nullable(value) + _zigzag(0)
-    return _zigzag(len(body)) + body
+    body = b"\x00" + zigzag(delta_ms) + zigzag(offset) + _nullable(key) + _nullable(value) + zigzag(0)
+    return zigzag(len(body)) + body
 
 
 def _nullable(data: bytes | None) -> bytes:
-    return _zigzag(-1) if data is None else _zigzag(len(data)) + data
+    return zigzag(-1) if data is None else zigzag(len(data)) + data
 
 
-def _zigzag(number: int) -> bytes:
+def zigzag(number: int) -> bytes:
     value = (number << 1) ^ (number >> 63)
     encoded = bytearray()
     while value > 0x7F:

@@ -16,6 +16,7 @@ import pytest
 from tests.chaos.test_process import is_gone
 from tests.command import COMMAND, ROOT, environment_of_command, groupstorm, refused
 from tests.conformance.programs.building import ProgramUnavailable, java_program
+from tests.processes import outcome_of
 
 HERE = Path(__file__).parent
 SCENARIO = """\
@@ -155,7 +156,7 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path: Path) -> None:
     logs = [tmp_path / "logs" / f"service-{number}.log" for number in range(2)]
     until(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
+    _, errors = outcome_of(running, 60)
     assert running.returncode == 130, errors
     pids = [int(log.read_text()) for log in logs]
     assert [pid for pid in pids if not is_gone(pid)] == []

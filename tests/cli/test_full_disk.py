@@ -11,6 +11,7 @@ import pytest
 from groupstorm.problems import ExitCode
 from groupstorm.storms.sweep_store import SweepStore
 from tests.command import groupstorm
+from tests.processes import run_process
 
 MEMBERS = ["--set", "members=20", "--set", "partitions=100"]
 
@@ -20,13 +21,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 8 KB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(
+    mounted = run_process(
         ["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", str(place)], capture_output=True, check=False
     )
     if mounted.returncode != 0:
         pytest.skip("mounts a small file system: run as root")
     yield place
-    subprocess.run(["umount", "--lazy", str(place)], check=True)  # a JVM of a command may still end
+    run_process(["umount", "--lazy", str(place)], check=True)  # a JVM of a command may still end
 
 
 def only_line(answer: subprocess.CompletedProcess[str]) -> str:

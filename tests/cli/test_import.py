@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
+from tests.processes import run_process
 
 LOGS = {"server.log": BROKER, "a.log": client_log("app-a", LEADER), "b.log": client_log("app-b", FOLLOWER)}
 
@@ -50,7 +50,7 @@ def test_a_broker_alone_gives_no_ownership(folder: Path) -> None:
 @pytest.mark.slow
 def test_standard_input_and_unknown_lines(folder: Path) -> None:
     text = BROKER + BROKER.replace("Stabilized", "Steadied")
-    done = subprocess.run(
+    done = run_process(
         [*COMMAND, "import", "-", "--out", "out", "--unknown"],
         input=text,
         capture_output=True,

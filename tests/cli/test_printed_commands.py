@@ -12,6 +12,7 @@ import pytest
 
 from groupstorm.cli.invocation import invoked_as
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.processes import run_process
 
 SMALL = ["--set", "members=4", "--set", "partitions=8"]
 PLUG_IN = "def nothing(topics, members):\n    return {}\n"
@@ -54,7 +55,7 @@ def command_after(label: str, printed: str) -> str:
 
 
 def shell(line: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_process(
         line, shell=True, capture_output=True, text=True, cwd=folder, env=environment, check=False
     )
 
@@ -65,7 +66,7 @@ def test_what_run_and_compare_say_comes_next(
 ) -> None:
     words, environment = called
     out = ["--out", "my runs"]
-    answer = subprocess.run(
+    answer = run_process(
         [*words, "run", "cold-start", *SMALL, *out],
         capture_output=True,
         text=True,

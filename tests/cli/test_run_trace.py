@@ -13,6 +13,7 @@ from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.scenario import ScenarioEnded
 from groupstorm.trace.schema import Source
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.processes import outcome_of
 
 SMALL = ("--set", "members=2", "--set", "partitions=4")
 DEADLINE_S = 120
@@ -97,10 +98,10 @@ def test_a_run_in_real_time_is_read_before_it_ends(tmp_path: Path) -> None:
         deadline = time.monotonic() + DEADLINE_S
         while not (tmp_path / "live" / "trace-000001.jsonl").exists():
             assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, outcome_of(process, 0)
             time.sleep(0.05)
         assert process.poll() is None
-        _, errors = process.communicate(timeout=DEADLINE_S)
+        _, errors = outcome_of(process, DEADLINE_S)
         assert process.returncode == 0, errors
     finally:
         process.kill()

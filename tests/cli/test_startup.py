@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from groupstorm.cli.commands import COMMANDS, load_command
 from groupstorm.clients.brokers import KINDS
 from tests.command import environment_of_command, groupstorm
+from tests.processes import run_process
 
 #: Packages that take time to import, or that are optional.
 HEAVY = {
@@ -28,7 +28,7 @@ def imported_by(*arguments: str, folder: Path) -> set[str]:
         "atexit.register(lambda: print('\\n'.join(sys.modules), file=sys.stderr)); "
         "from groupstorm.cli.app import main; main()"
     )
-    answer = subprocess.run(
+    answer = run_process(
         [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
@@ -78,7 +78,7 @@ def test_a_storm_from_python_imports_no_data_frames() -> None:
 
 def imported_by_code(code: str) -> set[str]:
     """The modules that are loaded at the end."""
-    answer = subprocess.run(
+    answer = run_process(
         [sys.executable, "-c", f"{code}; import sys; print('\\n'.join(sys.modules), file=sys.stderr)"],
         capture_output=True,
         text=True,

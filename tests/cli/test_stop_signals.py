@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import select
 import shlex
 import signal
 import subprocess
@@ -22,8 +21,9 @@ import pytest
 
 from groupstorm.problems import ExitCode
 from tests.command import COMMAND, environment_of_command
+from tests.processes import killed_after, next_line, outcome_of
 
-DEADLINE_S = 60
+DEADLINE_S = 240
 
 #: Storms that take long enough to be met in the middle.
 MUCH = ["--set", "members=300", "--set", "partitions=3000"]
@@ -59,7 +59,7 @@ class Running:
         late = time.monotonic() + DEADLINE_S
         while not condition():
             assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < late
+            assert time.monotonic() < late, outcome_of(self.process, 0)
             time.sleep(0.01)
 
     def group(self) -> list[int]:
@@ -86,21 +86,25 @@ class Running:
     def read_line(self) -> None:
         """Wait for a line on its standard error."""
         assert self.process.stderr is not None
-        assert select.select([self.process.stderr], [], [], DEADLINE_S)[0], "it says nothing"
-        self._said += self.process.stderr.readline()
+        with killed_after(self.process, DEADLINE_S):
+            self._said += self.process.stderr.readline()
 
     def ended(self, code: ExitCode, words: str) -> None:
         """It ends with ``code`` and one line behind its progress; no process and no file of it is left."""
-        _, rest = self.process.communicate(timeout=DEADLINE_S)
+        _, rest = outcome_of(self.process, DEADLINE_S)
         errors = self._said + rest
         assert self.process.returncode == code, errors
         behind = [line for line in errors.splitlines() if not line.startswith("  ")]
         assert behind == [f"groupstorm: {words}, stopping"], errors
-        late = time.monotonic() + DEADLINE_S
-        while self.group():  # a JVM whose input is closed takes a moment
-            assert time.monotonic() < late
-            time.sleep(0.01)
+        self.gone()
         assert self.files() == self.expected
+
+    def gone(self) -> None:
+        """No process of it is left; a JVM whose input is closed takes a moment."""
+        late = time.monotonic() + DEADLINE_S
+        while left := self.group():
+            assert time.monotonic() < late, f"processes {left} are left"
+            time.sleep(0.01)
 
     def files(self) -> set[Path]:
         """All but what Hypothesis, which a library loads if it is there, leaves where it is imported.
@@ -126,7 +130,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
     for process in started:
         with suppress(ProcessLookupError):  # nothing is left, as it should be
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=DEADLINE_S)
+        outcome_of(process, DEADLINE_S)
 
 
 PARALLEL = [
@@ -175,12 +179,12 @@ def test_a_sweep_that_was_killed_goes_on_where_it_stopped(start: Start, tmp_path
     running = start(*SWEEP, "--out", "x")
     running.wait_for(lambda: len(runs_of_sweep(tmp_path / "x")) >= 3)
     running.process.kill()
-    running.process.communicate(timeout=DEADLINE_S)
+    outcome_of(running.process, DEADLINE_S)
     kept = runs_of_sweep(tmp_path / "x")
     assert 3 <= len(kept) < 16
     again, anew = start(*SWEEP, "--out", "x"), start(*SWEEP, "--out", "y")
-    _, errors = again.process.communicate(timeout=DEADLINE_S)
-    _, _ = anew.process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(again.process, DEADLINE_S)
+    _, _ = outcome_of(anew.process, DEADLINE_S)
     assert errors.splitlines()[-1] == "  16 of 16 runs"
     lines = runs_of_sweep(tmp_path / "x")
     assert set(kept) < set(lines)
@@ -195,7 +199,7 @@ def test_a_sweep_that_is_interrupted_says_how_to_go_on(start: Start, tmp_path: P
     folder = tmp_path / "runs" / "rolling-deploy-sweep-partitions=40-seed0-to-7"
     running.wait_for(lambda: len(runs_of_sweep(folder)) >= 3)
     running.signal_group(signal.SIGINT)
-    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(running.process, DEADLINE_S)
     assert running.process.returncode == ExitCode.INTERRUPTED, errors
     line = errors.splitlines()[-1]
     done, command = re.fullmatch(r"  (\d+) of 16 runs are done; for the others: (.*)", line).groups()  # type: ignore[union-attr]
@@ -212,14 +216,11 @@ def test_a_sweep_on_spark_that_is_interrupted_ends_in_the_middle_of_its_tasks(
     running = start(*SWEEP, "--out", "x", "--master", "local[2]")
     running.wait_for(lambda: len(runs_of_sweep(tmp_path / "x")) >= 2)
     running.signal_group(signal.SIGINT)
-    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(running.process, DEADLINE_S)
     assert running.process.returncode == ExitCode.INTERRUPTED, errors
     assert "not stopped" not in errors
     assert "of 16 runs are done; for the others: " in errors
-    late = time.monotonic() + DEADLINE_S
-    while running.group():
-        assert time.monotonic() < late
-        time.sleep(0.01)
+    running.gone()
 
 
 @pytest.mark.slow
@@ -235,11 +236,8 @@ def test_workers_end_with_a_first_process_that_was_killed(start: Start) -> None:
     running = start(*PARALLEL[0])
     running.wait_for(running.partial_files)
     running.process.kill()
-    running.process.communicate()
-    late = time.monotonic() + DEADLINE_S
-    while running.group():
-        assert time.monotonic() < late
-        time.sleep(0.01)
+    outcome_of(running.process, DEADLINE_S)
+    running.gone()
 
 
 @pytest.mark.slow
@@ -268,10 +266,9 @@ def test_one_run(
 def test_assign_that_waits_for_a_case(start: Start) -> None:
     running = start("assign")
     assert running.process.stdin is not None
-    assert running.process.stdout is not None
     running.process.stdin.write('{"id": 1, "assignor": "range", "topics": {}, "members": []}\n')
     running.process.stdin.flush()
-    assert running.process.stdout.readline().startswith('{"id":')
+    assert next_line(running.process).startswith('{"id":')
     running.signal_group(signal.SIGINT)
     running.ended(ExitCode.INTERRUPTED, "interrupted")
 
@@ -287,7 +284,8 @@ def test_check_assignor_and_its_other_processes(start: Start) -> None:
 @pytest.mark.slow
 def test_a_replay_takes_its_copy_away(start: Start, tmp_path: Path) -> None:
     first = start("run", "cold-start", "--set", "members=300", "--set", "partitions=3000", "--out", "x")
-    assert first.process.wait(DEADLINE_S) == 0
+    _, errors = outcome_of(first.process, DEADLINE_S)
+    assert first.process.returncode == 0, errors
     kept = first.files()
     running = start("replay", "x")
     running.expected = kept
@@ -302,15 +300,13 @@ def test_analyze_with_spark(start: Start, tmp_path: Path, number: signal.Signals
     """The JVM is met while it starts: its files lie in our temporary folder from then on."""
     pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
     first = start("run", "cold-start", "--set", "members=4", "--out", "x")
-    assert first.process.wait(DEADLINE_S) == 0
+    _, errors = outcome_of(first.process, DEADLINE_S)
+    assert first.process.returncode == 0, errors
     running = start("analyze", "x", "--engine", "spark")
     running.wait_for(lambda: len(running.group()) > 1 and list(tmp_path.glob("groupstorm-spark-*")))
     running.signal_group(number)
     running.signal_group(number)
-    _, errors = running.process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(running.process, DEADLINE_S)
     assert running.process.returncode == 128 + number, errors
     assert "Traceback" not in errors
-    late = time.monotonic() + DEADLINE_S
-    while running.group():
-        assert time.monotonic() < late
-        time.sleep(0.01)
+    running.gone()

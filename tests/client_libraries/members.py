@@ -19,7 +19,7 @@ GROUP = "readers"
 TOPIC = "orders"
 SESSION_TIMEOUT_MS = 6_000
 HEARTBEAT_INTERVAL_MS = 100
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 #: The values of group.protocol; the newer one is KIP-848's.
 CLASSIC, CONSUMER = "classic", "consumer"
 
@@ -109,7 +109,7 @@ class Member:
         while self._thread.is_alive() and time.monotonic() < deadline_s:
             self._wake()  # again and again: in a rebalance it may own nothing by which it could be woken
             self._thread.join(0.2)
-        assert not self._thread.is_alive()
+        assert not self._thread.is_alive(), f"it has not ended within {DEADLINE_S:g} s"
         if self.failure is not None:
             raise self.failure
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from tests.client_libraries.authorized import CONSUMING, PASSWORD, PRODUCING, US
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured
+from tests.processes import run_process
 
 ADMIN = "admin"
 OPTIONS = {
@@ -135,8 +135,8 @@ def franz_go(what: str, **options: str) -> list[list[str]]:
     except ProgramUnavailable as missing:
         pytest.skip(str(missing))
     words = [f"{name.replace('_', '.')}={value}" for name, value in options.items()]
-    done = subprocess.run(
-        [str(program), what, *words], capture_output=True, text=True, timeout=60, check=True
+    done = run_process(
+        [str(program), what, *words], capture_output=True, text=True, deadline_s=60, check=True
     )
     return [line.split("\t") for line in dict.fromkeys(done.stdout.splitlines())]
 
@@ -192,11 +192,11 @@ def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -
         f'sasl.jaas.config={module} required username="{ADMIN}" password="{PASSWORD}";\n'
     )
     command = [str(java), "-cp", f"{jars}/*", tool, "--bootstrap-server", broker.address]
-    done = subprocess.run(
+    done = run_process(
         [*command, "--command-config", str(configuration), *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        deadline_s=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

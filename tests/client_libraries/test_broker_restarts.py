@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.clients.brokers.ports import held_ports
 from tests.broker import wire
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
@@ -25,22 +26,28 @@ def described(client: RawClient) -> Any:
 @pytest.mark.slow
 def test_a_group_of_static_members_survives_a_kill_in_its_first_round(library: str, tmp_path: Path) -> None:
     """The new group's first record is the only one that is written when the broker dies."""
-    options = ("--data", str(tmp_path / "data"), "--set", "group.initial.rebalance.delay.ms=4000")
+    options: tuple[str, ...] = (
+        "--data",
+        str(tmp_path / "data"),
+        "--set",
+        "group.initial.rebalance.delay.ms=4000",
+    )
     members: list[Member] = []
-    with stopping(members):
-        with serving(*options, "--topic", f"{TOPIC}:{PARTITIONS}") as (process, (host, port)):
+    with held_ports(1) as (port,), stopping(members):
+        options = (*options, "--port", str(port))
+        with serving(*options, "--topic", f"{TOPIC}:{PARTITIONS}") as (process, address):
             members += [
-                MEMBERS[library](f"{host}:{port}", instance=f"i{number}") for number in range(MEMBERS_COUNT)
+                MEMBERS[library](f"127.0.0.1:{port}", instance=f"i{number}")
+                for number in range(MEMBERS_COUNT)
             ]
-            with RawClient((host, port)) as client:
+            with RawClient(address) as client:
                 wait_until(
                     lambda: len(described(client).members) == MEMBERS_COUNT,
                     "every member is in the first round",
                 )
                 assert described(client).group_state == "PreparingRebalance"
             process.kill()
-            process.wait()
-        with serving(*options, "--port", str(port)) as (_, address), RawClient(address) as client:
+        with serving(*options) as (_, address), RawClient(address) as client:
             wait_until(lambda: is_shared_out(members), "the group shares the partitions", patience_s=60)
             group = described(client)
             assert (group.group_state, len(group.members)) == ("Stable", MEMBERS_COUNT)

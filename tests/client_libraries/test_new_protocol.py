@@ -15,7 +15,7 @@ from tests.client_libraries.groups import stopping
 from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member, wait_until
 from tests.client_libraries.our_member import OurNewMember
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 #: Heartbeats as often as it takes for a quick test.
 _OPTIONS = {
     "group.initial.rebalance.delay.ms": "0",

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import groupstorm
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.testing import EmulatedBroker, GroupView
 from tests.broker.test_serve import serving
 from tests.client_libraries.conftest import PARTITIONS
@@ -111,15 +112,15 @@ def test_members_go_on_when_their_coordinator_is_killed(consumers: Library, tmp_
     for name, value in SETTINGS.items():
         options += ["--set", f"{name}={value}"]
     members: list[Member] = []
-    with stopping(members):
-        with serving(*options, "--topic", f"{TOPIC}:{PARTITIONS}") as (process, (host, port)):
-            members += [start(consumers, f"{host}:{port}") for _ in range(2)]
+    with held_ports(1) as (port,), stopping(members):
+        options += ["--port", str(port)]
+        with serving(*options, "--topic", f"{TOPIC}:{PARTITIONS}") as (process, _):
+            members += [start(consumers, f"127.0.0.1:{port}") for _ in range(2)]
             wait_until(lambda: is_shared_out(members), "three partitions each")
             owned = [member.owned for member in members]
             process.kill()
-            process.wait()
-        with serving(*options, "--port", str(port), "--control", "0"):
-            members.append(start(consumers, f"{host}:{port}"))
+        with serving(*options, "--control", "0"):
+            members.append(start(consumers, f"127.0.0.1:{port}"))
             wait_until(lambda: is_shared_out(members), "two partitions each", patience_s=60)
             for member, before in zip(members, owned, strict=False):
                 assert member.owned < before, "it kept two of the three that it had"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.client_libraries.secured import CLIENTS, Access
 from tests.client_libraries.test_secured_clients import PASSWORD, USER, access_by, listening
+from tests.processes import run_process
 
 pytestmark = pytest.mark.slow
 
@@ -73,11 +73,11 @@ def test_kafka_consumer_groups_describes_a_group(
     with listening(access) as broker:
         CLIENTS[checked("confluent-kafka")](broker.address, access)
         command = [*tool, "--bootstrap-server", broker.address, "--command-config", str(configuration)]
-        answer = subprocess.run(
+        answer = run_process(
             [*command, "--describe", "--group", GROUP],
             capture_output=True,
             text=True,
-            timeout=DEADLINE_S,
+            deadline_s=DEADLINE_S,
             check=False,
         )
         assert answer.returncode == 0, answer.stderr
@@ -94,8 +94,8 @@ def test_kafka_consumer_groups_says_that_a_password_is_wrong(
     configuration.write_text(properties(access, "wrong"))
     with listening(access) as broker:
         command = [*tool, "--bootstrap-server", broker.address, "--command-config", str(configuration)]
-        answer = subprocess.run(
-            [*command, "--list"], capture_output=True, text=True, timeout=DEADLINE_S, check=False
+        answer = run_process(
+            [*command, "--list"], capture_output=True, text=True, deadline_s=DEADLINE_S, check=False
         )
     expected = "Authentication failed during authentication due to invalid credentials with SASL mechanism"
     assert f"{expected} SCRAM-SHA-512" in answer.stdout + answer.stderr

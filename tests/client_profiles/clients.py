@@ -7,7 +7,6 @@ import importlib.metadata
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import cache_folder, runtimes
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 PROGRAMS = Path(__file__).parent / "programs"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -104,7 +104,7 @@ def _java_consumer() -> Client:
     jars = f"{kafka_jars()}/*"
     build = [str(compiler), "-cp", jars, "-d", str(place), str(source)]
     if not (place / "Consume.class").exists():
-        subprocess.run(build, check=True)
+        run_process(build, check=True, deadline_s=BUILD_DEADLINE_S)
     java = [str(runtime.java), "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     return Client(version, lambda target: [*java, "-cp", f"{place}:{jars}", "Consume", *target[:4]])
 
@@ -121,7 +121,9 @@ def _franz_go() -> Client:
         program.parent.mkdir(parents=True, exist_ok=True)
         fresh = program.with_suffix(f".{os.getpid()}")
         build = [go, "build", "-o", str(fresh), "."]
-        answer = subprocess.run(build, cwd=source, capture_output=True, text=True, check=False)
+        answer = run_process(
+            build, cwd=source, capture_output=True, text=True, check=False, deadline_s=BUILD_DEADLINE_S
+        )
         if answer.returncode != 0:
             raise ClientMissing(f"franz-go cannot be built: {answer.stderr.strip().splitlines()[-1]}")
         fresh.replace(program)

@@ -16,7 +16,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.brokers.ports import held_ports
 from tests.client_profiles.clients import CONSUMERS, Client, ClientMissing, ConsumerTarget
 from tests.client_profiles.heartbeat_proxy import HeartbeatProxy, Passed
 from tests.client_profiles.heartbeat_timing import of_rows, write
@@ -97,7 +97,11 @@ class Recorder:
 
 
 async def record(recorder: Recorder, rounds: int, quiet_s: float) -> None:
-    port = _free_port()
+    with held_ports(1) as (port,):
+        await _record(recorder, rounds, quiet_s, port)
+
+
+async def _record(recorder: Recorder, rounds: int, quiet_s: float, port: int) -> None:
     options = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}", "num.partitions": str(PARTITIONS)}
     proxy = HeartbeatProxy(recorder.note)
     async with jvm(options) as broker:
@@ -147,12 +151,6 @@ def _produce(bootstrap: str, ended: list[bool]) -> None:
         producer.produce(kind, b"record", partition=draws.randrange(PARTITIONS))
         producer.poll(0)
     producer.flush(10)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 def find(libraries: Iterable[str]) -> dict[str, Client]:

@@ -16,7 +16,7 @@ from tests.client_profiles.comparison import Row, fields, subscriptions
 from tests.client_profiles.recording import BROKER, GROUP, PARTITIONS, TOPIC, read
 from tests.client_profiles.wiretap import record_requests
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 HEARTBEAT_INTERVAL_MS = 50
 
 

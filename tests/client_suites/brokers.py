@@ -6,16 +6,21 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from groupstorm.clients.brokers import EMULATOR, JVM, BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.jvm import STOP_TIMEOUT_S, stop_process
 from groupstorm.protocol.endpoints import Endpoint
 from tests.client_libraries.secured import Access
 from tests.client_suites.access import client_security
 from tests.client_suites.kafka_cluster import kafka_cluster
 from tests.command import ROOT
+from tests.processes import last_lines
+
+#: How long it may take to print its addresses.
+_START_TIMEOUT_S = 120.0
 
 _READY = "listening on 127.0.0.1:"
 
@@ -73,16 +78,19 @@ async def _serve(
         )
     assert process.stdout is not None
     try:
-        lines = [(await process.stdout.readline()).decode() for _ in range(brokers)]
-        if not all(line.startswith(_READY) for line in lines):
-            raise BrokerUnavailable(f"groupstorm serve did not start: see {log}")
+        lines: list[str] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_START_TIMEOUT_S):
+                for _ in range(brokers):
+                    lines.append((await process.stdout.readline()).decode())
+        if len(lines) < brokers or not all(line.startswith(_READY) for line in lines):
+            said = last_lines(log.read_bytes())
+            raise BrokerUnavailable(f"groupstorm serve did not start: {log} ends with{said}")
         endpoints = tuple(Endpoint("127.0.0.1", int(line.removeprefix(_READY))) for line in lines)
         security = client_security(access)
         yield RunningBroker("groupstorm serve", endpoints, security=security, pid=process.pid)
     finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
+        await stop_process(process, STOP_TIMEOUT_S)
 
 
 def listener_options(access: Access, folder: Path) -> list[str]:

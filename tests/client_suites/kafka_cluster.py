@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import shutil
-import socket
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,6 +12,8 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
+from groupstorm.clients.brokers.jvm import FORMAT_TIMEOUT_S, stop_process
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.security import ClientSecurity
@@ -21,6 +22,7 @@ from tests.client_libraries.secured import Access
 from tests.client_suites.access import client_security
 from tests.client_suites.kafka_security import listener_settings, scram_options
 from tests.conformance.programs.building import kafka_java
+from tests.processes import last_lines
 
 _HEAP = "512m"
 _CLUSTER_ID = "Z3JvdXBzdG9ybS1zdWl0ZQ"
@@ -40,30 +42,46 @@ async def kafka_cluster(
     Raises BrokerUnavailable, and ProgramUnavailable without Java or Kafka's jars.
     """
     folder = Path(tempfile.mkdtemp(prefix="kafka-cluster-"))
-    controller, *ports = _free_ports(brokers + 1)
-    endpoints = tuple(Endpoint("127.0.0.1", port) for port in ports)
     processes: list[asyncio.subprocess.Process] = []
     security = client_security(access)
+    with held_ports(brokers + 1) as (controller, *ports):
+        endpoints = tuple(Endpoint("127.0.0.1", port) for port in ports)
+        try:
+            for number, port in enumerate(ports, 1):
+                properties = folder / f"{number}.properties"
+                data = folder / f"data-{number}"
+                options = _options(number, access.protocol, port, controller, brokers, data) | dict(settings)
+                options |= listener_settings(access, folder)
+                lines = [f"{name}={value}\n" for name, value in options.items()]
+                properties.write_text("".join(lines), "utf-8")
+                await _format(properties, scram_options(access) if number == 1 else [], logs, number)
+                log = logs / f"kafka-{number}.log"
+                processes.append(await _started(log, "kafka.Kafka", str(properties)))
+            await _until_all_are_there(endpoints, security, processes, logs)
+            yield RunningBroker(f"Kafka {KAFKA_VERSION}", endpoints, security=security)
+        finally:
+            for process in reversed(processes):
+                await stop_process(process, _STOP_TIMEOUT_S)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _format(properties: Path, options: list[str], logs: Path, number: int) -> None:
+    log = logs / f"format-{number}.log"
+    formatting = ["format", "-t", _CLUSTER_ID, "-c", str(properties), *options]
+    process = await _started(log, "kafka.tools.StorageTool", *formatting)
     try:
-        for number, port in enumerate(ports, 1):
-            properties = folder / f"{number}.properties"
-            data = folder / f"data-{number}"
-            options = _options(number, access.protocol, port, controller, len(ports), data) | dict(settings)
-            options |= listener_settings(access, folder)
-            properties.write_text("".join(f"{name}={value}\n" for name, value in options.items()), "utf-8")
-            formatting = ["format", "-t", _CLUSTER_ID, "-c", str(properties)]
-            if number == 1:
-                formatting += scram_options(access)
-            process = await _started(logs / f"format-{number}.log", "kafka.tools.StorageTool", *formatting)
-            if await process.wait() != 0:
-                raise BrokerUnavailable(f"Kafka refuses its configuration: see {logs}/format-{number}.log")
-            processes.append(await _started(logs / f"kafka-{number}.log", "kafka.Kafka", str(properties)))
-        await _until_all_are_there(endpoints, security, processes)
-        yield RunningBroker(f"Kafka {KAFKA_VERSION}", endpoints, security=security)
+        async with asyncio.timeout(FORMAT_TIMEOUT_S):
+            code = await process.wait()
+    except TimeoutError:
+        code = None
     finally:
-        for process in reversed(processes):
-            await _stopped(process)
-        shutil.rmtree(folder, ignore_errors=True)
+        await stop_process(process, 0)
+    if code != 0:
+        raise BrokerUnavailable(f"Kafka refuses its configuration: {_end(log)}")
+
+
+def _end(log: Path) -> str:
+    return f"{log} ends with{last_lines(log.read_bytes())}"
 
 
 def _options(
@@ -105,7 +123,10 @@ async def _started(log: Path, main: str, *arguments: str) -> asyncio.subprocess.
 
 
 async def _until_all_are_there(
-    endpoints: tuple[Endpoint, ...], security: ClientSecurity, processes: list[asyncio.subprocess.Process]
+    endpoints: tuple[Endpoint, ...],
+    security: ClientSecurity,
+    processes: list[asyncio.subprocess.Process],
+    logs: Path,
 ) -> None:
     client = ClusterClient(
         endpoints[:1], "client-suites", _REQUEST_TIMEOUT_MS, security, may_create_topics=False
@@ -113,33 +134,15 @@ async def _until_all_are_there(
     try:
         async with asyncio.timeout(_START_TIMEOUT_S):
             while len(client.node_ids()) < len(endpoints):
-                if any(process.returncode is not None for process in processes):
-                    raise BrokerUnavailable("a broker of Kafka ended before it had started")
+                for number, process in enumerate(processes, 1):
+                    if process.returncode is not None:
+                        end = _end(logs / f"kafka-{number}.log")
+                        raise BrokerUnavailable(f"a broker of Kafka ended before it had started: {end}")
                 with contextlib.suppress(ConnectionLost):  # it does not listen yet
                     await client.refresh(["__none"])
                 await asyncio.sleep(0.2)
     except TimeoutError as late:
-        raise BrokerUnavailable(f"{len(endpoints)} brokers of Kafka were not there in time") from late
+        ends = "\n".join(_end(logs / f"kafka-{number}.log") for number in range(1, len(endpoints) + 1))
+        raise BrokerUnavailable(f"{len(endpoints)} brokers of Kafka were not there in time: {ends}") from late
     finally:
         client.close()
-
-
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    process.terminate()
-    try:
-        async with asyncio.timeout(_STOP_TIMEOUT_S):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -13,6 +13,7 @@ from groupstorm.clients.brokers.contract import RunningBroker
 from tests.client_libraries.secured import Access
 from tests.client_suites.access import Security
 from tests.conformance.programs.building import ProgramUnavailable
+from tests.processes import run_process
 
 
 class Verdict(StrEnum):
@@ -83,13 +84,14 @@ def carry_out(command: Sequence[str], folder: Path) -> str:
 
     Raises ProgramUnavailable with the last line of the step's errors.
     """
-    answer = subprocess.run(
+    answer = run_process(
         ["nice", "-n", "10", *command],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
+        deadline_s=3600,
     )
     if answer.returncode != 0:
         said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]

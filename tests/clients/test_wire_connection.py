@@ -12,6 +12,7 @@ import pytest
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.shell import Server
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.wire.cluster import FIND_COORDINATOR, ClusterClient
 from groupstorm.clients.wire.connection import (
     MAX_RESPONSE_BYTES,
@@ -27,7 +28,7 @@ from groupstorm.protocol.endpoints import Endpoint
 
 LOOPBACK = "127.0.0.1"
 API_VERSIONS = 18
-PATIENT_MS = 5_000
+PATIENT_MS = 60_000
 
 Broker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -215,10 +216,8 @@ async def test_cancelled_request_does_not_shift_the_responses() -> None:
 
 
 async def test_connecting_without_a_listener_fails() -> None:
-    async with listening(answering()) as endpoint:
-        pass
-    with pytest.raises(ConnectionLost, match=f"{LOOPBACK}:{endpoint.port}: "):
-        await BrokerConnection.open(endpoint, "c", PATIENT_MS)
+    with held_ports(1) as (port,), pytest.raises(ConnectionLost, match=f"{LOOPBACK}:{port}: "):
+        await BrokerConnection.open(Endpoint(LOOPBACK, port), "c", PATIENT_MS)
 
 
 async def test_silent_broker_times_out() -> None:
@@ -257,14 +256,13 @@ async def test_no_common_version_is_a_one_line_error() -> None:
 
 
 async def test_cluster_asks_the_next_broker_if_one_does_not_answer() -> None:
-    async with listening(answering()) as gone:
-        pass
-    async with emulator() as endpoint:
-        cluster = ClusterClient([gone, endpoint], "c", PATIENT_MS)
-        assert (await cluster.find_coordinator("g")).endpoint == endpoint
-        await cluster.refresh(["t"])
-        assert cluster.topics == {"t": 2}
-        cluster.close()
+    with held_ports(1) as (port,):
+        async with emulator() as endpoint:
+            cluster = ClusterClient([Endpoint(LOOPBACK, port), endpoint], "c", PATIENT_MS)
+            assert (await cluster.find_coordinator("g")).endpoint == endpoint
+            await cluster.refresh(["t"])
+            assert cluster.topics == {"t": 2}
+            cluster.close()
 
 
 async def test_cluster_without_a_broker_raises() -> None:

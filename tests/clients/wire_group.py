@@ -18,7 +18,7 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, Request, Res
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import member as events
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 PARTITIONS = 6
 ALL = frozenset(TopicPartition("t", number) for number in range(PARTITIONS))
 OPTIONS = {
@@ -28,7 +28,6 @@ OPTIONS = {
     "group.consumer.min.heartbeat.interval.ms": "20",
     "group.consumer.heartbeat.interval.ms": "20",
     "group.consumer.min.session.timeout.ms": "100",
-    "group.consumer.session.timeout.ms": "400",
 }
 E = TypeVar("E")
 
@@ -78,25 +77,27 @@ class Member:
 
 
 class EmulatedGroup:
-    def __init__(self, options: dict[str, str], brokers: int = 1) -> None:
+    """``port``: of the first broker; 0: a free one, which others may take while it is stopped."""
+
+    def __init__(self, options: dict[str, str], brokers: int = 1, port: int = 0) -> None:
         self.options = OPTIONS | options
         self.brokers = brokers
         self.topics = {"t": PARTITIONS, "tail": 2, "other": 1}
         self.seen: list[Any] = []
         self.members: list[Member] = []
-        self.endpoint = Endpoint("127.0.0.1", 0)
-        self.server = self._server()
+        self.endpoint = Endpoint("127.0.0.1", port)
+        self.server = self.new_server()
 
-    def _server(self) -> Server:
+    def new_server(self) -> Server:
         return Server(make_broker(self.options, self.topics, self.brokers), self._on_events, lambda *_: None)
 
     async def start(self) -> None:
-        self.endpoint = await self.server.start("127.0.0.1", 0)
+        self.endpoint = await self.server.start(self.endpoint.host, self.endpoint.port)
 
     async def restart(self) -> None:
         """Another broker at the same address: it knows no group."""
         await self.server.stop()
-        self.server = self._server()
+        self.server = self.new_server()
         await self.server.start(self.endpoint.host, self.endpoint.port)
 
     async def stop(self) -> None:
@@ -115,7 +116,7 @@ class EmulatedGroup:
         short: dict[str, Any] = {
             "partition_assignment_strategy": ("cooperative-sticky",),
             "heartbeat_interval_ms": 30,
-            "session_timeout_ms": 1_000,
+            "session_timeout_ms": 30_000,
         }
         return self.member(name, group_protocol=GroupProtocol.CLASSIC, **(short | settings))
 

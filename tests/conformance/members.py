@@ -44,6 +44,17 @@ class ProgramMember(Member):
     def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
         raise AssertionError("each program is started in its own way")
 
+    def stop(self) -> None:
+        try:
+            super().stop()
+        except AssertionError as problem:
+            problem.add_note("the program's last lines:\n" + "".join(getattr(self, "_said", ())))
+            raise
+        finally:
+            process: subprocess.Popen[str] | None = getattr(self, "_process", None)
+            if process is not None:
+                process.kill()
+
     def _options(self) -> dict[str, str]:
         static = {} if self._instance is None else {"group.instance.id": self._instance}
         classic = {
@@ -62,7 +73,7 @@ class ProgramMember(Member):
 
     def _run(self) -> None:
         (topic,) = self._topics
-        said: deque[str] = deque(maxlen=10)
+        self._said = said = deque[str](maxlen=10)
         with subprocess.Popen(
             self._command(topic, self._options()),
             stdin=subprocess.PIPE,

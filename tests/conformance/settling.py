@@ -39,6 +39,8 @@ _JOIN, _SYNC, _HEARTBEAT = (
     ClientApi(12, "Heartbeat", 4, 4),
 )
 _TIMEOUT_MS = 60_000
+#: How long a group may take to settle.
+_DEADLINE_S = 300.0
 _HEARTBEAT_S = 0.02
 
 
@@ -79,7 +81,7 @@ async def measure(bootstrap: Sequence[Endpoint], name: str, members: int, spread
     connections = [await BrokerConnection.open(endpoint, "settling", _TIMEOUT_MS) for _ in range(members)]
     began_s = time.monotonic()
     try:
-        async with asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(_DEADLINE_S), asyncio.TaskGroup() as tasks:
             for number, connection in enumerate(connections):
                 later_s = spread_ms / 1000 * number / members
                 tasks.create_task(_take_part(connection, group, later_s))

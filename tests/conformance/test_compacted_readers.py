@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from tests.conformance.backends import Backend, Backends
 from tests.conformance.compacting import Partition
 from tests.conformance.programs.building import SOURCES, ProgramUnavailable, java_program
 from tests.conformance.test_compaction import CLEANING, HOUR_MS
+from tests.processes import run_process
 
 #: What is left: offset, key and value.
 LEFT = (
@@ -86,7 +86,7 @@ def java(compacted: Compacted, isolation_level: str) -> list[str]:
     except ProgramUnavailable as unavailable:
         pytest.skip(str(unavailable))
     command = program.command("ReadFrom", *compacted, isolation_level)
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, timeout=_DEADLINE_S)
+    answer = run_process(command, capture_output=True, text=True, check=True, deadline_s=_DEADLINE_S)
     lines = []
     for line in answer.stdout.splitlines():
         start, end, *read = line.split()

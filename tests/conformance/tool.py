@@ -19,6 +19,7 @@ from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, M
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.processes import run_process
 
 #: Kafka 4.3.1, by the protocol of the group's members: each command after a `$`, then what it prints.
 FILES = {
@@ -81,13 +82,13 @@ def run(backend: Backend, protocol: str) -> list[Said]:
 
     def ask(command: str) -> Said:
         words = command.replace("GROUP", group).replace("TOPIC", topic).split()
-        answer = subprocess.run(
+        answer = run_process(
             java.command(MAIN, "--bootstrap-server", backend.address, *words),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=TIMEOUT_S,
+            deadline_s=TIMEOUT_S,
             check=False,
         )
         lines = answer.stdout.splitlines()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import Any
 
 import pytest
 
 import groupstorm
 from groupstorm.clients.brokers.container import LOCAL_IMAGE
+from tests.processes import run_process
 
 KAFKA = LOCAL_IMAGE
 EMULATOR = f"groupstorm/emulator:{groupstorm.__version__}"
@@ -43,7 +43,7 @@ def need_images(*names: str) -> Any:
 
 def need_compose() -> None:
     try:
-        answer = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        answer = run_process(["docker", "compose", "version"], capture_output=True, check=False)
     except OSError:
         pytest.skip("no docker command: apt install docker.io")
     if answer.returncode:

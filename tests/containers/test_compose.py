@@ -6,8 +6,6 @@ import asyncio
 import os
 import re
 import shlex
-import socket
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +15,13 @@ import yaml
 
 from groupstorm.assignors.userdata.wire import TopicPartition
 from groupstorm.clients.brokers.address import read_addresses
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.storms.run import run
 from groupstorm.storms.scenario.files import load
 from tests.containers.engine import EMULATOR, KAFKA, SPARK, need_compose, need_images
+from tests.processes import run_process
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "compose").glob("*.yaml"))
@@ -35,13 +35,13 @@ def commands(file: str) -> list[str]:
 
 
 def call(command: str, settings: Mapping[str, str]) -> str:
-    answer = subprocess.run(
+    answer = run_process(
         shlex.split(command),
         cwd=ROOT,
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
-        timeout=STEP_TIMEOUT_S,
+        deadline_s=STEP_TIMEOUT_S,
         check=False,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
@@ -57,11 +57,6 @@ def up(file: str, settings: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         call(f"docker compose -f compose/{file} down --volumes", settings)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 async def leaders(addresses: str, topic: str, partitions: int) -> set[int]:
@@ -100,9 +95,10 @@ def test_three_kafka_nodes() -> None:
 def test_the_emulator() -> None:
     need_compose()
     need_images(EMULATOR)
-    port = free_port()
-    with up("emulator.yaml", {"EMULATOR_PORT": str(port), "GROUPSTORM_EMULATOR_IMAGE": EMULATOR}):
-        assert asyncio.run(leaders(f"127.0.0.1:{port}", "t", 6)) == {1}
+    with held_ports(1) as (port,):
+        settings = {"EMULATOR_PORT": str(port), "GROUPSTORM_EMULATOR_IMAGE": EMULATOR}
+        with up("emulator.yaml", settings):
+            assert asyncio.run(leaders(f"127.0.0.1:{port}", "t", 6)) == {1}
 
 
 @pytest.mark.slow
@@ -112,8 +108,8 @@ def test_traces_are_analyzed_by_the_workers(tmp_path: Path) -> None:
     scenario = load("cold-start").resolve(None, 0, {"members": 2, "partitions": 4})
     run(scenario, tmp_path / "rolling-deploy-0", "jsonl")
     tmp_path.chmod(0o755)
-    settings = {"RUNS": str(tmp_path), "SPARK_PORT": str(free_port()), "GROUPSTORM_SPARK_IMAGE": SPARK}
-    with up("spark.yaml", settings):
+    settings = {"RUNS": str(tmp_path), "GROUPSTORM_SPARK_IMAGE": SPARK}
+    with held_ports(1) as (port,), up("spark.yaml", settings := settings | {"SPARK_PORT": str(port)}):
         project = {**settings, "COMPOSE_PROJECT_NAME": f"groupstorm-test-{os.getpid()}"}
         said = call(commands("spark.yaml")[1], project)
         log = call("docker compose -f compose/spark.yaml logs spark-worker", project)

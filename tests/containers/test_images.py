@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.processes import next_line, outcome_of, run_process
+
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "compose" / "images"
 
 
 def configured(folder: Path, **environment: str) -> Path:
     properties = folder / "kafka.properties"
-    subprocess.run(
+    run_process(
         [IMAGES / "contract" / "configure", properties],
         env={"PATH": os.environ["PATH"], **environment},
         check=True,
@@ -60,9 +62,8 @@ def test_the_emulator_takes_what_it_knows_and_tells_what_it_does_not(tmp_path: P
     )
     process = launched(properties)
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "options of Kafka's that mean nothing here: process.roles\n"
-        place, _, said = process.stdout.readline().strip().removeprefix("[groupstorm ").partition("] ")
+        assert next_line(process) == "options of Kafka's that mean nothing here: process.roles\n"
+        place, _, said = next_line(process).strip().removeprefix("[groupstorm ").partition("] ")
         assert said == "Kafka Server started"
         host, _, port = place.rpartition(":")
         socket.create_connection((host, int(port)), timeout=10).close()
@@ -74,7 +75,7 @@ def test_the_emulator_takes_what_it_knows_and_tells_what_it_does_not(tmp_path: P
 
 def test_an_option_that_is_refused_ends_the_emulator_in_one_line(tmp_path: Path) -> None:
     process = launched(configured(tmp_path, KAFKA_LISTENERS="PLAINTEXT://127.0.0.1:0", KAFKA_NODE_ID="x"))
-    _, said = process.communicate(timeout=30)
+    _, said = outcome_of(process, 30)
     assert (process.returncode, said.splitlines()) == (
         1,
         ["groupstorm: option node.id=x: expected an integer from 0 to 2147483647"],

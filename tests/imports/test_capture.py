@@ -27,6 +27,8 @@ from tests.certificates import make_certificates
 from tests.command import groupstorm, refused
 from tests.imports.importing import figures, rows
 
+PATIENCE_S = 60
+
 aiokafka = pytest.importorskip("aiokafka", reason="the members: pip install 'groupstorm[kafka]'")
 PARTITIONS = 4
 
@@ -53,8 +55,10 @@ class Watching:
         for _ in range(count):
             self._told.clear()
             waiting = asyncio.ensure_future(self._told.wait())
-            await asyncio.wait({waiting, self._task}, return_when=asyncio.FIRST_COMPLETED)
+            ended = {waiting, self._task}
+            await asyncio.wait(ended, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
             assert not self._task.done(), self._task.exception()
+            assert waiting.done(), f"it does not ask the cluster within {PATIENCE_S} s"
 
     async def end(self, out: Path) -> Imported:
         """End it as a user does, and import what it has."""
@@ -80,7 +84,7 @@ async def member(stack: AsyncExitStack, address: str, group: str, client: str) -
 
 async def owns(consumer: Any, count: int) -> None:
     """Wait until the member has so many partitions."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while len(consumer.assignment()) != count:
             await consumer.getmany(timeout_ms=50)
 

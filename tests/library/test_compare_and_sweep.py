@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from groupstorm.report.sweeps import SWEEP_FILE
 from tests.command import environment_of_command
 from tests.command import groupstorm as command
 from tests.library.results import FEW, FEW_OPTIONS, SCENARIO
+from tests.processes import run_process
 
 OVER: Mapping[str, Any] = {"variant": ["static", "eager"], "session.timeout.ms": [6000, 20_000, 45_000]}
 OVER_OPTIONS = ["--over", "variant=static,eager", "--over", "session.timeout.ms=6000,20000,45000"]
@@ -216,7 +216,7 @@ def test_a_script_that_has_no_guard_runs_once(tmp_path: Path) -> None:
         f"comparison = groupstorm.compare({SCENARIO!r}, ['static', 'eager'], settings={dict(FEW)!r})\n"
         f"print(sorted(comparison.figures))\n"
     )
-    ran = subprocess.run(
+    ran = run_process(
         [sys.executable, script], capture_output=True, text=True, check=False, env=environment_of_command()
     )
     assert (ran.stdout, ran.stderr) == ("begun\n['eager', 'static']\n", "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+
+from tests.processes import run_process
 
 #: A client's thread encodes a request while another client's thread decodes the same API's response.
 PROGRAM = """
@@ -37,7 +38,7 @@ print(loaded.count(request_type), loaded.count(response_types))
 
 @pytest.mark.slow
 def test_a_request_and_a_response_of_one_api_are_loaded_at_once() -> None:
-    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    ended = run_process([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert ended.stderr == ""
     requests, responses = map(int, ended.stdout.split())
     assert requests == responses > 70

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -19,6 +18,7 @@ from groupstorm.testing import EmulatedBroker
 from tests.broker import wire
 from tests.broker.wire import RawClient
 from tests.command import ROOT
+from tests.processes import run_process
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
 
 
@@ -121,8 +121,6 @@ def test_importing_groupstorm_is_cheap() -> None:
         "import sys; before = set(sys.modules); import groupstorm; "
         "import json; print(json.dumps(sorted(set(sys.modules) - before - {'groupstorm'})))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
-    )
+    result = run_process([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     loaded = json.loads(result.stdout)
     assert not {name for name in loaded if name.startswith(("groupstorm.", "asyncio", "kio", "typer"))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.broker import wire
 from tests.broker.wire import CONSUMER_GROUP_HEARTBEAT, RawClient, milliseconds, structure
 
 SETTINGS = {"group.consumer.assignment.interval.ms": 0, "group.initial.rebalance.delay.ms": 0}
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 class HeartbeatMember(RawClient):
@@ -62,7 +63,9 @@ class HeartbeatMember(RawClient):
 
     def join_with_partitions(self, topic: str) -> None:
         """A real coordinator learns of a new topic a moment later: join until it gives partitions."""
+        deadline_s = time.monotonic() + DEADLINE_S
         while not self.join(topic).assignment.topic_partitions:
+            assert time.monotonic() < deadline_s, "it gives no partitions"
             self.epoch = 0
 
 

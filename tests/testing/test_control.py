@@ -25,6 +25,7 @@ from groupstorm.testing.http import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from tests.broker import wire
 from tests.broker.wire import DEADLINE_S, RawClient
 from tests.command import ROOT
+from tests.processes import next_line, outcome_of, run_process
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
 
 JSON = {"Content-Type": "application/json"}
@@ -308,10 +309,9 @@ def test_a_client_that_waits_does_not_hold_up_the_end() -> None:
 def test_serve_takes_orders_with_control(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", "--control", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        assert process.stdout is not None
         try:
-            listening = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", process.stdout.readline())
-            url = re.fullmatch(r"control on (http://127\.0\.0\.1:\d+)\n", process.stdout.readline())
+            listening = re.fullmatch(r"listening on 127\.0\.0\.1:(\d+)\n", next_line(process))
+            url = re.fullmatch(r"control on (http://127\.0\.0\.1:\d+)\n", next_line(process))
             assert listening is not None
             assert url is not None
             control = Http(url[1])
@@ -322,14 +322,15 @@ def test_serve_takes_orders_with_control(tmp_path: Path) -> None:
             assert control.ask("GET", "/faults") == (200, {"faults": []})
         finally:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(DEADLINE_S) == 0
+        _ = outcome_of(process)
+        assert process.returncode == 0
 
 
 def test_serve_names_a_control_port_that_is_taken() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         command = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", "--control", str(port)]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+        answer = run_process(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert answer.returncode == 2
     last = answer.stderr.strip().splitlines()[-1]
     assert last.startswith(f"groupstorm: --control {port}: cannot listen there: ")

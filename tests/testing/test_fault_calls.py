@@ -86,14 +86,15 @@ async def test_a_slow_broker_in_an_async_test(any_broker: Broker) -> None:
 
 def test_a_delayed_request_is_served_later_and_others_meanwhile(any_broker: Broker) -> None:
     with RawMember(any_broker, "slow") as slow, RawMember(any_broker, "quick") as quick:
-        fault = any_broker.delay("Heartbeat", 200, client_id="slow")
-        began = time.monotonic()
+        fault = any_broker.delay("Heartbeat", 600_000, client_id="slow")
         slow.send_heartbeat()
         fault.wait_used_up()
         assert quick.heartbeat() == Error.UNKNOWN_MEMBER_ID
-        quick_s = time.monotonic() - began
-        slow.answer(wire.HEARTBEAT, 3)
-        assert quick_s < 0.2 <= time.monotonic() - began
+    with RawMember(any_broker, "slow") as slow:
+        any_broker.delay("Heartbeat", 200, client_id="slow")
+        began = time.monotonic()
+        assert slow.heartbeat() == Error.UNKNOWN_MEMBER_ID
+        assert time.monotonic() - began >= 0.2
 
 
 def test_a_client_that_goes_during_a_delay_is_no_problem(any_broker: Broker) -> None:
@@ -257,5 +258,3 @@ def test_a_paused_broker_can_be_stopped() -> None:
     with groupstorm.broker(settings=AT_ONCE) as broker, RawMember(broker) as member:
         broker.pause()
         member.send_heartbeat()
-        began = time.monotonic()
-    assert time.monotonic() - began < 5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +15,7 @@ from groupstorm.testing.groups import GroupCondition
 from tests.testing.members import AT_ONCE, GROUP, RawMember
 
 #: Long enough for a slow machine; nobody waits so long.
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture
@@ -140,6 +139,4 @@ def test_an_unknown_state_is_refused(broker: EmulatedBroker) -> None:
 
 
 def test_a_fulfilled_condition_is_not_waited_for(broker: EmulatedBroker) -> None:
-    began = time.monotonic()
-    broker.group("nobody").wait_reaches("Dead", timeout_s=DEADLINE_S)
-    assert time.monotonic() - began < DEADLINE_S / 2
+    broker.group("nobody").wait_reaches("Dead", timeout_s=0)

@@ -19,6 +19,7 @@ from groupstorm.figures import FiguresAccumulator
 from groupstorm.problems import InputError
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.explain.explaining import storm
+from tests.processes import killed_after, outcome_of
 from tests.watch.rolling_rows import rows_of
 
 DEADLINE_SECONDS = 120
@@ -85,7 +86,7 @@ def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None
     deadline = time.monotonic() + DEADLINE_SECONDS
     while not condition():
         assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, outcome_of(process, 0)
         time.sleep(0.1)
 
 
@@ -99,8 +100,8 @@ def test_after_a_kill_a_watch_goes_on_and_takes_late_files_in(lines: list[str], 
         write(folder, 2, lines)
         until(lambda: printed(folder)[-1]["missing_rows"] > 0, process)
         write(folder, 3, lines)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        process.kill()
+        outcome_of(process)
     write(folder, 1, lines)
     write(folder, 4, lines)
     write(folder, 5, lines)
@@ -155,7 +156,7 @@ def test_ctrl_c_ends_a_watch_without_a_traceback(lines: list[str], tmp_path: Pat
     with watching(folder, "--json", "--every", "200ms") as process:
         until(lambda: bool(printed(folder)), process)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+        _, errors = outcome_of(process, DEADLINE_SECONDS)
         assert process.returncode == 130
     assert without_progress(errors) == ["groupstorm: interrupted, stopping"]
 
@@ -170,7 +171,7 @@ def test_a_watch_whose_jvm_has_gone_ends_with_one_line(lines: list[str], tmp_pat
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
         (jvm,) = [int(one) for one in children if "java" in Path(f"/proc/{one}/cmdline").read_text("utf-8")]
         os.kill(jvm, signal.SIGKILL)
-        _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+        _, errors = outcome_of(process, DEADLINE_SECONDS)
         assert process.returncode == 2, errors
     assert without_progress(errors) == [
         "groupstorm: Spark has ended: start the watch again, and it goes on where it was"
@@ -185,9 +186,10 @@ def test_a_watch_serves_its_figures_to_prometheus(lines: list[str], tmp_path: Pa
     write(folder, 0, lines)
     with watching(folder, "--json", "--every", "200ms", "--prometheus", "0") as process:
         assert process.stderr is not None
-        address = process.stderr.readline().removeprefix("metrics on ").strip()
+        with killed_after(process):
+            address = process.stderr.readline().removeprefix("metrics on ").strip()
         until(lambda: bool(printed(folder)), process)
-        with urllib.request.urlopen(address) as answer:
+        with urllib.request.urlopen(address, timeout=DEADLINE_SECONDS) as answer:
             families = {
                 one.name: one for one in parser.text_string_to_metric_families(answer.read().decode())
             }

@@ -6,14 +6,15 @@ import json
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import groupstorm
 from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.broker import BrokerUnderTest
@@ -21,8 +22,10 @@ from groupstorm.testing.chosen import chosen_broker
 from groupstorm.trace import topic as topic_module
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.topic import TopicAddress, TopicSink, read_topic_address
-from tests.command import COMMAND, environment_of_command, groupstorm
+from tests.command import COMMAND, environment_of_command
+from tests.command import groupstorm as run_groupstorm
 from tests.explain.explaining import storm
+from tests.processes import killed_after, next_line, outcome_of
 from tests.watch.rolling_rows import rows_of
 
 confluent_kafka = pytest.importorskip("confluent_kafka", reason="pip install 'groupstorm[kafka]'")
@@ -56,9 +59,9 @@ def records_of(bootstrap: str, topic: str) -> list[Any]:
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": "reader"})
     try:
         place = confluent_kafka.TopicPartition(topic, 0, 0)
-        _, end = consumer.get_watermark_offsets(place, timeout=10)
+        _, end = consumer.get_watermark_offsets(place, timeout=60)
         consumer.assign([place])
-        return [one for one in consumer.consume(end, timeout=30) if one.error() is None] if end else []
+        return [one for one in consumer.consume(end, timeout=60) if one.error() is None] if end else []
     finally:
         consumer.close()
 
@@ -87,9 +90,14 @@ def test_a_topic_that_holds_records_is_refused(broker: BrokerUnderTest, trace: P
 
 def test_a_broker_that_takes_no_rows_ends_the_trace(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_module, "_WAITING_MAX", 3)
-    monkeypatch.setattr(topic_module, "_ANSWER_S", 1.0)
-    with chosen_broker("emulator", {}) as stopped:
-        sink = TopicSink(TopicAddress(stopped.bootstrap_servers, "t"), "--trace-to", may_wait=False)
+    with held_ports(1) as (port,):
+        with groupstorm.broker(port=port) as stopped:
+            sink = TopicSink(TopicAddress(stopped.bootstrap_servers, "t"), "--trace-to", may_wait=False)
+        monkeypatch.setattr(topic_module, "_ANSWER_S", 1.0)
+        _refuses_rows(sink, trace)
+
+
+def _refuses_rows(sink: TopicSink, trace: Path) -> None:
     with pytest.raises(OutputError, match="/t: cannot be written: the broker takes the rows too slowly"):
         sink.add_all(entries_of(trace)[:4])
     with pytest.raises(OutputError, match="/t: cannot be written: 3 rows were not acknowledged within 1 s"):
@@ -144,7 +152,7 @@ def test_a_watch_reads_a_topic_and_goes_on_where_it_ended(
         sink.close()
         address = broker.bootstrap_servers
         options = ("--topic", "watched", "--once", "--json", "--window", "1d")
-        done = groupstorm("watch", address, *options, cwd=tmp_path)
+        done = run_groupstorm("watch", address, *options, cwd=tmp_path)
         if "unresolved dependenc" in done.stderr:
             pytest.skip("Spark cannot fetch its source for Kafka: it reaches no repository")
         assert done.returncode == 0, done.stderr
@@ -161,34 +169,36 @@ def figures_of(entries: list[TraceEntry]) -> Any:
 
 @pytest.mark.slow
 def test_serve_produces_what_its_coordinator_does(broker: BrokerUnderTest, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [
-            *COMMAND,
-            "serve",
-            "--port",
-            "0",
-            "--topic",
-            "orders:2",
-            "--trace-to",
-            f"{broker.bootstrap_servers}/served",
-        ],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment_of_command(),
-    ) as server:
-        assert server.stdout is not None
-        served = server.stdout.readline().removeprefix("listening on ").strip()
+    with (
+        subprocess.Popen(
+            [
+                *COMMAND,
+                "serve",
+                "--port",
+                "0",
+                "--topic",
+                "orders:2",
+                "--trace-to",
+                f"{broker.bootstrap_servers}/served",
+            ],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment_of_command(),
+        ) as server,
+        killed_after(server),
+    ):
+        served = next_line(server).removeprefix("listening on ").strip()
         member = confluent_kafka.Consumer({"bootstrap.servers": served, "group.id": "payments"})
         member.subscribe(["orders"])
-        deadline = time.monotonic() + 60
         while not member.assignment():
-            assert time.monotonic() < deadline
+            assert server.poll() is None, outcome_of(server)
             member.poll(0.1)
         member.close()
         server.send_signal(signal.SIGTERM)
-        assert server.wait(30) == 0
+        _, errors = outcome_of(server)
+        assert server.returncode == 0, errors
     rows = [json.loads(one.value()) for one in records_of(broker.bootstrap_servers, "served")]
     assert [row["seq"] for row in rows] == [*range(len(rows))]
     assert {row["group"] for row in rows} == {"payments"}
@@ -199,7 +209,7 @@ def test_serve_produces_what_its_coordinator_does(broker: BrokerUnderTest, tmp_p
 def test_a_run_produces_its_trace_too(broker: BrokerUnderTest, tmp_path: Path) -> None:
     to = f"{broker.bootstrap_servers}/run"
     options = ("--set", "members=4", "--set", "partitions=8", "--out", "r", "--trace-to", to)
-    done = groupstorm("run", "rolling-deploy", *options, cwd=tmp_path)
+    done = run_groupstorm("run", "rolling-deploy", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [one.value().decode() for one in records_of(broker.bootstrap_servers, "run")]
     assert lines == (tmp_path / "r" / "trace.jsonl").read_text("utf-8").splitlines()

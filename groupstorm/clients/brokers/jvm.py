@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import socket
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, has_log4j_1, kafka_jars
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint
@@ -26,11 +27,16 @@ MINIMUM_JAVA = 17
 #: How long a broker may take to stop after SIGTERM.
 STOP_TIMEOUT_S = 10.0
 
-#: How often a broker is started if another process takes one of its ports meanwhile.
+#: How often a broker is started if another process takes one of its ports meanwhile. Kafka cannot choose
+#: them: its controller's is part of controller.quorum.voters.
 PORT_ATTEMPTS = 3
+
+#: How long Kafka's tool may take to format the data's folder.
+FORMAT_TIMEOUT_S = 60.0
 
 _STARTED = "Kafka Server started"
 _PORT_TAKEN = "Address already in use"
+_NOTHING = "it printed nothing"
 _LOGGING = Path(__file__).with_name("kafka")
 
 #: The options of a single node.
@@ -70,7 +76,7 @@ async def jvm(
 
 
 class PortTaken(BrokerUnavailable):
-    """Another process listens on a port that was free when it was chosen."""
+    """Another process listens on a port that was chosen for the broker."""
 
 
 @asynccontextmanager
@@ -78,29 +84,32 @@ async def _node(command: list[str], options: Mapping[str, str], name: str) -> As
     """Start a broker on ports that are free now."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groupstorm-kafka-"))
     try:
-        port, controller_port = _free_ports(2)
-        properties = folder / "server.properties"
-        properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
-        await _format(command, properties)
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            "kafka.Kafka",
-            str(properties),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        starting = asyncio.ensure_future(_until_started(process))
-        output: asyncio.Future[Any] = starting
-        try:
-            await _started(starting)
-            output = asyncio.ensure_future(_drain(process))
-            yield RunningBroker(name, (Endpoint("127.0.0.1", port),), pid=process.pid)
-        finally:
-            await _stop(process)
-            await asyncio.wait([output])  # a pipe is closed when it has been read to its end
+        with held_ports(2) as (port, controller_port):
+            properties = folder / "server.properties"
+            properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
+            await _format(command, properties)
+            process = await _process(*command, "kafka.Kafka", str(properties))
+            said: deque[str] = deque(maxlen=1)
+            starting = asyncio.ensure_future(_until_started(process, said))
+            output: asyncio.Future[Any] = starting
+            try:
+                await _started(starting, said)
+                output = asyncio.ensure_future(_drain(process))
+                yield RunningBroker(name, (Endpoint("127.0.0.1", port),), pid=process.pid)
+            finally:
+                await stop_process(process, STOP_TIMEOUT_S)
+                await asyncio.wait([output])  # a pipe is closed when it has been read to its end
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, True)
+
+
+async def _process(*command: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
 
 
 def logging_option(version: str, configuration: Path | None = None) -> str:
@@ -118,16 +127,6 @@ def _java() -> Path:
     raise BrokerUnavailable(
         f"{have}: Kafka needs Java {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jre-headless)"
     )
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that no process listens on now."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    try:
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def _properties(options: Mapping[str, str], folder: Path, port: int, controller_port: int) -> str:
@@ -151,43 +150,47 @@ async def _format(command: list[str], properties: Path) -> None:
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     if cluster_id.startswith("-"):
         cluster_id = "A" + cluster_id[1:]  # the tool would read it as an option
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+    process = await _process(
+        *command, *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
     )
-    output, _ = await process.communicate()
+    try:
+        async with asyncio.timeout(FORMAT_TIMEOUT_S):
+            output, _ = await process.communicate()
+    except TimeoutError as late:
+        raise BrokerUnavailable(f"Kafka did not format its data within {FORMAT_TIMEOUT_S:.0f} s") from late
+    finally:
+        await stop_process(process, 0)
     if process.returncode != 0:
-        lines = output.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        lines = output.decode(errors="replace").strip().splitlines() or [_NOTHING]
         why = next((line for line in lines if "Exception" in line), lines[-1])
         raise BrokerUnavailable(f"Kafka refuses its configuration: {why.strip()}")
 
 
-async def _until_started(process: asyncio.subprocess.Process) -> str | None:
-    """What the log says of the broker's end; None if it has started.
+async def _until_started(process: asyncio.subprocess.Process, said: deque[str]) -> str | None:
+    """What the log says of the broker's end; None if it has started. ``said`` gets the lines.
 
-    That is the first error and the line behind it, which names the exception. The rest is the shutdown.
+    Of the end: the first error and the line behind it, which names the exception. The rest is the shutdown.
     """
     assert process.stdout is not None
     errors: list[str] = []
-    last = "it printed nothing"
+    last = _NOTHING
     while line := (await process.stdout.readline()).decode(errors="replace"):
         if _STARTED in line:
             return None
         last = line.strip()
+        said.append(last)
         if len(errors) == 1 or (not errors and (" ERROR " in last or " FATAL " in last)):
             errors.append(last)
     return ": ".join(errors) or last
 
 
-async def _started(reading: asyncio.Future[str | None]) -> None:
+async def _started(reading: asyncio.Future[str | None], said: Sequence[str]) -> None:
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             why = await asyncio.shield(reading)
     except TimeoutError as late:
-        raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s") from late
+        last = said[-1] if said else _NOTHING
+        raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s: {last}") from late
     if why is not None:
         kind = PortTaken if _PORT_TAKEN in why else BrokerUnavailable
         raise kind(f"Kafka ended before it had started: {why}")
@@ -200,12 +203,13 @@ async def _drain(process: asyncio.subprocess.Process) -> None:
         pass
 
 
-async def _stop(process: asyncio.subprocess.Process) -> None:
+async def stop_process(process: asyncio.subprocess.Process, timeout_s: float) -> None:
+    """Send SIGTERM, and SIGKILL to a process that is still there after ``timeout_s``."""
     if process.returncode is not None:
         return
     process.terminate()
     try:
-        async with asyncio.timeout(STOP_TIMEOUT_S):
+        async with asyncio.timeout(timeout_s):
             await process.wait()
     except TimeoutError:
         process.kill()

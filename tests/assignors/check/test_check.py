@@ -43,6 +43,7 @@ def test_every_assignor_of_ours_promises_something() -> None:
     assert list(BUILT_IN) == registry.names()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_ours_keep_what_they_promise_but_for_the_sketches(name: str) -> None:
     report = report_on(registry.get(name))
@@ -73,6 +74,7 @@ def test_the_sketch_of_java_gives_4_4_2() -> None:
     assert len(finding.history.steps) <= 3
 
 
+@pytest.mark.slow
 def test_kafkas_defects_are_found_with_bug_compat() -> None:
     """4.3.1: partitions that are gone make the constrained form throw; the general one keeps them."""
     report = report_on(registry.get("sticky", bug_compat=True), count=100)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import subprocess
 import sys
 from typing import Any
 
@@ -14,6 +13,7 @@ from groupstorm.assignors.streams.reading import read_case
 from groupstorm.problems import InputError
 from tests.assignors.streams.groups import assign, client, standby, task
 from tests.oracle.running import as_line
+from tests.processes import run_process
 
 CASE: dict[str, Any] = {
     "id": 1,
@@ -89,7 +89,7 @@ def test_a_task_with_two_owners_is_refused() -> None:
 
 
 def test_the_command_ends_with_status_2_and_keeps_what_was_answered() -> None:
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-m", "groupstorm", "assign", "--mode", "streams"],
         input=as_line(CASE) + "\n" + as_line({**CASE, "assignor": "?"}) + "\n",
         capture_output=True,

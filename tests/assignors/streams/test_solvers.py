@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from uuid import UUID
 
 import pytest
@@ -15,6 +14,7 @@ from groupstorm.assignors.streams.graphs import Problem
 from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import Costs, StreamsClient, StreamsGroup, Task, TaskPartition
 from tests.assignors.streams.groups import owners, random_group, random_placement
+from tests.broker.frames.harness import cpu_limit
 
 PRICES = [Costs(1, 0), Costs(10, 1), Costs(1, 10), Costs(0, 1), Costs(3, 2), Costs(0, 0)]
 
@@ -122,11 +122,11 @@ def large_problem(tasks: int, clients: int, costs: Costs, *, balanced: bool) -> 
     return Problem(range(tasks), range(clients), present, cross_rack, costs, groups)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("costs", [Costs(10, 0), Costs(10, 1)])
-def test_six_thousand_tasks_take_no_time(costs: Costs, balanced: bool) -> None:
-    """The aim is 0.05 s with traffic alone; a whole second here would mean that something is quadratic."""
+def test_six_thousand_tasks_are_within_reach(costs: Costs, balanced: bool) -> None:
+    """The aim is 0.05 s with traffic alone; to reach the limit, something has to be quadratic."""
     problem = large_problem(6_000, 100, costs, balanced=balanced)
-    start = time.process_time()
-    collapsed.solve(problem)
-    assert time.process_time() - start < 1
+    with cpu_limit():
+        collapsed.solve(problem)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from groupstorm.broker.authorization.authorizer import Acls, Authorizer, Who
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import runtimes
+from tests.processes import run_process
 
 PROGRAM = Path(__file__).with_name("Decisions.java")
 SUPER_USERS = ("User:root", "User:CN=r, O=x")
@@ -102,7 +102,7 @@ def ask_kafka(cases: Sequence[Case]) -> list[str]:
     java = next(runtimes(MINIMUM_JAVA, [])).java
     command = [str(java), "-cp", f"{kafka_jars()}/*", str(PROGRAM)]
     lines = "".join(f"{as_line(case)}\n" for case in cases)
-    done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=300, check=True)
+    done = run_process(command, input=lines, capture_output=True, text=True, deadline_s=300, check=True)
     return done.stdout.splitlines()
 
 

@@ -10,11 +10,9 @@ import pytest
 
 from tests.broker.crowd import clients
 from tests.broker.crowd.clients import Address, Client, connect
-from tests.broker.test_serve import serving
+from tests.broker.test_serve import DEADLINE_S, serving
 
 pytestmark = pytest.mark.slow
-#: For a machine that does other things meanwhile; a broker that waits for a bad client would take for ever.
-MOST_S = 10.0
 MIB = 2**20
 
 
@@ -34,11 +32,10 @@ async def test_a_client_that_does_not_read_costs_one_answer(broker: tuple[int, A
     crowd = await connect(address, 30)
     before_mib = clients.rss_mib(process)
     asked = clients.ask_and_never_read(crowd, 4 * MIB)
-    _, longest_s, count = await clients.slowest_answer_s(healthy, asked)
+    async with asyncio.timeout(DEADLINE_S):  # a broker that waits for a bad client would take for ever
+        await clients.slowest_answer_s(healthy, asked)
     # each has asked for 160 MB
     assert clients.rss_mib(process) - before_mib < 30 * 4 * 2
-    assert longest_s < MOST_S
-    assert count >= 200
     for one in (*crowd, healthy):
         one.writer.close()
 
@@ -59,7 +56,7 @@ async def test_clients_that_send_a_byte_at_a_time_are_answered(broker: tuple[int
     _, address = broker
     crowd = await connect(address, 50)
     await clients.send_bytes_one_by_one(crowd, every_s=0.01)
-    async with asyncio.timeout(MOST_S):
+    async with asyncio.timeout(DEADLINE_S):
         for one in crowd:
             assert int.from_bytes(await one.reader.readexactly(4), "big") > 0
             one.writer.close()
@@ -74,7 +71,8 @@ async def test_many_groups_and_topics(broker: tuple[int, Address]) -> None:
         await clients.make_groups(other, 500)
         await clients.make_topics(other, 5_000)
 
-    assert (await clients.slowest_answer_s(healthy, fill()))[1] < MOST_S
+    async with asyncio.timeout(DEADLINE_S):
+        await clients.slowest_answer_s(healthy, fill())
     assert clients.rss_mib(process) - before_mib < 50
     for one in (healthy, other):
         one.writer.close()

@@ -21,6 +21,7 @@ CORPUS: dict[str, list[str]] = json.loads((Path(__file__).parent / "corpus.json"
 MOST_GROWTH_MIB = 40
 
 
+@pytest.mark.slow
 def test_a_round_of_mutated_requests_raises_nothing() -> None:
     tally = tried(1, seed=5)
     assert tally.tried == ROUND

@@ -18,6 +18,7 @@ from tests.broker.security.test_listeners import log_in
 from tests.broker.test_serve import DEADLINE_S, refusal, serving
 from tests.broker.wire import RawClient
 from tests.certificates import Certificates
+from tests.processes import next_line, outcome_of
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_a_broker_with_tls_and_users(certificates: Certificates, users: Path) ->
         with RawClient(address, certificates.client_context()) as client:
             assert log_in(client, "wrong") is Error.SASL_AUTHENTICATION_FAILED
         process.send_signal(signal.SIGTERM)
-        _, log = process.communicate(timeout=DEADLINE_S)
+        _, log = outcome_of(process, DEADLINE_S)
         assert process.returncode == 0
     assert "no TLS" in log
     assert "Invalid username or password" in log
@@ -66,8 +67,7 @@ def test_other_addresses_of_the_loopback_interface(listen: str) -> None:
     path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     with subprocess.Popen(command, text=True, env=path, stdout=subprocess.PIPE) as process:
         try:
-            assert process.stdout is not None
-            first = process.stdout.readline()
+            first = next_line(process)
             host, _, port = first.removeprefix("listening on ").rpartition(":")
             assert host == listen.removesuffix(":0")
             with RawClient((host.strip("[]"), int(port))) as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import ssl
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from tests.broker import wire
 from tests.broker.security.test_listeners import SASL, address, log_in, with_tls
 from tests.broker.wire import RawClient
 from tests.certificates import Certificates
+from tests.processes import run_process
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -138,7 +138,7 @@ def test_java_names_the_subjects_so() -> None:
         pytest.skip(f"needs Java {MINIMUM_JAVA} or newer")
     certificates = "".join(f"{certificate_of(attributes).hex()}\n" for attributes in SUBJECTS)
     program = Path(__file__).with_name("Subjects.java")
-    done = subprocess.run(
+    done = run_process(
         [str(java), str(program)], input=certificates, capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout.splitlines() == list(SUBJECTS.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm, logging_option
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.problems import InputError
@@ -155,17 +157,40 @@ async def test_a_broker_whose_ports_are_taken_meanwhile_starts_on_others(
     assert (tmp_path / "starts").read_text().count("started") == min(taken + 1, 3)
 
 
+async def test_a_server_ends_and_starts_again_on_a_port_that_is_held() -> None:
+    with held_ports(2) as (port, other):
+        assert port != other
+        for _ in range(2):
+            with socket.create_server(("127.0.0.1", port)):
+                socket.create_connection(("127.0.0.1", port), timeout=30).close()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), timeout=30)
+
+
+async def test_a_broker_that_does_not_start_in_time_is_ended_and_its_last_line_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    java = tmp_path / "java"
+    java.write_text('#!/bin/sh\ncase "$*" in *StorageTool*) exit 0;; esac\necho waiting\nexec sleep 600\n')
+    os.chmod(java, 0o755)
+    monkeypatch.setattr(_JVM, "_java", lambda: java)
+    monkeypatch.setattr(_JVM, "kafka_jars", lambda version: tmp_path)
+    monkeypatch.setattr(_JVM, "START_TIMEOUT_S", 2.0)
+    with pytest.raises(BrokerUnavailable, match="Kafka did not start within 2 s: waiting"):
+        async with jvm({}):
+            pass
+
+
 @pytest.mark.slow
 async def test_kafka_itself_says_that_its_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         _ = kafka_jars()
     except BrokerUnavailable as missing:
         pytest.skip(str(missing))
-    free_ports = _JVM._free_ports
-    with socket.create_server(("127.0.0.1", 0)) as other:
+    with socket.create_server(("127.0.0.1", 0)) as other, held_ports(2) as free:
         taken = other.getsockname()[1]
-        chosen = iter([[taken, free_ports(1)[0]], [free_ports(1)[0], taken]])
-        monkeypatch.setattr(_JVM, "_free_ports", lambda count: next(chosen, None) or free_ports(count))
+        chosen = iter([nullcontext([taken, free[0]]), nullcontext([free[1], taken])])
+        monkeypatch.setattr(_JVM, "held_ports", lambda count: next(chosen, None) or held_ports(count))
         async with jvm({}) as broker:
             assert taken not in [endpoint.port for endpoint in broker.bootstrap]
     assert next(chosen, None) is None

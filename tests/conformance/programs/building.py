@@ -14,6 +14,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.program_cache import built_once
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 SOURCES = Path(__file__).parent
 MINIMUM_JAVA = 17
@@ -105,8 +106,13 @@ def _franz_go(name: str, package: str) -> Path:
 
 def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[str]]) -> Path:
     def build_into(folder: Path) -> None:
-        answer = subprocess.run(
-            command(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        answer = run_process(
+            command(folder),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            deadline_s=BUILD_DEADLINE_S,
         )
         if answer.returncode != 0:
             said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]

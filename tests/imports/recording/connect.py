@@ -25,6 +25,7 @@ from groupstorm.storms.live.real_clients.program_cache import built_once
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import DATA, RECORDED, SERVER_LOG
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 GROUP: Final = "connect-pair"
 #: Each has one task: six pieces of work for two workers.
@@ -203,8 +204,13 @@ def _connector_jar() -> Path:
             f"-Dartifact={artifact}",
             f"-DoutputDirectory={folder}",
         ]
-        answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        answer = run_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            deadline_s=BUILD_DEADLINE_S,
         )
         if answer.returncode != 0:
             raise BrokerUnavailable(f"Maven cannot fetch {artifact}: {answer.stdout.strip()}")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _LINE_BYTES = 1 << 20
+_READY_S = 120.0
 _ROOT = Path(__file__).parents[3]
 
 #: Reports that tell what a member has.
@@ -52,7 +53,9 @@ class MemberProcess:
                 env={**os.environ, "PYTHONPATH": str(_ROOT)},
             )
         assert process.stdout is not None
-        if not await process.stdout.readline():
+        async with asyncio.timeout(_READY_S):
+            ready = await process.stdout.readline()
+        if not ready:
             raise RecordingFailed(f"{self.name} ended before it was ready: see {self._log}")
         self._reading = asyncio.ensure_future(self._read(process.stdout))
 

@@ -27,6 +27,7 @@ from tests.imports.recording.releases import (
     SESSION_TIMEOUT_MS,
     Clients,
 )
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 _SOURCE = Path(__file__).parent / "java" / "RecordedMember.java"
 _JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -60,7 +61,14 @@ def command(clients: Clients, release: str, folder: Path) -> Sequence[str]:
 def _compiled(compiler: Path, classpath: str) -> Path:
     def compile_into(folder: Path) -> None:
         build = [str(compiler), "-nowarn", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
-        answer = subprocess.run(build, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        answer = run_process(
+            build,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            deadline_s=BUILD_DEADLINE_S,
+        )
         if answer.returncode != 0:
             raise InputError(f"the recorded member cannot be compiled: {answer.stderr.strip()}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import signal
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from tests.broker.wire import RawClient
 from tests.command import environment_of_command
 from tests.figures.tracing import SECOND, Trace
 from tests.imports.real_logs import BOTH, BROKER, Recording, imported, recordings
+from tests.processes import outcome_of, run_process
 from tests.report.lanes.drawing import of_coordinator, recorded, written
 from tests.report.lanes.trace_event_rules import Event, check_events, read_events
 
@@ -87,7 +87,7 @@ def test_a_trace_of_serve_keeps_the_rules(tmp_path: Path) -> None:
             client.send(join("g"))
             wait_for(tmp_path / "trace")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=20)
+        outcome_of(process, 20)
     events = events_of(tmp_path / "trace", tmp_path)
     assert names(events, "B")["joins"] == 1
 
@@ -264,4 +264,4 @@ def _peak_kib(folder: Path, rounds: int) -> int:
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     command = [sys.executable, "-c", code, str(folder)]
-    return int(subprocess.run(command, stdout=-1, text=True, env=environment_of_command(), check=True).stdout)
+    return int(run_process(command, stdout=-1, text=True, env=environment_of_command(), check=True).stdout)

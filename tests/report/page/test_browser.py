@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from groupstorm.clients.brokers.ports import held_ports
 from tests.command import groupstorm
+from tests.processes import last_lines
 
 pytestmark = pytest.mark.slow
 
-#: The driver takes a port that was free a moment ago: on a busy machine another process is sometimes faster.
-DRIVER_STARTS = 3
+#: For a page, a script, or a condition of a page.
+PATIENCE_S = 120
 
 SMALL = ["--set", "members=5", "--set", "partitions=20", "--set", "start_ms=7s", "--set", "ready_ms=500"]
 #: The colours of a canvas in a row of its middle, as the browser has drawn them.
@@ -31,7 +33,9 @@ return [...found];
 """
 
 
-def browser(*arguments: str) -> Any:
+@contextmanager
+def browser(log: Path, *arguments: str) -> Iterator[Any]:
+    """``log``: receives what the driver says."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: ./dev test installs it")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if chromium is None or driver is None:
@@ -43,10 +47,18 @@ def browser(*arguments: str) -> Any:
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", *arguments):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    for _ in range(DRIVER_STARTS - 1):
-        with suppress(WebDriverException):
-            return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    with held_ports(1) as (port,):
+        service = webdriver.ChromeService(driver, port=port, log_output=str(log))
+        try:
+            chrome = webdriver.Chrome(options=options, service=service)
+        except WebDriverException as problem:
+            pytest.fail(f"{problem}{last_lines(log.read_bytes())}")
+        try:
+            chrome.set_page_load_timeout(PATIENCE_S)
+            chrome.set_script_timeout(PATIENCE_S)
+            yield chrome
+        finally:
+            chrome.quit()
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +88,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    driver = browser()
-    yield driver
-    driver.quit()
+def chrome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with browser(tmp_path_factory.mktemp("driver") / "log") as driver:
+        yield driver
 
 
 def opened(chrome: Any, file: Path) -> Any:
@@ -88,7 +99,7 @@ def opened(chrome: Any, file: Path) -> Any:
     chrome.get_log("browser")
     chrome.get(file.as_uri())
     ready = "return document.documentElement.dataset.ready === 'yes'"
-    WebDriverWait(chrome, 30).until(lambda driver: driver.execute_script(ready))
+    WebDriverWait(chrome, PATIENCE_S).until(lambda driver: driver.execute_script(ready))
     return chrome
 
 
@@ -252,15 +263,12 @@ def test_a_sweep_shows_its_curve_and_other_figures(chrome: Any, pages: Path) -> 
     assert problems(chrome) == []
 
 
-def test_dark_colours_for_those_who_want_them(pages: Path) -> None:
+def test_dark_colours_for_those_who_want_them(pages: Path, tmp_path: Path) -> None:
     from groupstorm.report.page.palette import DARK, OWNERS_DARK
 
-    driver = browser("--force-dark-mode")
-    try:
+    with browser(tmp_path / "log", "--force-dark-mode") as driver:
         opened(driver, pages / "both.html")
         assert driver.execute_script("return dark.matches")
         found = set(driver.execute_script(COLOURS, "partitions", 0))
         assert rgb(OWNERS_DARK[0]) in found
         assert rgb(DARK["gap"]) in found
-    finally:
-        driver.quit()

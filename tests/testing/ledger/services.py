@@ -16,6 +16,11 @@ Service = Callable[[str, str, str, str, Ledger], Any]
 WORK_S = 0.3
 
 
+async def work() -> None:
+    """Take as long as the work on a record."""
+    await asyncio.sleep(WORK_S)
+
+
 def consumer_of(servers: str, group: str, topic: str, name: str, **options: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         topic,
@@ -38,7 +43,7 @@ async def careful(servers: str, group: str, topic: str, name: str, ledger: Ledge
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await asyncio.sleep(WORK_S)
+                await work()
             await consumer.commit()
     finally:
         await consumer.stop()
@@ -52,8 +57,8 @@ async def commits_late(servers: str, group: str, topic: str, name: str, ledger: 
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await asyncio.sleep(WORK_S)
-            await asyncio.sleep(WORK_S)
+                await work()
+            await work()
             await consumer.commit()
     finally:
         await consumer.stop()
@@ -68,7 +73,7 @@ async def commits_first(servers: str, group: str, topic: str, name: str, ledger:
         async for record in consumer:
             await consumer.commit()
             with ledger.processing(record, by=name):
-                await asyncio.sleep(WORK_S)
+                await work()
     finally:
         await consumer.stop()
 
@@ -82,7 +87,7 @@ async def begins_anew(servers: str, group: str, topic: str, name: str, ledger: L
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await asyncio.sleep(WORK_S)
+                await work()
             await consumer.commit()
     finally:
         await consumer.stop()
