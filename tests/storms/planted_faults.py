@@ -200,6 +200,19 @@ def generation_stands_still(patch: Patch) -> None:
     patch.setattr(rebalances, "_next_generation", same)
 
 
+def a_round_breaks_off(patch: Patch) -> None:
+    """The coordinator fails when it closes the second round."""
+    answer_joins, rounds = rebalances._answer_joins, []
+
+    def breaks_once(shard: Any, group: Any) -> None:
+        rounds.append(group.generation)
+        if len(rounds) == 2:
+            raise RuntimeError("out of order")
+        answer_joins(shard, group)
+
+    patch.setattr(rebalances, "_answer_joins", breaks_once)
+
+
 def one_sync_is_never_answered(patch: Patch) -> None:
     """In the second round the coordinator forgets the SyncGroup of one member."""
     _forget_one(patch, "answer_parked_sync", replies.answer_parked_sync)

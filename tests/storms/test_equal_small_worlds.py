@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.storms.storms_in_memory import START, scenario, storm
+from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
 WORLD: dict[str, Any] = {
     "members": 3, "partitions": 5, "start_ms": 2_000, "stop_grace_ms": 100, "tail_ms": 2_000,
@@ -71,10 +71,71 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "variant", "at_ms"), CASES)
-def test_exact_and_computed_rows_are_equal(fault: str, variant: str, at_ms: int) -> None:
-    world = scenario([START, {"at_ms": at_ms, **FAULTS[fault]}, *THEN], **of_variant(variant))
-    computed, simulated = (storm(world, seed=at_ms, exact=exact) for exact in (False, True))
+def check(steps: list[dict[str, Any]], settings: dict[str, Any], seed: int) -> None:
+    world = scenario([START, *steps], **settings)
+    computed, simulated = (storm(world, seed=seed, exact=exact) for exact in (False, True))
     for row, (one, other) in enumerate(zip(computed.rows, simulated.rows, strict=False)):
         assert one == other, f"row {row}"
     assert len(computed.rows) == len(simulated.rows)
+
+
+@pytest.mark.parametrize(("fault", "variant", "at_ms"), CASES)
+def test_exact_and_computed_rows_are_equal(fault: str, variant: str, at_ms: int) -> None:
+    check([{"at_ms": at_ms, **FAULTS[fault]}, *THEN], of_variant(variant), seed=at_ms)
+
+
+@pytest.mark.parametrize("variant", ["cooperative", "static", "consumer"])
+def test_members_that_die_together_are_removed_in_the_order_in_which_they_fell_silent(variant: str) -> None:
+    """Their last heartbeats leave at one instant and arrive in one millisecond, so sessions end together."""
+    together = {"members": 8, "partitions": 12, "net_latency_ms": {"uniform": [0.1, 0.9]}}
+    dies = {"at_ms": 30_000, "do": "crash", "members": [0, 2, 3, 4]}
+    check([dies, *THEN], of_variant(variant) | together, seed=3)
+
+
+@pytest.mark.parametrize("fault", ["pause", "responses", "failover"])
+def test_heartbeats_that_wait_for_the_one_before_and_retry_backoff_ms_give_equal_rows(fault: str) -> None:
+    """The round trip of up to 1.8 s and a second behind it outlast the interval of a consumer group."""
+    waits = {"retry.backoff.ms": 1_000, "group.consumer.heartbeat.interval.ms": 2_000}
+    check([{"at_ms": 31_700, **FAULTS[fault]}, *THEN], of_variant("consumer") | waits, seed=3)
+
+
+@pytest.mark.parametrize("fault", ["pause", "busy", "failover"])
+def test_heartbeats_by_a_clock_that_drifts_give_equal_rows(fault: str) -> None:
+    drifts = {"member_settings": [{"members": [0], "settings": {"clock_drift_ppm": 100_000}}]}
+    check([{"at_ms": 31_700, **FAULTS[fault]}, *THEN], of_variant("consumer") | drifts, seed=3)
+
+
+#: Every way takes 2 ms, so that requests of a member arrive at the instant of something else.
+TOGETHER: dict[str, Any] = {**FIXED, "net_latency_ms": 2, "append_latency_ms": 30, "revoke_callback_ms": 0}
+
+
+@pytest.mark.parametrize(
+    ("variant", "settings"),
+    [
+        # a commit arrives together with a heartbeat of its member, and comes first
+        ("cooperative", {"heartbeat.interval.ms": 3_000, "auto.commit.interval.ms": 3_000}),
+        # a commit arrives when a timer of the coordinator is due, and comes behind it
+        ("consumer", {"auto.commit.interval.ms": 1_000}),
+    ],
+)
+def test_commits_that_arrive_at_the_instant_of_something_else_give_equal_rows(
+    variant: str, settings: dict[str, Any]
+) -> None:
+    dies = {"at_ms": 60_701, "do": "crash", "members": [1, 2]}
+    steps = [{"at_ms": 30_019, **FAULTS["responses"]}, dies]
+    check(steps, of_variant(variant) | TOGETHER | settings, seed=1)
+
+
+def test_commits_behind_one_whose_write_failed_count() -> None:
+    """The crash of two members shows what each had committed."""
+    own = {
+        "auto.commit.interval.ms": 1_000,
+        "assign_callback_ms": 2_000,
+        "net_latency_ms": {"uniform": [1, 20]},
+    }
+    steps = [
+        {"at_ms": 30_000, "do": "add"},
+        {"at_ms": 34_837, **FAULTS["failing appends"]},
+        {"at_ms": 42_287, "do": "crash", "members": [1, 2]},
+    ]
+    check(steps, of_variant("consumer") | own, seed=87)

@@ -69,6 +69,19 @@ def test_a_process_that_starts_in_the_outage_joins_when_the_coordinator_is_there
     assert held(result)
 
 
+@pytest.mark.parametrize(("backoff_ms", "asked"), [(100, 3 * 200), (300, 3 * 66)])
+def test_members_ask_every_retry_backoff_and_a_shorter_failover_within_ends_nothing(
+    backoff_ms: int, asked: int
+) -> None:
+    """Three members are without a coordinator for 20 s."""
+    steps = [START, FAILOVER, {**FAILOVER, "at_ms": 65_000, "for_ms": 1_000}]
+    result = storm(scenario(steps, **FIXED, **{"retry.backoff.ms": backoff_ms}))
+    assert [at_us for at_us, _ in result.events("group_created", cause="loaded")] == [80 * SECOND]
+    [(_, refused)] = result.events("requests_counted", error="COORDINATOR_NOT_AVAILABLE")
+    assert (refused.api, refused.count) == ("FindCoordinator", asked)
+    assert held(result)
+
+
 def test_exact_and_computed_traces_are_equal_through_failovers() -> None:
     steps = [
         {**START, "over_ms": 5000},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,9 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import Subscription
-from groupstorm.coordinator.classic import rebalances
 from groupstorm.storms.invariants import HELD
 from groupstorm.storms.world.simulation import simulate
-from tests.storms.planted_faults import Dealer
+from tests.storms.planted_faults import Dealer, a_round_breaks_off
 from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario
 
 
@@ -50,12 +48,6 @@ def verdict(result: Storm, invariant: str) -> str:
     return result.figures.invariants[invariant]
 
 
-def test_a_partition_with_two_owners_is_found() -> None:
-    # Under this name the leader's client trusts the assignor, as Kafka's does.
-    result = storm(Dealer("cooperative-sticky", doubles=1))
-    assert verdict(result, "one_owner_per_generation").startswith("topic-0-0 is owned by member-")
-
-
 def test_granting_before_revoking_ends_the_leader_as_kafkas_client_does() -> None:
     result = storm(Dealer("dealer"))
     failed = [event.error for _, event in result.events("member_failed")]
@@ -68,23 +60,10 @@ def test_an_assignor_that_refuses_ends_the_leader() -> None:
     assert {event.error for _, event in result.events("member_failed")} == {"IllegalStateException"}
 
 
-def test_partitions_without_an_owner_are_found() -> None:
-    result = storm(Dealer("cooperative-sticky", leaves_out=2))
-    assert verdict(result, "every_partition_owned_at_end").startswith("2 partitions have no owner")
-
-
 def test_an_operation_of_the_coordinator_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The group recovers, and every other invariant holds: the run fails all the same."""
-    close, calls = rebalances._answer_joins, []
-
-    def breaks_once(shard: Any, group: Any) -> None:
-        calls.append(group.generation)
-        if len(calls) == 2:
-            raise RuntimeError("out of order")
-        close(shard, group)
-
     assert "no_operation_failed" not in (storm(Polite("range")).figures.invariants or {})
-    monkeypatch.setattr(rebalances, "_answer_joins", breaks_once)
+    a_round_breaks_off(monkeypatch)
     result = storm(Polite("range"))
     broken = {name for name, said in (result.figures.invariants or {}).items() if said != HELD}
     assert broken == {"no_operation_failed"}

@@ -107,6 +107,14 @@ def test_overlapping_partitions_end_with_the_last() -> None:
     assert held(result)
 
 
+def test_a_lost_connection_is_back_when_the_longest_of_overlapping_steps_is_over() -> None:
+    lost = {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 90_000}
+    result = run(lost, {**lost, "at_ms": 70_000, "for_ms": 1_000})
+    [(lost_us, _)] = result.events("partitions_lost", member="member-1")
+    assert 150 * SECOND < lost_us < 151 * SECOND
+    assert held(result)
+
+
 # -- reconnect storms ------------------------------------------------------------------------------
 
 

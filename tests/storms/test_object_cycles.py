@@ -37,6 +37,7 @@ def run(cycles: ObjectCycles, objects: int) -> weakref.ref[Node]:
         return weakref.ref(nodes[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("objects", "is_given_back"), [(2_000, True), (10, False)])
 def test_a_run_begins_with_a_look_if_others_have_left_much_behind(
     monkeypatch: pytest.MonkeyPatch, objects: int, is_given_back: bool

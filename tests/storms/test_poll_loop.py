@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,12 +14,14 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.randomness import Stream
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.scenario import distributions
+from groupstorm.storms.scenario.slow_record_settings import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes
+from groupstorm.storms.world.slow_records import SlowRecordTimes
 
-SECOND = 1_000_000
-P = tuple(TopicPartition("t", number) for number in range(4))
+MS, SECOND = 1_000, 1_000_000
+P = tuple(TopicPartition("topic-0", number) for number in range(4))
 
 RATES = st.lists(st.sampled_from([0, 7_000, 40_000, 100_000, 333_000]), min_size=4, max_size=4)
 
@@ -27,14 +31,21 @@ def loop(
     *,
     poll_records: int = 500,
     fetch_records: int = 1_000_000,
+    run_records: int | None = None,
     interval_ms: object = 100,
     process_ms: object = 1,
+    slow: Sequence[dict[str, Any]] = (),
     steps: bool = False,
 ) -> PollLoop:
-    times = RecordTimes(distributions.parse("process_ms", process_ms), 1, Stream(1, "records", "m", 1))
+    """``rates``: from when on how many records arrive in 1,000 seconds. ``run_records``: how many a look
+    takes, in polls of ``poll_records``. ``slow``: entries of the setting `slow_records`."""
+    logs = RecordLogs(lambda tp: rates[tp])
+    slower = SlowRecordTimes(read_slow_records("slow_records", list(slow)), logs) if slow else None
+    process, stream = distributions.parse("process_ms", process_ms), Stream(1, "records", "m", 1)
+    times = RecordTimes(process, 1, stream, slow=slower)
     interval = distributions.parse("poll_interval_ms", interval_ms)
-    polling = PollSettings(poll_records, poll_records, fetch_records, interval, 60 * SECOND)
-    return PollLoop(RecordLogs(lambda tp: rates[tp]), polling, times, steps)
+    polling = PollSettings(poll_records, run_records or poll_records, fetch_records, interval, 60 * SECOND)
+    return PollLoop(logs, polling, times, steps)
 
 
 class Played:
@@ -188,8 +199,11 @@ def test_what_happens_is_the_same_by_arithmetic_and_look_by_look(
             if do not in ("own", "release"):
                 assert position >= before.get(owned_now, 0), "positions never go back"
         before = positions
+        lazy.positions(now_us + 2 * SECOND)
+        assert lazy.positions(now_us) == positions, "though more is computed by now"
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(RATES, st.integers(1, 40), st.integers(1, 9))
 def test_nobody_is_faster_than_his_records_take(
@@ -205,184 +219,186 @@ def test_nobody_is_faster_than_his_records_take(
             assert done >= at_us // (process_ms * 1000) - at_us // SECOND - 200, "there is always work"
 
 
-def test_a_partition_alone_gets_the_whole_capacity() -> None:
-    ours = loop({P[0]: ((0, 11_000_000),)}, process_ms=10)
-    ours.own((P[0],), (0,), 0)
-    assert ours.positions(600 * SECOND)[P[0]] in range(59_980, 60_001)
-    assert not ours.keeps_up(600 * SECOND)
+# -- single questions, by hand: half a record a millisecond arrives, 50 between two polls, of 1 ms each ----
+
+ONE = {P[0]: ((0, 500_000),)}
+BOTH = {**ONE, P[1]: ((0, 500_000),)}
+#: An instant at which the application polls.
+T = 10 * SECOND
+
+
+def owner(rates: Mapping[TopicPartition, tuple[tuple[int, int], ...]] = ONE, **how: Any) -> PollLoop:
+    """The owner of these partitions from 0 on."""
+    ours = loop(rates, **how)
+    ours.own(tuple(rates), [0 for _ in rates], 0)
+    return ours
 
 
 def test_what_is_committed_in_the_background_was_finished_at_the_last_poll() -> None:
-    # 50 records arrive between two polls, and take 50 ms
-    ours = loop({P[0]: ((0, 500_000),)}, process_ms=1)
-    ours.own((P[0],), (0,), 0)
-    assert ours.positions(10 * SECOND + 30_000) == {P[0]: 4_980}
-    assert ours.polled_positions(10 * SECOND + 30_000) == {P[0]: 4_950}
+    ours = owner()
+    assert ours.positions(T + 30 * MS) == {P[0]: 4_980}
+    assert ours.polled_positions(T + 30 * MS) == {P[0]: 4_950}
 
 
-def test_what_is_in_hand_of_a_partition_that_goes_is_dropped() -> None:
-    ours = loop({P[0]: ((0, 500_000),), P[1]: ((0, 0),)}, process_ms=1)
-    ours.own(P[:2], (0, 0), 0)
-    ours.release((P[0],), 10 * SECOND + 30_000)
-    assert ours.positions(11 * SECOND) == {P[1]: 0}
-    ours.own((P[0],), (4_950,), 11 * SECOND + 1)
-    assert 9_900 < ours.positions(20 * SECOND)[P[0]] <= 10_000, "it begins anew, and catches up"
+@pytest.mark.parametrize(
+    ("now_us", "last_ms", "next_ms"),
+    [
+        (5_000, 0, 10),
+        (9_999, 0, 10),
+        (10_000, 10, 10),
+        (10_001, 10, 20),
+        (39_999, 30, 40),
+        (40_000, 40, 40),
+        (40_001, 40, 100),
+        (49_999, 40, 100),
+    ],
+)
+def test_records_of_one_fetch_are_handed_out_in_several_polls(
+    now_us: int, last_ms: int, next_ms: int
+) -> None:
+    """Polls of 10: the first of five comes at T, each is worked on for 10 ms. Times are those after T.
+
+    The work on the fifth ends at 50 ms, but then nothing is left: the interval ends at 100 ms.
+    """
+    ours = owner(poll_records=10, run_records=1_000)
+    assert ours.last_poll_us(T + now_us) == T + last_ms * MS
+    assert ours.next_poll_us(T + now_us) == T + next_ms * MS
+    assert ours.polled_positions(T + now_us) == {P[0]: 4_950 + last_ms}
 
 
-def test_a_stalled_application_goes_on_where_it_stood() -> None:
-    ours = loop({P[0]: ((0, 500_000),)}, process_ms=1)
-    ours.own((P[0],), (0,), 0)
-    now_us = 10 * SECOND + 30_000
-    ours.stall(now_us, 60 * SECOND, polls=True)
-    assert ours.positions(now_us + 59 * SECOND) == {P[0]: 4_980}
-    assert ours.next_poll_us(now_us + SECOND) == 70 * SECOND + 100_000
-    assert ours.last_poll_us(now_us + SECOND) == 10 * SECOND
-
-
-# -- single questions, by hand -----------------------------------------------------------------------
-
-ONE = {P[0]: ((0, 500_000),)}
-"""Half a record a millisecond: 50 in 100 ms, which take 50 ms at 1 ms each."""
-
-
-def test_a_loop_begins_and_ends_with_its_partitions() -> None:
-    ours = loop({P[0]: ((0, 500_000),), P[1]: ((0, 500_000),)})
-    assert ours.last_poll_us(5) is None
-    assert ours.next_poll_us(5) == 5
-    assert ours.keeps_up(5), "there is nothing to keep up with"
-    assert ours.partitions == ()
-    ours.own((P[1],), (0,), 1_000)
-    ours.own((P[0],), (0,), 2_000)
-    assert ours.partitions == P[:2]
-    assert [*ours.processed_partitions] == [*P[:2]]
-    assert P[1] in ours
-    assert P[2] not in ours
-    assert not ours.held(P[1])
-    ours.hold((P[1],), SECOND)
-    assert ours.held(P[1])
-    assert [*ours.processed_partitions] == [P[0]]
-    assert ours.partitions == P[:2], "it is kept"
-    ours.release((P[0], P[1], P[3]), 2 * SECOND)
-    assert ours.partitions == ()
-    assert ours.keeps_up(3 * SECOND)
-
-
-def test_positions_are_asked_for_of_what_was_owned_then() -> None:
-    ours = loop({P[0]: ((0, 500_000),), P[1]: ((0, 500_000),)})
-    ours.own((P[0],), (0,), 0)
-    ours.own((P[1],), (7,), 10 * SECOND)
-    assert set(ours.positions(10 * SECOND - 1)) == {P[0]}
-    assert set(ours.positions(10 * SECOND)) == {P[0], P[1]}
-    assert ours.positions(10 * SECOND)[P[1]] == 7
-    assert ours.log_end(P[1], 10 * SECOND) == 5_000
-    assert ours.rates(SECOND) == {P[0]: 500_000, P[1]: 500_000}
-
-
-def test_a_partition_that_is_held_stands_still_and_goes_on() -> None:
+def test_an_application_without_partitions_polls_from_when_it_begins() -> None:
     ours = loop(ONE)
-    ours.own((P[0],), (0,), 0)
-    ours.hold((P[0],), 10 * SECOND + 30_000)  # 30 of the 50 in hand are done
-    ours.hold((P[0],), 10 * SECOND + 40_000)
-    assert ours.positions(20 * SECOND) == {P[0]: 4_980}
-    ours.go_on((P[0],), 20 * SECOND)
-    assert ours.positions(20 * SECOND) == {P[0]: 4_980}
-    # 500 a poll and half a second each: from 5,020 records behind it gains half a record a millisecond
-    assert ours.positions(21 * SECOND)[P[0]] == 4_980 + 1_000
-    assert not ours.keeps_up(21 * SECOND)
-    assert ours.keeps_up(31 * SECOND)
-
-
-def test_when_it_catches_up_is_found_before_it_happens() -> None:
-    ours = loop(ONE)
-    ours.own((P[0],), (0,), 10 * SECOND)
-    # 5,000 records behind; each poll of 500 takes 500 ms, in which 250 come
-    assert not ours.keeps_up(10 * SECOND)
-    assert ours.caught_up_us(10 * SECOND, 12 * SECOND) is None
-    caught_up_us = ours.caught_up_us(10 * SECOND, 60 * SECOND)
-    assert caught_up_us is not None
-    assert 19 * SECOND < caught_up_us < 20 * SECOND
-    assert ours.keeps_up(caught_up_us)
-    assert not ours.keeps_up(caught_up_us - 1)
-    assert ours.caught_up_us(10 * SECOND, 12 * SECOND) is None, "though more is computed by now"
-    assert ours.caught_up_us(30 * SECOND, 31 * SECOND) == 30 * SECOND
-
-
-def test_capacity_and_interval_are_those_of_the_settings() -> None:
-    assert loop(ONE, process_ms=4).capacity == 250_000, "records in 1,000 seconds"
-    assert loop(ONE, interval_ms={"uniform": [50, 2_002]}).longest_interval_us == 2_002_000
-
-
-def test_the_next_poll_comes_when_the_interval_or_the_work_is_over() -> None:
-    ours = loop(ONE)
-    ours.own((P[0],), (0,), 0)
-    assert ours.next_poll_us(10 * SECOND) == 10 * SECOND
-    assert ours.poll_after_us(10 * SECOND) == 10 * SECOND + 100_000
-    assert ours.next_poll_us(10 * SECOND + 1) == 10 * SECOND + 100_000
-    assert ours.last_poll_us(10 * SECOND + 99_999) == 10 * SECOND
-    assert ours.last_poll_us(10 * SECOND + 100_000) == 10 * SECOND + 100_000
+    assert ours.last_poll_us(SECOND) is None
+    ours.begin(SECOND + 5)
+    assert ours.last_poll_us(SECOND + 5) == SECOND + 5
+    assert ours.poll_after_us(SECOND + 5) == SECOND + 5 + 100 * MS
 
 
 def test_an_application_that_does_not_wait_is_inside_poll_while_it_has_nothing_to_do() -> None:
-    ours = loop(ONE, interval_ms=0)
-    ours.own((P[0],), (0,), 0)
-    # looks every 50 ms; 25 records arrive in between, and take 25 ms
-    assert ours.next_poll_us(10 * SECOND + 10_000) == 10 * SECOND + 25_000
-    assert ours.next_poll_us(10 * SECOND + 30_000) == 10 * SECOND + 30_000
-    assert ours.poll_after_us(10 * SECOND + 30_000) == 10 * SECOND + 50_000
+    """It looks every 50 ms; 25 records arrive in between, and take 25 ms."""
+    ours = owner(interval_ms=0)
+    assert ours.next_poll_us(T + 10 * MS) == T + 25 * MS
+    assert ours.next_poll_us(T + 30 * MS) == T + 30 * MS
+    assert ours.poll_after_us(T + 30 * MS) == T + 50 * MS
 
 
-def test_a_stall_without_work_in_hand_puts_the_next_look_off() -> None:
-    ours = loop(ONE)
-    ours.own((P[0],), (0,), 0)
-    now_us = 10 * SECOND + 70_000  # the 50 of 10.0 s are done
-    ours.stall(now_us, 30 * SECOND, polls=False)
-    assert ours.next_poll_us(now_us) == 40 * SECOND + 70_000
-    assert ours.positions(40 * SECOND) == {P[0]: 5_000}
-    assert ours.positions(40 * SECOND + 70_000 + 20_000)[P[0]] == 5_020
-
-
-def test_regular_polls_are_promised_only_while_they_are_sure() -> None:
-    """500 records of 1 ms are a poll at most: half a second; 50 arrive in 100 ms."""
-    ours = loop({P[0]: ((0, 500_000), (50 * SECOND, 900_000))})
-    ours.own((P[0],), (0,), 0)
-    assert ours.regular_until_us(SECOND, 500_000) is None, "no poll lasts longer"
-    assert ours.regular_until_us(SECOND, 499_999) == 50 * SECOND
-    assert ours.regular_until_us(SECOND, 100_000) == 50 * SECOND
-    assert ours.regular_until_us(SECOND, 99_999) == SECOND, "polls are farther apart"
-    assert ours.regular_until_us(60 * SECOND, 100_000) is None, "the rate stays"
-    behind = loop({P[0]: ((0, 500_000), (50 * SECOND, 900_000))})
-    behind.own((P[0],), (0,), 30 * SECOND)
-    assert behind.regular_until_us(31 * SECOND, 400_000) == 31 * SECOND, "it does not keep up"
-    assert behind.sure_until_us(45 * SECOND) in (0, 50 * SECOND)
-
-
-def test_the_records_in_hand_of_other_partitions_stay_in_hand() -> None:
-    """At 10 s the application gets 50 records of each: P[0]'s take until 10.05 s, P[1]'s until 10.1 s."""
-    ours = loop({P[0]: ((0, 500_000),), P[1]: ((0, 500_000),)})
-    ours.own(P[:2], (0, 0), 0)
-    ours.release((P[0],), 10 * SECOND + 70_000)
-    assert ours.positions(10 * SECOND + 80_000) == {P[1]: 4_980}
-    assert ours.positions(10 * SECOND + 100_000) == {P[1]: 5_000}
-
-
-def test_a_loop_that_owns_nothing_yet_keeps_up_and_one_that_has_not_looked_does_not() -> None:
-    ours = loop(ONE)
-    assert ours.keeps_up(0) is True
+@pytest.mark.parametrize(("process_ms", "keeps_up"), [(1_000, True), (1_000.001, False)])
+def test_who_works_for_more_than_a_second_on_what_it_polled_does_not_keep_up(
+    process_ms: float, keeps_up: bool
+) -> None:
+    """One record waits at 1 s."""
+    ours = loop({P[0]: ((0, 1_000),)}, process_ms=process_ms)
     ours.own((P[0],), (0,), SECOND)
-    assert ours.keeps_up(SECOND - 1) is False
+    assert ours.keeps_up(SECOND) is keeps_up
+
+
+def test_a_slow_record_is_worked_on_by_itself() -> None:
+    """Records 5,000 to 5,049 are polled at T + 100 ms. The third of them takes a second longer."""
+    ours = owner(slow=[{"partition": 0, "offset": 5_002, "takes": "1s"}])
+    poll_us = T + 100 * MS
+    after_ms = {2: 5_002, 1_002: 5_002, 1_003: 5_003, 1_050: 5_050}
+    assert {ms: ours.positions(poll_us + ms * MS)[P[0]] for ms in after_ms} == after_ms
+    assert ours.next_poll_us(poll_us + 1) == poll_us + 1_050 * MS
+
+
+# -- partitions come and go
+
+
+@pytest.mark.parametrize(("late_us", "after_15_ms"), [(0, 4_995), (1, 4_990)])
+def test_a_partition_that_comes_at_the_time_of_a_poll_is_polled_then(late_us: int, after_15_ms: int) -> None:
+    """Ten records of each wait: P0's are done at 10 ms, P1's at 20 ms. A microsecond later is too late."""
+    ours = loop(BOTH)
+    ours.own((P[0],), (4_990,), T)
+    ours.own((P[1],), (4_990,), T + late_us)
+    assert ours.positions(T + 15 * MS) == {P[0]: 5_000, P[1]: after_15_ms}
+    assert ours.next_poll_us(T + 15 * MS) == T + 100 * MS
+
+
+def test_what_is_in_hand_of_a_partition_that_goes_is_dropped_and_other_records_stay_in_hand() -> None:
+    """50 records of each were polled at T: P0's take until 50 ms, P1's until 100 ms."""
+    ours = owner(BOTH)
+    ours.release((P[0],), T + 30 * MS)
+    assert ours.positions(T + 80 * MS) == {P[1]: 4_980}
+    assert ours.positions(T + 100 * MS) == {P[1]: 5_000}
 
 
 def test_what_was_in_hand_of_a_partition_that_has_gone_says_nothing_when_it_comes_back() -> None:
     """A look at 1 s takes 5 records of P0 and 5 of P1, of 100 ms each, in one poll. P0 goes when its records
     are done, at 1.5 s, and comes back at 1.6 s with the position 50: the records of P1 are still in hand."""
-    ours = loop(
-        {P[0]: ((0, 5_000),), P[1]: ((0, 5_000),)}, poll_records=10, interval_ms=1_000, process_ms=100
-    )
+    rates = {P[0]: ((0, 5_000),), P[1]: ((0, 5_000),)}
+    ours = loop(rates, poll_records=10, interval_ms=1_000, process_ms=100)
     ours.own(P[:2], (0, 0), SECOND)
-    assert ours.positions(1_500_000) == {P[0]: 5, P[1]: 0}
-    ours.release(P[:1], 1_500_000)
-    assert ours.positions(1_550_000) == {P[1]: 0}
-    ours.own(P[:1], (50,), 1_600_000)
-    assert ours.positions(1_700_000) == {P[0]: 50, P[1]: 2}
-    assert ours.polled_positions(1_700_000) == {P[0]: 50, P[1]: 0}
+    ours.release(P[:1], 1_500 * MS)
+    ours.own(P[:1], (50,), 1_600 * MS)
+    assert ours.positions(1_700 * MS) == {P[0]: 50, P[1]: 2}
+    assert ours.polled_positions(1_700 * MS) == {P[0]: 50, P[1]: 0}
     assert ours.positions(2 * SECOND) == {P[0]: 50, P[1]: 5}
+
+
+def hundred_waiting(*numbers: int) -> PollLoop:
+    """100 records of each wait at T. A fetch has three of one, a poll brings two, each takes 10 ms."""
+    rates = dict.fromkeys(P, ((0, 100_000), (SECOND, 0)))
+    ours = loop(rates, poll_records=2, fetch_records=3, process_ms=10)
+    ours.own([P[number] for number in numbers], [0 for _ in numbers], T)
+    return ours
+
+
+def test_the_rest_of_a_fetch_comes_before_the_records_of_a_new_partition() -> None:
+    """At 20 ms one record is left of what was fetched of P1, and P0 has come; behind P1 stands P2."""
+    ours = hundred_waiting(1, 2)
+    ours.own((P[0],), (0,), T + 10 * MS)
+    found = [[*ours.positions(T + ms * MS).values()] for ms in (20, 40, 60, 80)]
+    assert found == [[0, 2, 0], [0, 3, 1], [0, 3, 3], [2, 3, 3]]
+
+
+def test_a_partition_that_goes_leaves_its_turn_and_not_its_fetch_to_the_next_one() -> None:
+    """The second poll brings the last record of P0's fetch and one of P1, of which two are left. P1 goes at
+    30 ms: three are fetched of P2."""
+    ours = hundred_waiting(0, 1, 2)
+    ours.release((P[1],), T + 30 * MS)
+    assert [[*ours.positions(T + ms * MS).values()] for ms in (60, 80)] == [[3, 2], [4, 3]]
+
+
+# -- partitions that are held, and an application that stands still
+
+
+def test_a_partition_that_is_held_stands_still_and_goes_on_with_the_next_poll_of_the_others() -> None:
+    """P1's records of T are worked on from 50 ms on, so they are dropped. The poll of 15.1 s brings 50 of P0,
+    which take until 15.15 s, and then those of P1."""
+    ours = owner(BOTH)
+    ours.hold((P[1], P[2]), T + 30 * MS)
+    assert (ours.held(P[1]), ours.held(P[2])) == (True, False), "the other one is not its own"
+    assert ours.positions(15 * SECOND) == {P[0]: 7_450, P[1]: 4_950}
+    ours.go_on((P[1],), 15 * SECOND + 30 * MS)
+    assert ours.next_poll_us(15 * SECOND + 30 * MS) == 15 * SECOND + 100 * MS
+    assert ours.positions(15 * SECOND + 200 * MS) == {P[0]: 7_550, P[1]: 5_000}
+
+
+def test_an_application_that_held_everything_polls_when_a_partition_goes_on() -> None:
+    """30 of 50 are done when it is held. Then polls of 500 take half a second each."""
+    ours = owner()
+    ours.hold((P[0],), T + 30 * MS)
+    assert ours.positions(20 * SECOND) == {P[0]: 4_980}
+    ours.go_on((P[0],), 20 * SECOND + 30 * MS)
+    assert ours.next_poll_us(20 * SECOND + 30 * MS) == 20 * SECOND + 30 * MS
+    assert ours.positions(21 * SECOND + 30 * MS) == {P[0]: 4_980 + 1_000}
+
+
+def test_a_stalled_application_goes_on_where_it_stood() -> None:
+    ours = owner()
+    ours.stall(T + 30 * MS, 60 * SECOND, polls=True)
+    assert ours.positions(T + 59 * SECOND) == {P[0]: 4_980}
+    assert ours.next_poll_us(T + SECOND) == 70 * SECOND + 100 * MS
+    assert ours.last_poll_us(T + SECOND) == T
+
+
+@pytest.mark.parametrize(("polls", "last_us"), [(True, T + 70 * MS), (False, T)])
+def test_an_application_that_has_nothing_to_do_may_get_a_slow_batch_at_once(
+    polls: bool, last_us: int
+) -> None:
+    """The 50 records of T are done at 50 ms. It polls next when it has stood still for 30 s."""
+    ours = owner()
+    ours.stall(T + 70 * MS, 30 * SECOND, polls=polls)
+    assert ours.last_poll_us(T + 70 * MS) == last_us
+    assert ours.next_poll_us(T + 70 * MS + 1) == T + 30 * SECOND + 70 * MS
+    assert ours.positions(T + 30 * SECOND + 90 * MS) == {P[0]: 5_020}

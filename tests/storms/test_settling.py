@@ -131,6 +131,7 @@ def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found
     assert not settled.figures.invariants["group_settles"].startswith(("livelock", "never"))
 
 
+@pytest.mark.slow
 def test_batches_that_outlast_the_poll_interval_are_mended_by_smaller_ones_too() -> None:
     """500 records of 120 ms take 60 s, and 30 s are allowed: at most 250 records fit."""
     slow = {
@@ -194,6 +195,7 @@ def test_a_round_that_fails_while_its_member_is_away_from_poll_revokes_nothing()
     assert (ran.figures.max_poll_interval_exceeded or 0) > 20
 
 
+@pytest.mark.slow
 def test_a_member_that_leaves_during_its_revocation_loses_its_partitions_afterwards() -> None:
     """onPartitionsRevoked outlasts max.poll.interval.ms: onPartitionsAssigned is called nevertheless, with
     nothing new, and onPartitionsLost at the next poll()."""

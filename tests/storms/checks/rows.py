@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.trace.events import coordinator, member
 from groupstorm.trace.rows import TracedEvent
@@ -11,6 +13,33 @@ from groupstorm.trace.schema import Source
 
 #: Microseconds, and what happens then.
 Row = tuple[int, TracedEvent]
+
+
+@dataclass
+class Work:
+    partitions: tuple[TopicPartition, ...] = ()
+
+
+@dataclass
+class Process:
+    name: str
+    work: Work
+    started: bool = True
+
+
+@dataclass
+class World:
+    """What the checks ask of a world when the run is over."""
+
+    works: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
+    settled: bool = True
+    unanswered: Sequence[str] = ()
+    left_behind: Sequence[str] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+
+    @property
+    def consumers(self) -> dict[str, Process]:
+        return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
 
 
 def check(rows: Sequence[Row], silence_us: int | None = None) -> InvariantChecks:

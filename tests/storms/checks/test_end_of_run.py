@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -13,6 +12,8 @@ from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
     HELD,
     MEMBERS_LIVE,
+    NO_OPERATION_FAILED,
+    ONE_OWNER,
     OWNED_AT_END,
     PARKED,
     SETTLES,
@@ -25,37 +26,10 @@ from groupstorm.storms.settling import kafkas_own
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
 from groupstorm.trace.events.scenario import PartitionsCreated, StepTaken
 from tests.storms.checks import rows as r
-from tests.storms.checks.rows import Row, check
+from tests.storms.checks.rows import Row, World, check
 
 LIMIT_US = 1_000
 T0, T1, U0, U1 = (TopicPartition(topic, number) for topic in ("t", "u") for number in (0, 1))
-
-
-@dataclass
-class Work:
-    partitions: tuple[TopicPartition, ...] = ()
-
-
-@dataclass
-class Process:
-    name: str
-    work: Work
-    started: bool = True
-
-
-@dataclass
-class World:
-    """What the checks ask of a world when the run is over."""
-
-    works: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
-    settled: bool = True
-    unanswered: Sequence[str] = ()
-    left_behind: Sequence[str] = ()
-    partitions: tuple[TopicPartition, ...] = ()
-
-    @property
-    def consumers(self) -> dict[str, Process]:
-        return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
 
 
 def broken(
@@ -142,6 +116,30 @@ def test_a_static_leader_that_comes_back_excuses_partitions_that_were_created_be
     assert broken(rows, World({"a": ()}, partitions=(T1,))) == {
         OWNED_AT_END: "1 partitions have no owner at the end, t-1 among them"
     }
+
+
+NOT_WRITTEN = "a removal was not written: a is gone"
+OUTLIVED = "a timer outlived its group: x"
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        ({}, None),
+        ({SETTLES: HELD, NO_OPERATION_FAILED: OUTLIVED}, OUTLIVED),
+        # of several the sentences are said, each once
+        ({SETTLES: NOT_WRITTEN, MEMBERS_LIVE: NOT_WRITTEN}, NOT_WRITTEN),
+        ({SETTLES: NOT_WRITTEN, NO_OPERATION_FAILED: OUTLIVED}, f"{NOT_WRITTEN}; {OUTLIVED}"),
+        # each invariant has defects of its own, and most have none
+        ({SETTLES: "no new assignment: nobody owns t-0"}, None),
+        ({ONE_OWNER: NOT_WRITTEN}, None),
+        ({NO_OPERATION_FAILED: OUTLIVED, SETTLES: "livelock: 5 rounds in an hour"}, None),
+    ],
+)
+def test_kafka_is_to_blame_if_every_broken_invariant_is_one_that_a_defect_of_it_breaks(
+    verdicts: dict[str, str], said: str | None
+) -> None:
+    assert kafkas_own(verdicts) == said
 
 
 # -- joins of topics -------------------------------------------------------------------------------

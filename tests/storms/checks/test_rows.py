@@ -16,7 +16,6 @@ from groupstorm.storms.checks.verdicts import (
     ONE_OWNER,
     PARKED,
     SILENCE,
-    WORKS_ON_OWN,
     Verdicts,
     listed,
 )
@@ -267,7 +266,7 @@ def test_two_owners_are_looked_at_once_more_at_the_end() -> None:
     rows = [*BOTH, A_HAS_IT, (0, r.removed("b-1")), (0, r.taken("b-1", "t-0")), (0, r.added("b-1"))]
     checks = check(rows)
     assert checks.verdicts[ONE_OWNER] == HELD
-    checks._ownership.finish()
+    checks.finish(r.World(), 0)
     assert checks.verdicts[ONE_OWNER] == "t-0 is owned by a and b in generation 1"
 
 
@@ -296,7 +295,7 @@ def test_an_assignment_may_be_completed_behind_a_later_one_of_the_generation_but
     """As by a member of a consumer group, whose epoch stays the same until it has given its partitions up."""
     checks = check([*BOTH, (0, r.sync_answered("a-1", "t-0")), (0, r.sync_answered("a-1")), A_HAS_IT])
     assert checks.verdicts[ASSIGNED_ONLY] == HELD
-    checks._ownership.finish()
+    checks.finish(r.World(), 0)
     assert "a owns t-0 in generation 1" in checks.verdicts[ASSIGNED_ONLY]
 
 
@@ -351,17 +350,6 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
 )
 def test_a_member_revokes_only_as_long_as_it_is_one(rows: list[Row], sentence: str) -> None:
     assert said([*BOTH, A_HAS_IT, *rows], LOST_IS_GONE) == sentence
-
-
-def test_a_process_works_on_what_it_owns_at_the_end() -> None:
-    checks = check([*BOTH, (0, r.taken("a-1", "t-0", "t-1"))])
-    checks._ownership.check_work("a", {"t-0"})
-    assert checks.verdicts[WORKS_ON_OWN] == HELD
-    checks._ownership.check_work("a", {"t-0", "t-2"})
-    assert checks.verdicts[WORKS_ON_OWN] == "a processes t-2 at the end, but does not own them"
-    checks = check([])
-    checks._ownership.check_work("x", {"t-0"})
-    assert checks.verdicts[WORKS_ON_OWN] == "x processes t-0 at the end, but does not own them"
 
 
 # -- states and verdicts ---------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 from tests.storms.checks import rows as r
-from tests.storms.checks.test_end_of_run import World
+from tests.storms.checks.rows import World
 
 BEGINS_TO_FAIL = StepTaken("g", None, FAILING_APPENDS, "")
 FAILED = events.AppendFailed("g", "NOT_ENOUGH_REPLICAS", AppendCause.MEMBER_HEARTBEAT)

@@ -91,6 +91,27 @@ def test_single_pods_count_towards_the_allowance_of_a_period() -> None:
     assert down.decide(20_000, 4, 100) == 2
 
 
+@pytest.mark.parametrize(
+    ("percent", "of_a_hundred", "of_nine"), [(100, 200, 18), (50, 150, 14), (33, 133, 13), (3, 104, 13)]
+)
+def test_a_percentage_is_added_rounded_up_unless_four_pods_are_more(
+    percent: int, of_a_hundred: int, of_nine: int
+) -> None:
+    rules = DEFAULTS._replace(up_percent=percent, most=1_000)
+    assert HorizontalAutoscaler(rules).decide(0, 100, 100_000) == of_a_hundred
+    assert HorizontalAutoscaler(rules).decide(0, 9, 100_000) == of_nine
+
+
+@pytest.mark.parametrize("metric", [0, 100, 1_000_000])
+@pytest.mark.parametrize(("replicas", "decided"), [(1, 2), (202, 200), (500, 200), (0, 0)])
+def test_a_fleet_outside_of_its_bounds_goes_to_the_nearest_at_once(
+    replicas: int, decided: int, metric: int
+) -> None:
+    """reconcileAutoscaler: "Current number of replicas above Spec.MaxReplicas", or below MinReplicas. A
+    fleet without replicas is left alone."""
+    assert HorizontalAutoscaler(DEFAULTS._replace(least=2, most=200)).decide(0, replicas, metric) == decided
+
+
 @given(st.lists(st.tuples(st.integers(1, 60_000), st.integers(0, 50_000)), max_size=40))
 def test_it_stays_within_its_bounds(readings: list[tuple[int, int]]) -> None:
     rules = DEFAULTS._replace(least=2, most=30)

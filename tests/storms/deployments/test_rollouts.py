@@ -115,9 +115,13 @@ def test_surge_and_unavailable_together_without_kubernetes() -> None:
         assert 3 <= pods.running <= 5
 
 
-def test_recreate_stops_all_before_the_first_one_starts() -> None:
-    result = rollout("recreate", deployment="deployment")
+@pytest.mark.parametrize(
+    ("kind", "name"), [("deployment", "member-3-v2"), ("statefulset", "member-3"), ("processes", "member-3")]
+)
+def test_recreate_stops_all_before_the_first_one_starts(kind: str, name: str) -> None:
+    result = rollout("recreate", deployment=kind)
     moments = starts_and_stops(result, BEGIN_US)
+    assert moments[-1][2] == name
     assert [what for _, what, _ in moments] == ["SIGTERM"] * 4 + ["polls"] * 4
     assert {time_ms for time_ms, what, _ in moments if what == "polls"} == {11_004}
     assert result.figures.nobody_consuming_seconds > 10  # type: ignore[operator]
@@ -125,10 +129,10 @@ def test_recreate_stops_all_before_the_first_one_starts() -> None:
 
 def test_blue_green_doubles_the_fleet_before_the_old_one_stops() -> None:
     result = rollout("blue-green")
-    moments = starts_and_stops(result, BEGIN_US)
-    assert [(time_ms, what) for time_ms, what, _ in moments] == [(10_000, "polls")] * 4 + [
-        (15_000, "SIGTERM")
-    ] * 4
+    assert starts_and_stops(result, BEGIN_US) == [
+        *((10_000, "polls", f"member-{number}-v2") for number in range(4)),
+        *((15_000, "SIGTERM", f"member-{number}") for number in range(4)),
+    ]
     assert max(pods.running for pods in pods_over_time(result, BEGIN_US)) == 8
 
 
@@ -161,6 +165,16 @@ def test_a_drain_within_its_grace_period_leaves() -> None:
     [(left_us, removed)] = result.events("member_removed")
     assert removed.cause == "left"
     assert left_us == BEGIN_US + 1_000_000 + 10_000_000 + 3_000, "noticed, drained, commit, LeaveGroup"
+
+
+def test_all_threads_of_a_streams_instance_drain() -> None:
+    stop = {"at_ms": 300_000, "do": "stop", "members": [1]}
+    streams = {"application": "streams", "num.stream.threads": 2, "members": 2, "partitions": 4}
+    result = storm(scenario([START, stop], **FIXED, **streams, drain_ms=4_000, stop_grace_ms=500))
+    threads = ["instance-1-StreamThread-1", "instance-1-StreamThread-2"]
+    paused = [(at_us, event.member, event.duration_us) for at_us, event in result.events("member_paused")]
+    assert paused == [(300_500_000, thread, 4_000_000) for thread in threads]
+    assert [event.member for _, event in result.events("member_closed")] == threads
 
 
 def test_a_drained_node_waits_for_the_budget() -> None:
@@ -201,6 +215,28 @@ def test_a_pod_that_waits_for_the_only_partition_is_stuck_for_ever() -> None:
 @pytest.mark.parametrize("cure", [{"max_unavailable": 1}, {"max_surge": 0}, {"ready_when": "polls"}])
 def test_what_ends_that_deadlock(cure: dict[str, Any]) -> None:
     assert ended(rollout(**{**SENTRY, **cure}))[0] == "rollout-complete"
+
+
+@pytest.mark.parametrize(
+    ("do", "settings", "took_ms"),
+    [
+        # gone after 50 s, and available after 65 s
+        ("recreate", {"deployment": "deployment"}, 65_000),
+        ("rolling-restart", {"deployment": "statefulset"}, 65_000),
+        ("drain-node", {"deployment": "statefulset"}, 65_000),
+        # the successor is available after 90 s, and no other one is needed
+        ("rolling-restart", {"deployment": "deployment", "max_unavailable": 1, "ready_ms": 80_000}, 90_000),
+        # available at 15 s, gone at 65 s; the second one at 80 s and 130 s
+        ("rolling-restart", {"members": 2, "max_surge": 1, "max_unavailable": 0}, 130_000),
+    ],
+)
+def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], took_ms: int) -> None:
+    """It is gone 50 s after SIGTERM. Nothing else happens within the deadline of 60 s."""
+    drained = {"members": [0]} if do == "drain-node" else {}
+    slow = {"members": 1, "stop_grace_ms": 50_000, "progress_deadline_ms": 60_000, **settings}
+    how, after_ms = ended(rollout(do, drained, **slow))
+    assert how == "rollout-complete"
+    assert took_ms <= after_ms < took_ms + 10
 
 
 @pytest.mark.parametrize("kind", ["deployment", "statefulset", "processes"])
