@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.consumer.indexed import is_indexed
 from groupstorm.assignors.contract import (
     AssignmentRefused,
     AssignmentResult,
@@ -19,7 +17,7 @@ from groupstorm.assignors.contract import (
     RebalanceProtocol,
     TopicMetadata,
 )
-from groupstorm.assignors.leader import JoinedMember, LeaderMemory, assignment, perform_assignment
+from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
 from groupstorm.assignors.leader.by_name import assign_by_name
 from groupstorm.assignors.userdata import (
     Subscription,
@@ -86,6 +84,7 @@ def outcome(assign: Callable[[], dict[str, bytes]]) -> object:
         return refused.error, refused.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bug_compat", [False, True])
 @pytest.mark.parametrize("name", registry.BUILT_IN)
 def test_a_leader_with_any_memory_answers_as_by_name(name: str, bug_compat: bool) -> None:
@@ -103,46 +102,6 @@ def test_a_leader_with_any_memory_answers_as_by_name(name: str, bug_compat: bool
             assert found == expected
 
     check()
-
-
-#: The way that each of our assignors takes through the leader. An assignor that loses `assign_indexed`, or
-#: gains it, fails here.
-BY_NAME_ONLY = {"stream-join-sticky"}
-
-
-@pytest.mark.parametrize("name", registry.BUILT_IN)
-def test_each_assignor_takes_the_way_that_it_declares(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken: list[str] = []
-    for way in ("assign_by_number", "assign_by_name"):
-        original = getattr(assignment, way)
-
-        def noted(*arguments: object, way: str = way, original: Callable = original) -> object:
-            taken.append(way)
-            return original(*arguments)
-
-        monkeypatch.setattr(assignment, way, noted)
-    assignor = registry.get(name)
-    subscription = Subscription(("t0",), assignor.user_data([TopicPartition("t0", 1)], 1))
-    perform_assignment(assignor, {"t0": 4}, [("a", None, encode_subscription(subscription))])
-    assert taken == ["assign_by_name" if name in BY_NAME_ONLY else "assign_by_number"]
-    assert is_indexed(assignor) == (name not in BY_NAME_ONLY)
-
-
-@pytest.mark.parametrize(("name", "falls_back"), [("sticky", True), ("optimal-sticky", False)])
-def test_a_nonexistent_partition_goes_by_name_if_the_assignor_reads_it(
-    name: str, falls_back: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def noted(*arguments: Any) -> dict[str, bytes]:
-        asked.append("by name")
-        return assign_by_name(*arguments)
-
-    monkeypatch.setattr(assignment, "assign_by_name", noted)
-    assignor = registry.get(name)
-    subscription = Subscription(("t0",), assignor.user_data([TopicPartition("t0", 7)], 1))
-    perform_assignment(assignor, {"t0": 4}, [("a", None, encode_subscription(subscription))])
-    assert asked == ["by name"] * falls_back
 
 
 def test_a_cooperative_group_over_the_wire() -> None:
@@ -199,21 +158,3 @@ def test_static_members_keep_their_ranges_by_instance() -> None:
         registry.get("range"), {"t0": 2}, [("z", "i1", subscription), ("a", "i2", subscription)]
     )
     assert (first["x"], first["y"]) == (second["z"], second["a"])
-
-
-def test_memory_keeps_no_more_than_two_rounds() -> None:
-    memory = LeaderMemory()
-    assignor = registry.get("cooperative-sticky")
-    for generation in range(20):
-        owned = [(TopicPartition("t0", (number + generation) % 4),) for number in range(3)]
-        members = [
-            (
-                f"m{number}-{generation}",
-                None,
-                encode_subscription(Subscription(("t0",), None, mine, generation)),
-            )
-            for number, mine in enumerate(owned)
-        ]
-        perform_assignment(assignor, {"t0": 4}, members, memory)
-    assert len(memory._owned) + len(memory._owned_before) <= 2 * 4
-    assert len(memory._encoded) == len(memory._encoded_before) == 3

@@ -52,19 +52,6 @@ class Driven:
         driven.look()
         return driven
 
-    @classmethod
-    def committing(cls, **config: Any) -> Driven:
-        """Stable, with auto-commit."""
-        driven = cls.joining(enable_auto_commit=True, **config)
-        driven.has_positions = False
-        driven.answer(1, {T: (0, 1)})
-        driven.reconcile()
-        driven.step()
-        driven.answer(1)
-        driven.look()
-        driven.has_positions = True
-        return driven
-
     def look(self) -> list[Operation]:
         """What it did since the last look."""
         self._take()
@@ -116,9 +103,6 @@ class Driven:
 
     def disconnect(self) -> None:
         self._answered(Disconnected())
-
-    def committed(self, error: Error) -> None:
-        self.member.committed(error, self.now_ms)
 
     def _answered(self, response: ConsumerGroupHeartbeatResponse | Disconnected) -> None:
         """To the oldest heartbeat under way."""

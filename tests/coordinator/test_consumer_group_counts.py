@@ -4,7 +4,6 @@ every change can be taken back."""
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.changes import write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
@@ -25,19 +23,15 @@ from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     MemberState,
-    owns_any,
-    owns_only,
 )
-from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, ConsumerMemberRecord
 from groupstorm.coordinator.consumer.subscriptions import (
-    METADATA_REFRESH_INTERVAL_MS,
     notice_topics,
     subscribed_topics,
     topics_of,
     topics_without,
 )
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.records import AppendCause, Record, immediate
+from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state
 
@@ -246,118 +240,6 @@ def test_whether_all_members_read_the_same_topics(
     assert group_is_homogeneous(regexes, topics, members) is expected
 
 
-def naming(**counts: int) -> ConsumerGroup:
-    """A group in which so many members name each assignor."""
-    group = ConsumerGroup("g")
-    for name, count in counts.items():
-        for number in range(count):
-            group.set_member(f"{name}-{number}", ConsumerMember(f"{name}-{number}", assignor=name))
-    return group
-
-
-def test_one_member_counts_once_for_the_assignor_that_it_names() -> None:
-    """Ties go to one of the two, whichever has more members before."""
-    tie = naming(range=1, uniform=1).preferred_assignor()
-    nothing = ConsumerMember("new")
-    for most, least in (("range", "uniform"), ("uniform", "range")):
-        more = naming(**{most: 3, least: 1})
-        gone = more.members[f"{most}-0"]
-        assert more.preferred_assignor(gone, nothing) == more.preferred_assignor(gone, None) == most
-        one_more = naming(**{most: 2, least: 1})
-        assert one_more.preferred_assignor(nothing, ConsumerMember("new", assignor=least)) == tie
-        assert one_more.preferred_assignor(None, ConsumerMember("new", assignor=most)) == most
-
-
-def test_an_assignor_that_nobody_names_any_more_is_none() -> None:
-    group = naming(range=1)
-    member = group.members["range-0"]
-    assert group.preferred_assignor() == "range"
-    assert group.preferred_assignor(member, ConsumerMember("range-0")) is None
-    group.set_member("range-0", ConsumerMember("range-0"))
-    assert group.preferred_assignor() is None
-
-
-def test_whether_members_read_the_same_is_counted_again_whenever_it_may_have_changed() -> None:
-    group = ConsumerGroup("g")
-    group.set_resolved("r", ResolvedRegex(frozenset({"t"}), 1, 0))
-    found = []
-
-    def put(name: str, regex: str, epoch: int = 1) -> None:
-        group.set_member(name, ConsumerMember(name, regex=regex, epoch=epoch))
-        found.append(group.is_homogeneous)
-
-    put("a", "r")
-    put("b", "r")
-    put("b", "s")
-    put("b", "r")
-    group.set_resolved("s", ResolvedRegex(frozenset({"t"}), 1, 0))
-    put("b", "r", epoch=2)  # two expressions match t
-    group.take_undo()
-    group.set_resolved("s", None)
-    put("b", "r", epoch=3)
-    for back in reversed(group.take_undo()):
-        back()
-    found.append(group.is_homogeneous)
-    put("b", "r", epoch=4)
-    assert found == [True, True, False, True, False, True, False, False]
-
-
-def test_what_is_taken_back_is_counted_again_if_expressions_were_resolved_before_it() -> None:
-    group = ConsumerGroup("g")
-    for regex in ("r", "s"):
-        group.set_resolved(regex, ResolvedRegex(frozenset(), 1, 0))
-    group.set_member("a", ConsumerMember("a", regex="r"))
-    group.set_resolved("r", ResolvedRegex(frozenset({"t"}), 2, 0))
-    group.set_resolved("s", ResolvedRegex(frozenset({"t"}), 2, 0))
-    group.take_undo()
-    group.set_member("a", ConsumerMember("a", regex="r", epoch=2))
-    for back in reversed(group.take_undo()):
-        back()
-    group.set_member("a", ConsumerMember("a", regex="r", epoch=3))
-    assert not group.is_homogeneous
-
-
-def test_the_epochs_of_partitions_follow_their_member() -> None:
-    group = ConsumerGroup("g")
-    member = ConsumerMember("a", epoch=2, assigned={T: {0: 2}}, revoking={U: {0: 1}})
-    group.set_member("a", member)
-    group.set_member("a", replace(member, epoch=3))
-    assert group.partition_epochs == {(T, 0): 3, (U, 0): 3}
-    group.set_member("a", replace(member, epoch=3, assigned={T: {1: 3}}))
-    assert group.partition_epochs == {(T, 1): 3, (U, 0): 3}
-    group.set_member("a", replace(member, epoch=3, assigned={T: {1: 3}}, revoking={}))
-    assert group.partition_epochs == {(T, 1): 3}
-    group.take_undo()
-    known = group.members["a"]
-    group.set_member("a", replace(known, revoking={U: {1: 1}}))
-    assert group.partition_epochs == {(T, 1): 3, (U, 1): 3}
-    for back in reversed(group.take_undo()):
-        back()
-    assert group.partition_epochs == {(T, 1): 3}
-
-
-def test_instance_ids_come_back_with_what_is_taken_back() -> None:
-    group = ConsumerGroup("g")
-    group.set_member("a", ConsumerMember("a", instance="i"))
-    group.take_undo()
-    group.set_member("a", None)
-    group.set_member("b", ConsumerMember("b", instance="i"))
-    group.set_member("c", ConsumerMember("c", instance="j"))
-    assert group.static_members == {"i": "b", "j": "c"}
-    for back in reversed(group.take_undo()):
-        back()
-    assert group.static_members == {"i": "a"}
-
-
-def test_a_new_group() -> None:
-    group = ConsumerGroup("g")
-    assert (group.epoch, group.assignment_epoch, group.state) == (1, 1, "Empty")
-    assert (group.metadata_hash, group.assignment_ms, group.committed) == (0, -1, False)
-    assert group.is_homogeneous
-    assert group.supports_classic("consumer", {"any"})
-    assert not group.supports_classic("consumer", set())
-
-
 def test_topics_of_a_member_come_in_the_order_of_kafkas_sets() -> None:
     """UnionSet: first the larger set, then what the other one has besides."""
     group = ConsumerGroup("g")
@@ -373,46 +255,3 @@ def test_topics_of_a_member_come_in_the_order_of_kafkas_sets() -> None:
     assert topics(("d",), "r") == ("b", "a", "d")
     assert topics(("a", "d"), "r") == ("b", "a", "d"), "of equal ones the expression's"
     assert topics(("d", "a", "c"), "r") == ("d", "a", "c", "b")
-
-
-@pytest.mark.parametrize(
-    ("owned", "any_", "only"),
-    [
-        (None, True, False),  # silence counts as owning what has to be given up
-        ((), False, True),
-        (((T, (0,)),), True, True),
-        (((T, (0, 1)),), True, False),
-        (((T, (1,)),), False, False),
-        (((U, (0,)),), False, False),
-        (((U, (0,)), (T, (0,))), True, False),
-    ],
-)
-def test_what_a_member_says_that_it_owns(owned: Any, any_: bool, only: bool) -> None:
-    partitions = {T: {0: 1, 2: 1}}
-    assert (owns_any(owned, partitions), owns_only(owned, partitions)) == (any_, only)
-
-
-def test_the_epoch_of_a_partition_is_that_of_its_assignment() -> None:
-    member = ConsumerMember("m", epoch=9, assigned={T: {0: 3}}, revoking={T: {1: 4}, U: {0: 5}})
-    found = [member.assigned_at(topic, number) for topic, number in ((T, 0), (T, 1), (U, 0), (U, 1))]
-    assert found == [3, 4, 5, None]
-
-
-def test_records_that_do_not_fit_leave_the_group_as_it_was() -> None:
-    shard = Shard(CoordinatorConfig(), str, immediate, False)
-    group = ConsumerGroup("g")
-    group.set_member("a", ConsumerMember("a", epoch=3, topics=frozenset({"t"})))
-    group.take_undo()  # that is written already
-    shard.groups.put("g", group)
-    state = group_state(group)
-    records: list[Record] = [ConsumerEpochRecord("g", 7, 1), ConsumerMemberRecord("g", "a", None)]
-    with pytest.raises(CoordinatorFault, match="'a' is deleted before its assignments"):
-        write_records(shard, "g", records, AppendCause.MEMBER_HEARTBEAT)
-    assert shard.groups["g"] is group
-    assert group_state(group) == state
-
-
-def test_a_member_has_no_epoch_before_its_first_and_topics_are_looked_at_every_ten_minutes() -> None:
-    """ConsumerGroupMember.Builder.previousMemberEpoch; GroupMetadataManager.METADATA_REFRESH_INTERVAL_MS."""
-    assert ConsumerMember("a").previous_epoch == -1
-    assert METADATA_REFRESH_INTERVAL_MS == 600_000

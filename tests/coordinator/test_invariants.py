@@ -20,7 +20,6 @@ from groupstorm.coordinator.messages import (
     LeavingMember,
     OffsetCommit,
 )
-from groupstorm.coordinator.timers import TimerKind
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 from tests.coordinator.world import World
@@ -148,11 +147,9 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.world.coordinator.group("g") is not None)
     @invariant()
     def an_open_round_has_a_timer(self) -> None:
-        timers = self.world.coordinator._shard.timers
-        if self.world.group.state is GroupState.PREPARING_REBALANCE:
-            assert timers.deadline_of(TimerKind.JOIN, "g") is not None
-        for member in self.world.group.pending_members:
-            assert timers.deadline_of(TimerKind.SESSION, "g", member) is not None
+        group = self.world.group
+        if group.state is GroupState.PREPARING_REBALANCE or group.pending_members:
+            assert self.world.coordinator.next_deadline() is not None
 
     @invariant()
     def events_chain(self) -> None:

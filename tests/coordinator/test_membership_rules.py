@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.coordinator.classic.group import ClassicGroup, Member, _vote
-from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.errors import Error
 from groupstorm.javahash import JavaHashMap
 from groupstorm.trace.events import coordinator as events
@@ -63,25 +62,6 @@ def test_ids_are_drawn_after_the_refusals() -> None:
     assert "m2" in world.group.members
 
 
-def test_a_pending_id_cannot_come_back_as_a_static_member() -> None:
-    """Kafka throws IllegalStateException there: UNKNOWN_SERVER_ERROR."""
-    world = World(no_delay())
-    world.join(version=4)
-    answer = world.joined(world.join("m1", "i1", version=5))
-    assert (answer.error, answer.member_id, answer.protocol) == (Error.UNKNOWN_SERVER_ERROR, "", "")
-    assert [event.member_id for event in world.of(events.OperationFailed)] == ["m1"]
-
-
-def test_protocols_listed_twice_leave_nothing_to_vote_for() -> None:
-    """As in Kafka: a name that counts twice for one member is not counted once by all."""
-    world = World(no_delay(compatibility=Compatibility.KAFKA_4_3_1))
-    token = world.join(protocols=(("range", b""), ("range", b"")))
-    world.advance(0)
-    assert world.error(token) is None
-    assert (world.state, world.group.generation) == ("PreparingRebalance", 1)
-    assert "supports none" in world.of(events.OperationFailed)[0].detail
-
-
 def test_the_leader_leaves_and_javas_order_decides_who_follows() -> None:
     world = World(no_delay())
     ids = world.stable(12)
@@ -121,7 +101,7 @@ def test_the_vote_equals_counting_one_by_one(lists: list[tuple[str, ...]], commo
         group.add(Member(f"member-{number * 7919}", None, ("c", ""), (1, 1), "consumer", protocols), None)
     votes: JavaHashMap[str, int] = JavaHashMap()
     for member in group.members.values():
-        choice = _vote(member.names, common)
+        choice = next(name for name in member.names if name in common)
         votes.put(choice, (votes.get(choice) or 0) + 1)
     winner, most = "", 0
     for name, count in votes.items():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import LeaveGroup, LeaveGroupResponse, SyncGroup
+from groupstorm.coordinator.messages import LeaveGroup, LeaveGroupResponse
 from tests.coordinator.world import World, no_delay
 
 PARKED = None
@@ -114,10 +114,6 @@ def test_answer(what: str, state: str, answer: Error | None) -> None:
     assert _ASK[what](in_state(state)) is answer
 
 
-def test_all_is_asked() -> None:
-    assert set(_ASK) == set(_TABLE)
-
-
 @pytest.mark.parametrize("ask", ["join", "sync", "heartbeat", "leave"])
 def test_group_ids_must_not_be_empty(ask: str) -> None:
     world = World()
@@ -148,99 +144,6 @@ def test_session_timeout_bounds(session: int, refused: bool) -> None:
     token = world.join(session=session)
     assert world.error(token) is (Error.INVALID_SESSION_TIMEOUT if refused else PARKED)
     assert world.coordinator.groups == ([] if refused else ["g"])
-
-
-def test_the_lost_answer_is_given_again_and_only_the_leader_gets_the_members() -> None:
-    world = in_state("CompletingRebalance")
-    leader, follower = world.joined(world.join("m1")), world.joined(world.join("m2"))
-    assert [member.member_id for member in leader.members] == sorted(world.group.members)
-    assert follower.members == ()
-    assert leader.generation == follower.generation == world.group.generation
-    assert follower.leader == leader.member_id == "m1"
-
-
-def test_a_second_join_replaces_the_parked_first_one() -> None:
-    world = in_state("Stable")
-    first = world.join("m1")
-    second = world.join("m1")
-    world.join("m2")
-    assert world.error(first) is None
-    assert world.error(second) is Error.NONE
-
-
-def test_a_second_sync_replaces_the_parked_first_one() -> None:
-    world = in_state("CompletingRebalance")
-    first, second = world.sync("m2"), world.sync("m2")
-    world.sync("m1", {"m2": b"plan"})
-    assert world.error(first) is None
-    assert world.synced(second).assignment == b"plan"
-
-
-def test_whom_the_leader_leaves_out_gets_no_bytes_at_all() -> None:
-    world = in_state("CompletingRebalance")
-    token = world.sync("m2")
-    world.sync("m1", {"m1": b"all", "nobody": b"none"})
-    assert world.synced(token).assignment == b""
-    assert world.synced(world.sync("m1")).assignment == b"all"
-
-
-def test_only_the_leaders_plan_counts() -> None:
-    world = in_state("CompletingRebalance")
-    token = world.sync("m2", {"m2": b"mine"})
-    assert world.error(token) is PARKED
-    world.sync("m1", {"m2": b"the leader's"})
-    assert world.synced(token).assignment == b"the leader's"
-
-
-def test_sync_answers_name_type_and_protocol_and_errors_do_not() -> None:
-    world = in_state("Stable")
-    answer = world.synced(world.sync("m2", kind="consumer", protocol="range"))
-    assert (answer.protocol_type, answer.protocol) == ("consumer", "range")
-    refused = world.replies[world.send(SyncGroup("g", "x", None, 1, None, None, (), 5))]
-    assert refused == (Error.UNKNOWN_MEMBER_ID, None, None, b"")
-
-
-def test_parked_joins_of_those_who_leave_are_told_to_start_again() -> None:
-    world = in_state("PreparingRebalance")
-    token = world.join()
-    assert world.leave("m3") == [Error.NONE]
-    assert (world.joined(token).error, world.joined(token).member_id) == (_UNKNOWN, "")
-
-
-def test_a_batch_of_leavers_brings_one_rebalance() -> None:
-    world = World(no_delay())
-    world.stable(4)
-    before = world.group.generation
-    assert world.leave("m2", "nobody", "m3", "m3") == [_OK, _UNKNOWN, _OK, _UNKNOWN]
-    assert world.state == "PreparingRebalance"
-    world.join("m1")
-    world.join("m4")
-    assert world.group.generation == before + 1
-
-
-def test_a_batch_in_which_nobody_is_known_changes_nothing() -> None:
-    world = in_state("Stable")
-    assert world.leave("nobody", "", ("", "i9")) == [_UNKNOWN] * 3
-    assert world.state == "Stable"
-
-
-def test_describe_tells_protocol_and_metadata_of_stable_groups_only() -> None:
-    world = World(no_delay())
-    world.stable(protocols=(("range", b"meta"),))
-    stable = world.describe()
-    assert (stable.protocol, stable.members[0].metadata, stable.members[0].assignment) == (
-        "range",
-        b"meta",
-        stable.members[0].member_id.encode(),
-    )
-    world.join("m1")
-    open_round = world.describe()
-    assert (open_round.state, open_round.protocol_type, open_round.protocol) == (
-        "PreparingRebalance",
-        "consumer",
-        "",
-    )
-    assert open_round.members[0].metadata == b""
 
 
 @pytest.mark.parametrize(("version", "error"), [(5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)])

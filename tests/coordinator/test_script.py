@@ -16,6 +16,7 @@ from groupstorm.coordinator.script.names import scenario_uuid
 from groupstorm.coordinator.script.run import run_lines, run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.problems import InputError
+from tests.processes import run_process
 
 _ROOT = Path(__file__).parents[2]
 
@@ -326,7 +327,7 @@ def test_a_line_that_is_no_scenario_ends_the_run_after_the_earlier_answers(line:
 
 
 def _command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_process(
         [sys.executable, "-m", "groupstorm", "script", *arguments],
         input=given,
         capture_output=True,
@@ -334,7 +335,7 @@ def _command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[st
         cwd=_ROOT,
         env=os.environ | {"PYTHONPATH": str(_ROOT)},
         check=False,
-        timeout=60,
+        deadline_s=60,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from groupstorm.coordinator.errors import Error
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
@@ -21,100 +19,11 @@ def _static(rebalance: int = 60_000, **options: int) -> World:
     return world
 
 
-def test_a_follower_comes_back_without_a_rebalance_and_finds_its_assignment() -> None:
-    world = _static()
-    answer = world.joined(world.join(instance="i2", version=9, protocols=(("range", b"new metadata"),)))
-    assert (answer.error, answer.member_id, answer.leader) == (Error.NONE, "m3", "m1")
-    assert (answer.skip_assignment, answer.members) == (False, ())
-    assert world.state == "Stable"
-    assert world.synced(world.sync("m3", instance="i2")).assignment == b"two"
-    assert [event.previous_member_id for event in world.of(events.MemberReplaced)] == ["m2"]
-
-
-def test_a_leader_comes_back_and_is_told_to_skip_its_assignment() -> None:
-    """KIP-814, from version 9 on."""
-    world = _static()
-    answer = world.joined(world.join(instance="i1", version=9))
-    assert (answer.leader, answer.skip_assignment) == ("m3", True)
-    assert {member.member_id for member in answer.members} == {"m2", "m3"}
-
-
 def test_an_older_leader_is_told_its_old_id_leads_so_that_it_does_not_assign() -> None:
     world = _static()
     answer = world.joined(world.join(instance="i1", version=8))
     assert (answer.leader, answer.skip_assignment, answer.members) == ("m1", False, ())
     assert world.group.leader == "m3"
-
-
-def test_it_brings_a_rebalance_if_another_protocol_would_be_chosen() -> None:
-    world = World(no_delay())
-    both = (("range", b""), ("sticky", b""))
-    world.join(instance="i1", protocols=both)
-    world.advance(0)
-    world.complete()
-    token = world.join(instance="i1", protocols=(("sticky", b""), ("range", b"")))
-    assert world.error(token) is Error.NONE
-    assert world.group.protocol == "sticky"
-    assert [change.cause for change in world.of(events.GroupStateChanged)][-2:] == [
-        "static-member",
-        "all-joined",
-    ]
-
-
-def test_its_timeouts_are_those_of_the_new_join() -> None:
-    """KAFKA-14009."""
-    world = _static()
-    world.join(instance="i2", version=9, session=20_000, rebalance=90_000)
-    member = world.group.members["m3"]
-    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (20_000, 90_000)
-
-
-@pytest.mark.parametrize("what", ["join", "sync", "heartbeat", "commit", "leave"])
-def test_the_old_id_is_fenced(what: str) -> None:
-    world = _static()
-    world.join(instance="i2", version=9)
-    generation = world.group.generation
-    match what:
-        case "join":
-            answer = world.joined(world.join("m2", "i2"))
-            assert (answer.member_id, answer.protocol) == ("m2", None)
-            error = answer.error
-        case "sync":
-            error = world.synced(world.sync("m2", instance="i2")).error
-        case "heartbeat":
-            error = world.heartbeat("m2", instance="i2")
-        case "commit":
-            error = world.commit("m2", instance="i2", generation=generation)
-        case _:
-            error = world.leave(("m2", "i2"))[0]
-    assert error is Error.FENCED_INSTANCE_ID
-    assert world.state == "Stable"
-
-
-def test_an_unknown_instance_is_an_unknown_member() -> None:
-    world = _static()
-    assert world.heartbeat("m1", instance="i9") is Error.UNKNOWN_MEMBER_ID
-    assert world.joined(world.join("m1", "i9")).protocol is None
-
-
-def test_requests_parked_under_the_old_id_learn_that_they_are_fenced() -> None:
-    world = _static()
-    join = world.join("m1", "i1")
-    world.join(instance="i1")
-    fenced = world.joined(join)
-    assert (fenced.error, fenced.member_id, fenced.protocol) == (Error.FENCED_INSTANCE_ID, "m1", None)
-    world.join("m2", "i2")
-    sync = world.sync("m2", instance="i2")
-    world.join(instance="i2")
-    assert world.synced(sync) == (Error.FENCED_INSTANCE_ID, None, None, b"")
-    assert world.state == "PreparingRebalance", "the leader may be planning for the old id"
-
-
-def test_an_administrator_removes_by_instance_alone() -> None:
-    world = _static()
-    assert world.leave(("", "i2"), ("", "i9")) == [Error.NONE, Error.UNKNOWN_MEMBER_ID]
-    assert set(world.group.static_members) == {"i1"}
-    assert world.of(events.MemberRemoved)[-1].member_id == "m2"
 
 
 def test_a_new_static_member_of_a_full_group_is_refused_and_a_known_one_counts_as_new() -> None:

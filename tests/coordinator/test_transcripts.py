@@ -34,10 +34,6 @@ def test_each_transcript_says_first_what_it_shows_and_whose_rule_it_is(file: Pat
     assert text.count(". ") < 5, "two or three sentences and the place in Kafka"
 
 
-def test_there_are_at_least_as_many_as_etcd_raft_has() -> None:
-    assert len(_FILES) >= 28
-
-
 def test_output_is_what_the_commands_bring_about() -> None:
     wrong = "join a version=3\nshow\n----\n<Group 'g' Empty gen=0 members=0>\n"
     assert play(wrong).splitlines()[-1] == "<Group 'g' PreparingRebalance gen=0 members=1 joining=1>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from groupstorm.problems import CheckFailed, InputError
 from tests.figures.synthetic import trace
 from tests.figures.tracing import coordinator_trace
 from tests.pipeline.traces import write_trace
+from tests.processes import run_process
 
 
 def test_figures_as_json_and_compared_with_the_files(engine: str, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_the_local_engine_imports_nothing_heavy(tmp_path: Path) -> None:
         "finally:\n    print(*{'pyspark', 'pandas', 'pyarrow', 'groupstorm.storms'} & {*sys.modules})"
     )
     command = [sys.executable, "-c", program, "analyze", str(tmp_path / "run"), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_process(command, capture_output=True, text=True, check=False)
     figures, heavy = done.stdout.splitlines()
     assert json.loads(figures)["run"]["generations"] >= 1, done.stderr
     assert heavy == ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from groupstorm.trace.reader import read_rows
 from tests.figures.synthetic import trace
 from tests.pipeline.both_engines import in_some_order, locally
 from tests.pipeline.traces import write_trace
+from tests.processes import run_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
     write_trace(trace(1), tmp_path / "runs" / "rolling-deploy-0")
     [example] = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    done = subprocess.run(
+    done = run_process(
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,6 @@ import pytest
 from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.local import analyze_locally
 from groupstorm.pipeline.local_tables import all_rows
-from groupstorm.pipeline.owner_facts import OwnerFacts
 from groupstorm.pipeline.reasons import why
 from groupstorm.pipeline.results import Request, SlowHandover
 from groupstorm.problems import InputError
@@ -75,19 +74,6 @@ def test_a_rate_counts_for_owners_that_process(paused: bool, position: int, tmp_
     assert interval["to_position"] == position
 
 
-def test_slow_handovers_come_run_by_run(tmp_path: Path) -> None:
-    for run, group in (("a", "z"), ("b", "y")):
-        trace = Trace(group)
-        trace.scenario("t-0")
-        trace.start(0, "m")
-        trace.take(1, "m", 1, "t-0", at=0)
-        trace.revoke(5, "m", 1, "t-0", at=0)
-        trace.take(9, "m", 2, "t-0", at=0)
-        write_trace(trace.rows, tmp_path / run)
-    result, _ = analyze_locally(Request({run: tmp_path / run for run in ("a", "b")}))
-    assert [tuple(row[:2]) for row in result.handovers] == [("a", "z"), ("b", "y")]
-
-
 def test_a_file_that_is_named_like_a_trace_is_no_folder_of_runs(tmp_path: Path) -> None:
     trace = Trace()
     trace.scenario("t-0")
@@ -106,31 +92,6 @@ def test_waiting_for_a_round_is_told_in_seconds() -> None:
     assert "the next round began 100 s later (session-expired)" in why(handover)
 
 
-def test_five_handovers_of_each_run_unless_the_caller_says_more() -> None:
-    assert Request({}).slowest == 5
-
-
 def test_a_round_that_began_with_the_gap_is_no_wait() -> None:
     handover = SlowHandover("r", "t-0", 1, 5, 9, "a", "b", 1, "member_crashed", None, 5, "left")
     assert "in a round because of left" in why(handover)
-
-
-def test_rounds_come_run_by_run(tmp_path: Path) -> None:
-    for run, group in (("a", "z"), ("b", "y")):
-        trace = Trace(group)
-        trace.scenario("t-0")
-        trace.start(0, "m")
-        trace.round(1, 1, {"m": ("t-0",)}, cause="new-member")
-        write_trace(trace.rows, tmp_path / run)
-    result, _ = analyze_locally(Request({run: tmp_path / run for run in ("a", "b")}))
-    assert [tuple(row[:3]) for row in result.rounds] == [("a", "z", "new-member"), ("b", "y", "new-member")]
-
-
-def test_members_go_by_their_client_ids_or_by_what_the_coordinator_calls_them() -> None:
-    row = {"event": "join_parked", "source": "coordinator", "member": "app", "member_id": "app-1"}
-    by_members, by_coordinator = OwnerFacts(), OwnerFacts()
-    assert [*by_members.of_row({"event": "member_started", "source": "member", "member": "app"})] == []
-    added = {"event": "member_added", "source": "coordinator", "member": "app", "member_id": "app-1"}
-    assert [*by_coordinator.of_row(added)] == []
-    assert (by_members.member(row), by_coordinator.member(row)) == ("app", "app-1")
-    assert (by_members.member({"event": "x"}), by_coordinator.member({"event": "x"})) == ("", "")

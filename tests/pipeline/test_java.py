@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +12,7 @@ import pytest
 
 from groupstorm.pipeline import java
 from groupstorm.problems import InputError
+from tests.processes import run_process
 
 VECTOR = "--add-modules=jdk.incubator.vector"
 
@@ -113,7 +113,7 @@ def test_a_runtime_without_the_vector_module_is_started_without_that_option(
     assert home.is_relative_to(tmp_path / "cache" / "groupstorm")
     arguments = ["-cp", "a b/*", "", VECTOR, "--add-modules=java.sql", VECTOR, "$HOME"]
     monkeypatch.setenv("PATH", os.defpath)
-    answer = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    answer = run_process([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == ["<-cp>", "<a b/*>", "<>", "<--add-modules=java.sql>", "<$HOME>"]
 
 

@@ -6,6 +6,7 @@ import socket
 
 import pytest
 
+from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.pipeline.session import address_towards, spark_address
 from groupstorm.problems import InputError
 
@@ -34,9 +35,8 @@ def test_every_port_is_asked(port: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_cluster_that_does_not_answer_is_said() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-    with pytest.raises(InputError, match=rf"--master spark://127\.0\.0\.1:{port}: nobody answers there"):
+    refused = r"--master spark://127\.0\.0\.1:[0-9]+: nobody answers there"
+    with held_ports(1) as (port,), pytest.raises(InputError, match=refused):
         address_towards(f"spark://127.0.0.1:{port}")
 
 

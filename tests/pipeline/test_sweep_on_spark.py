@@ -8,21 +8,15 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from threading import Event
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from groupstorm.pipeline import sweep_on_spark
 from groupstorm.pipeline.sweep_on_spark import (
     batches,
     repeating_tasks,
     run_batch,
-    run_on_spark,
     task_problem,
 )
 from groupstorm.problems import InputError, OutputError
@@ -31,6 +25,7 @@ from groupstorm.storms.sweep import Sweep, parse_axis
 from groupstorm.storms.sweep_runs import Order, Plan
 from groupstorm.storms.sweep_store import RunsFile, SweepStore, definition_text
 from tests.command import COMMAND, environment_of_command, groupstorm
+from tests.processes import outcome_of
 
 DEADLINE_S = 240
 
@@ -115,121 +110,6 @@ def test_an_error_of_ours_in_a_task_is_that_error(store: SweepStore) -> None:
     )
 
 
-# -- with a played Spark -------------------------------------------------------------------------
-
-
-class PlayedContext:
-    """Spark's context on a machine of two cores: a job's tasks run one after the other, in this process."""
-
-    defaultParallelism = 2  # noqa: N815 - PySpark's name
-
-    def __init__(self, end: Callable[[], None] = lambda: None) -> None:
-        #: What the tasks have yielded, and how many tasks there were to be.
-        self.yielded: list[int] = []
-        self.slices: list[int] = []
-        self._end = end
-
-    def parallelize(self, parts: list[Any], slices: int) -> PlayedContext:
-        self._parts = parts
-        self.slices.append(slices)
-        return self
-
-    def mapPartitions(self, work: Callable[[Iterator[Any]], Iterator[int]]) -> PlayedContext:  # noqa: N802 - PySpark's name
-        self._work = work
-        return self
-
-    def count(self) -> int:
-        for part in self._parts:
-            self.yielded += self._work(iter([part]))
-        self._end()
-        return len(self.yielded)
-
-
-def run_played(context: PlayedContext, store: SweepStore, progress: Callable[[int], None]) -> None:
-    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
-    spark: Any = SimpleNamespace(sparkContext=context)
-    run_on_spark(spark, plan().orders, store, progress)
-
-
-def test_a_job_does_every_run_in_tasks_that_are_named_by_their_numbers(store: SweepStore) -> None:
-    context = PlayedContext()
-    run_played(context, store, lambda _done: None)
-    orders = plan().orders
-    assert (context.slices, context.yielded) == ([4], [1, 1, 1, 1])
-    for number, order in enumerate(orders):
-        assert [*store.results(f"task-0000{number}-1.jsonl")] == [order.key]
-
-
-def test_a_task_that_spark_gives_up_ends_the_sweep(store: SweepStore) -> None:
-    def end() -> None:
-        raise pyspark_error("groupstorm.problems.OutputError: /x/runs: no space")
-
-    pyspark_error = pytest.importorskip("pyspark.errors").PySparkException
-    with pytest.raises(OutputError, match=r"^--master: a worker of Spark says: /x/runs: no space$"):
-        run_played(PlayedContext(end), store, lambda _done: None)
-
-
-def test_progress_says_how_many_runs_the_files_have_gained(
-    store: SweepStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One run is there from earlier; then come 1, 0 and 2 before the job ends with an error."""
-    job: Future[int] = Future()
-    gains, said = [1, 0, 2], list[int]()
-    keys = (order.key for order in plan().orders)
-    with RunsFile(store.runs, "task-00000") as file:
-        file.add(next(keys), "kept")
-
-        def gain(jobs: list[Future[int]], timeout: float) -> None:
-            assert (jobs, timeout) == ([job], 0.5)
-            for _ in range(gains.pop(0)):
-                file.add(next(keys), "kept")
-            if not gains:
-                job.set_exception(ValueError("given up"))
-
-        monkeypatch.setattr(sweep_on_spark, "wait", gain)
-        with pytest.raises(ValueError, match="given up"):
-            sweep_on_spark._wait_for(job, store, said.append)
-    assert said == [1, 3]
-
-
-def test_progress_never_exceeds_the_runs_of_the_job(
-    store: SweepStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A task that is lost may have finished a run which its repetition does once more."""
-    with RunsFile(store.runs, "another") as file:
-
-        def gain(jobs: list[Future[int]], timeout: float) -> None:
-            jobs[0].result(DEADLINE_S)
-            for seed in range(10, 15):
-                file.add((0, seed), "kept")
-
-        monkeypatch.setattr(sweep_on_spark, "wait", gain)
-        said = list[int]()
-        run_played(PlayedContext(), store, said.append)
-    assert said == [4]
-
-
-def test_an_interruption_does_not_wait_for_the_answer_of_spark(
-    store: SweepStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    at_end, go_on, ended = Event(), Event(), Event()
-
-    def end() -> None:
-        at_end.set()
-        assert go_on.wait(DEADLINE_S)
-        ended.set()
-
-    def interrupt(_done: int) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sweep_on_spark, "wait", lambda _jobs, timeout: at_end.wait(DEADLINE_S))
-    with pytest.raises(KeyboardInterrupt):
-        run_played(PlayedContext(end), store, interrupt)
-    assert not ended.is_set(), "the call still waits"
-    go_on.set()
-    assert ended.wait(DEADLINE_S)
-
-
 # -- with Spark ----------------------------------------------------------------------------------
 
 
@@ -272,10 +152,10 @@ def test_a_worker_that_reads_another_scenario_ends_the_sweep_with_one_line(tmp_p
     )
     late = time.monotonic() + DEADLINE_S
     while not (tmp_path / "x" / "runs" / "definition.json").exists():
-        assert time.monotonic() < late
+        assert time.monotonic() < late, outcome_of(process, 0)
         time.sleep(0.01)
     file.write_text(file.read_text().replace("partitions: 4", "partitions: 5"))
-    _, errors = process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(process, DEADLINE_S)
     assert (process.returncode, errors) == (
         2,
         "groupstorm: --master: a worker of Spark says: s.yaml: it, a file that it names or groupstorm "
@@ -314,7 +194,7 @@ class Cluster:
         late = time.monotonic() + DEADLINE_S
         while not condition():
             assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < late
+            assert time.monotonic() < late, outcome_of(self.process, 0)
             time.sleep(0.05)
 
 
@@ -349,7 +229,7 @@ def cluster(tmp_path: Path, spark_home: Path) -> Iterator[Cluster]:
     yield started
     with suppress(ProcessLookupError):  # nothing is left, as it should be
         os.killpg(started.process.pid, signal.SIGKILL)
-    started.process.communicate(timeout=DEADLINE_S)
+    outcome_of(started.process, DEADLINE_S)
 
 
 @pytest.mark.slow
@@ -358,7 +238,7 @@ def test_a_sweep_survives_a_worker_that_is_killed(cluster: Cluster) -> None:
     store = SweepStore(cluster.folder / "x")
     os.kill(cluster.executors()[0], signal.SIGKILL)
     finished = store.results()
-    _, errors = cluster.process.communicate(timeout=DEADLINE_S)
+    _, errors = outcome_of(cluster.process, DEADLINE_S)
     assert cluster.process.returncode == 0, errors
     assert errors.splitlines()[-1] == "  48 of 48 runs"
     assert len(finished) < len(store.results()) == 48

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.report.sweeps import sweep_sentences
-from groupstorm.storms.sweep import Axis, Outcome, Point
+from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep
 
 NOTHING = FiguresAccumulator().figures()
 MEMBERS = (2, 3, 4, 5, 6)
@@ -25,7 +24,7 @@ def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
         outcomes.append(
             Outcome(Point((str(members),), {"members": members}), {0: replace(NOTHING, **changed)})
         )
-    sweep: Any = SimpleNamespace(axes=(axis,), names=("members",))
+    sweep = Sweep("cold-start", None, (axis,), 0, 1, {})
     return sweep_sentences(sweep, outcomes, [], figure)
 
 

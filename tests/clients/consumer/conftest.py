@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
@@ -57,15 +56,3 @@ async def start(broker: EmbeddedBroker) -> AsyncIterator[Start]:
     yield make
     for application in started:
         await application.give_up()
-
-
-@pytest.fixture
-def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that the consumer makes, in seconds; none of them takes time."""
-    made: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        made.append(seconds)
-
-    monkeypatch.setattr(asyncio, "sleep", pause)
-    return made

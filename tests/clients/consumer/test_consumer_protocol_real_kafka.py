@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.consumer import CommitFailed, CooperativeConsumer
+from groupstorm.clients.consumer import CooperativeConsumer
 from groupstorm.problems import InputError
 from groupstorm.trace.events import member as events
 from tests.clients.consumer.applications import GROUP, TOPIC, ConsumerApplication, quick, until
@@ -67,22 +67,6 @@ async def test_joins_handovers_static_restarts_and_removals() -> None:
         await again.stop(leave_group=True)
         assert not [event for one in everybody for event in one.of(events.PartitionsLost)]
         check_every_record_once(everybody, production.sent)
-
-
-async def test_a_fenced_member_loses_its_partitions_and_joins_again() -> None:
-    async with kafka(OPTIONS) as broker:
-        first = ConsumerApplication(broker.address, "a", **NEW).start()
-        second = ConsumerApplication(broker.address, "b", **NEW).start()
-        await until(lambda: has_settled([first, second], 0))
-        first.consumer._member.cut_off()
-        await until(lambda: has_settled([second], 0))
-        first.consumer._member.reconnect()
-        with pytest.raises(CommitFailed):
-            await first.consumer.commit()
-        await until(lambda: has_settled([first, second], 0))
-        assert [one.cause for one in first.of(events.PartitionsLost)] == ["UNKNOWN_MEMBER_ID"]
-        await first.stop()
-        await second.stop()
 
 
 async def test_a_pattern_is_resolved_by_kafka() -> None:

@@ -26,6 +26,7 @@ from groupstorm.trace.writer import JsonLinesWriter
 from tests.clients.consumer.applications import (
     GROUP,
     PARTITIONS,
+    PATIENCE_S,
     QUICK,
     TOPIC,
     ConsumerApplication,
@@ -35,9 +36,6 @@ from tests.clients.consumer.applications import (
 )
 from tests.clients.consumer.conftest import Produce, Start
 from tests.command import groupstorm
-
-#: The tasks of a consumer.
-PARTS = ("life", "fetches")
 
 
 def removals(broker: EmbeddedBroker) -> list[str]:
@@ -93,14 +91,14 @@ async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
 
 
 async def test_close_waits_for_a_call_of_the_listener_that_has_just_begun(start: Start) -> None:
-    """The member is told to close in the turn of the event loop in which the call began."""
     only, works = start("a"), asyncio.Event()
+    closing: list[asyncio.Task[None]] = []
     steps: list[str] = []
 
     async def close_meanwhile(method: str, _: set[TopicPartition]) -> None:
         steps.append(f"{method} begins")
         if method == "assigned":
-            only.consumer._member.close()
+            closing.append(asyncio.create_task(only.consumer.close()))
             asyncio.get_running_loop().call_later(0.05, works.set)
             await works.wait()
         steps.append(f"{method} ends")
@@ -165,13 +163,14 @@ async def test_an_interrupted_wait_loses_no_record(produce: Produce, broker: Emb
     offsets: dict[int, list[int]] = {}
     async with consumer:
         await produce(200, 0)
-        while len(offsets.get(0, ())) < 200:
-            try:
-                async with asyncio.timeout(0.001):
-                    record = await consumer.getone()
-            except TimeoutError:
-                continue
-            offsets.setdefault(record.partition, []).append(record.offset)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(offsets.get(0, ())) < 200:
+                try:
+                    async with asyncio.timeout(0.001):
+                        record = await consumer.getone()
+                except TimeoutError:
+                    continue
+                offsets.setdefault(record.partition, []).append(record.offset)
     assert offsets == {0: list(range(200))}
 
 
@@ -201,54 +200,6 @@ async def test_a_listener_that_knows_no_lost_partitions_hears_of_them_as_revoked
     assert answer is not None
     await answer
     assert revoked == [lost]
-
-
-async def _raises(problem: BaseException) -> None:
-    raise problem
-
-
-async def _goes_on() -> None:
-    await asyncio.Event().wait()
-
-
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("in_group", [False, True])
-async def test_what_ends_a_task_of_the_consumer_is_raised_by_the_next_poll(part: str, in_group: bool) -> None:
-    """A group of exceptions, as a TaskGroup raises it, counts as its first one."""
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    consumer = CooperativeConsumer(TOPIC, bootstrap_servers="localhost:1", group_id=GROUP)
-    problem: Exception = InputError("the broker is too old")
-    if in_group:
-        problem = ExceptionGroup("of the tasks", [problem, ValueError("of another task")])
-    tasks = {each: asyncio.create_task(_raises(problem) if each == part else _goes_on()) for each in PARTS}
-    await asyncio.wait({tasks[part]})
-    consumer._life, consumer._fetches = tasks["life"], tasks["fetches"]
-    with pytest.raises(InputError, match=r"^the broker is too old$"):
-        await consumer.getone()
-    for task in tasks.values():
-        task.cancel()
-
-
-async def test_without_its_tasks_a_consumer_has_failed() -> None:
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    consumer = CooperativeConsumer(TOPIC, bootstrap_servers="localhost:1", group_id=GROUP)
-    consumer._life, consumer._fetches = (asyncio.create_task(_goes_on()) for _ in PARTS)
-    for task in (consumer._life, consumer._fetches):
-        task.cancel()
-    await asyncio.wait({consumer._life, consumer._fetches})
-    with pytest.raises(ConsumerFailed, match=r"^the consumer's tasks were cancelled$"):
-        await consumer.getone()
-
-
-async def test_fetching_survives_its_connections(produce: Produce, start: Start) -> None:
-    only = start("a")
-    await produce(2)
-    await until(lambda: len(only.records) == 2 * PARTITIONS)
-    for connection in tuple(only.consumer._fetcher._connections.values()):
-        connection.abort()
-    await produce(2)
-    await until(lambda: len(only.records) == 4 * PARTITIONS)
-    assert only.listener.calls == [("assigned", partitions(*range(PARTITIONS)))]
 
 
 async def test_a_trace_of_two_consumers(produce: Produce, start: Start, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
-from tests.clients.consumer.applications import PARTITIONS, TOPIC, until
+from tests.clients.consumer.applications import PARTITIONS, PATIENCE_S, TOPIC, until
 from tests.command import ROOT
 
 EXAMPLE = ROOT / "examples" / "partition_state.py"
@@ -73,7 +73,7 @@ async def test_every_order_counts_once(broker: EmbeddedBroker, tmp_path: Path) -
     await order(broker.address, 300, 300)
     await until(lambda: ledger.counted == 300)
     other.send_signal(signal.SIGTERM)
-    assert await other.wait() == 0
+    assert await asyncio.wait_for(other.wait(), PATIENCE_S) == 0
     await until(lambda: ledger.counted == 600)
     await order(broker.address, 600, 300)
     await until(lambda: ledger.counted == 900)

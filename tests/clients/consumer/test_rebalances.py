@@ -85,13 +85,12 @@ async def test_records_go_on_during_a_round(
     mine = [partition.partition for partition in first.owned]
     slow_member.pause()
     second = start("b")
-    membership = first.consumer._member.membership
-    await until(lambda: membership.is_joining)
+    await until(lambda: first.generation is None)
     calls = len(first.listener.calls)
     for batch in range(1, 6):
         await produce(10, *mine)
         await until(lambda many=batch: len(first.records) == many * 10 * len(mine))  # type: ignore[misc]
-        assert membership.is_joining
+        assert first.generation is None
     assert len(first.listener.calls) == calls
     slow_member.resume()
     await until(lambda: first.generation == second.generation and len(first.owned) == len(second.owned) == 2)
@@ -107,7 +106,7 @@ async def test_records_go_on_during_a_round(
 async def test_records_go_on_while_the_listener_works(
     broker: EmbeddedBroker, produce: Produce, start: Start
 ) -> None:
-    """Heartbeats go on too: the listener works for longer than two session timeouts."""
+    """Heartbeats go on too: the listener works for longer than the session timeout."""
     heartbeats: Counter[int] = Counter()  # of each connection
 
     def note(connection: int, _peer: Peer, frame: bytes) -> bool:
@@ -115,7 +114,7 @@ async def test_records_go_on_while_the_listener_works(
             heartbeats[connection] += 1
         return False
 
-    first = start("a", session_timeout_ms=300)
+    first = start("a", session_timeout_ms=1_000)
     await until(lambda: is_shared_out([first]))
     works, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -132,7 +131,7 @@ async def test_records_go_on_while_the_listener_works(
     await produce(20)
     await until(lambda: len(first.records) == 20 * len(staying))
     broker.server.intercept = note
-    enough = 2 * 300 / QUICK["heartbeat_interval_ms"]
+    enough = 1.2 * 1_000 / QUICK["heartbeat_interval_ms"]
     await until(lambda: len(heartbeats) == 2 and min(heartbeats.values()) > enough)
     assert {record.topic_partition for record in first.records} == staying
     assert first.consumer.assignment == staying | leaving
@@ -140,7 +139,7 @@ async def test_records_go_on_while_the_listener_works(
     goes_on.set()
     await until(lambda: is_shared_out([first, second]))
     revoked = first.of(events.PartitionsRevoked)[-1]
-    assert revoked.duration_us >= 600_000
+    assert revoked.duration_us >= 1_000_000
     assert first.of(events.PartitionsLost) == []
     times = [time_us for time_us, _ in first.emitted]
     assert times == sorted(times)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import ssl
-import subprocess
 import sys
 from typing import Any
 
@@ -15,6 +14,7 @@ from groupstorm.clients.wire.offsets import OffsetReset
 from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
+from tests.processes import run_process
 
 pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 
@@ -103,7 +103,7 @@ def test_the_import_needs_no_aiokafka_and_a_consumer_without_it_says_what_to_ins
         "try: CooperativeConsumer('t', bootstrap_servers='a:1', group_id='g')\n"
         "except ValueError as problem: print(problem)\n"
     )
-    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    answer = run_process([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install groupstorm[kafka]" in answer.stdout
 
 

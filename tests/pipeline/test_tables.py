@@ -23,7 +23,7 @@ from tests.pipeline.traces import write_trace
 S = 1_000_000
 
 
-def by_hand() -> Trace:
+def two_members() -> Trace:
     """Two members share two partitions; b closes, comes back, crashes, and expires."""
     trace = Trace()
     trace.scenario("t-0", "t-1", record_rate=10, process_rate=100)
@@ -177,7 +177,7 @@ EVENTS_OF_A = [
 
 
 def test_every_cell(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    write_trace(by_hand().rows, tmp_path / "run")
+    write_trace(two_members().rows, tmp_path / "run")
     tables, result = tables_and_result(engine, Request({"run": tmp_path / "run"}, slowest=6), request)
     for table, expected in (("intervals", INTERVALS), ("handovers", HANDOVERS), ("rounds", ROUNDS)):
         by_eye = sorted((row(table, **cells) for cells in expected), key=repr)

@@ -1,4 +1,4 @@
-"""What follows from single rows, and from rounds, worked out by hand."""
+"""Lives, deployments, delays and settings that follow from rows and rounds, calculated in each test."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.results import TABLES, Request
 from tests.figures.tracing import Trace
-from tests.pipeline.test_tables_by_hand import S, tables_and_result
+from tests.pipeline.test_tables import S, tables_and_result
 from tests.pipeline.traces import write_trace
 
 
