@@ -1,30 +1,47 @@
-"""For all tests: a run without the slow ones tries fewer examples of each property; processes share a run."""
+"""For all tests: soaking tries more examples of each property; processes share a run."""
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
-from tests.hypothesis_examples import register_profiles
+from tests.hypothesis_examples import load_profile, soak_properties
 
 #: One process runs all tests of such a folder: they share a Spark session, or brokers that start slowly.
 _ONE_PROCESS = frozenset({"conformance", "containers", "pipeline"})
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    register_profiles()
-    settings.load_profile("fast" if config.getoption("markexpr") == "not slow" else "full")
+    load_profile(soaks=_soaks(config))
+    # Python would look for cycles among ten thousand tests again and again: a quarter of their collection.
+    gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _soaks(config):
+        soak_properties(items)
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+
+
+def _soaks(config: pytest.Config) -> bool:
+    return bool(config.getoption("markexpr") == "soak")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """For `-n auto`: this process alone for a single file, and for tests that write pages anew, since several
-    files may write to one page; else pytest-xdist decides."""
+    files may write to one page. Slow tests wait for JVMs and for sessions to end: they get two for a core."""
     is_one_file = len(config.args) == 1 and not Path(config.args[0]).is_dir()
-    return 0 if is_one_file or "GROUPSTORM_REWRITE" in os.environ else None
+    if is_one_file or "GROUPSTORM_REWRITE" in os.environ:
+        return 0
+    return None if "not slow" in config.getoption("markexpr") else 2 * (os.cpu_count() or 1)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -12,9 +12,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from tests.processes import killed_after, outcome_of, run_process
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -86,7 +89,7 @@ class Checkout:
 
     def run(self, *words: str, cwd: Path | None = None, **fakes: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*words, cwd=cwd, **fakes)
-        out, err = process.communicate(timeout=60)
+        out, err = outcome_of(process)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def asked(self) -> list[str]:
@@ -165,8 +168,11 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
         f"ran -m groupstorm compare rolling-deploy --out {traces} --seed 7",
         f"ran -m groupstorm analyze --engine spark {traces}",
     ]
-    assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m  -k two words\n"
-    assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow -x\n"
+    assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m not soak -k two words\n"
+    assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow and not soak -x\n"
+    (checkout.root / "tests" / "oracle").mkdir(parents=True)
+    soak = checkout.run("soak", "oracle", "-x").stdout
+    assert soak == "ran -m pytest -m soak --durations=0 --durations-min=1 tests/oracle -x\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
     assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"
 
@@ -182,7 +188,7 @@ def test_any_set_up_leaves_the_groupstorm_command(checkout: Checkout) -> None:
     for _ in range(2):
         assert checkout.run("run").returncode == 0
         assert "pip base" in checkout.asked()
-        answer = subprocess.run(
+        answer = run_process(
             [str(command), "list"],
             env=checkout.environment(),
             capture_output=True,
@@ -245,19 +251,20 @@ def test_a_folder_that_is_no_environment_is_left_alone(checkout: Checkout, tmp_p
 
 
 def test_two_at_once_set_up_once(checkout: Checkout, tmp_path: Path) -> None:
-    """The first one's pip waits at a named pipe until the second has said that it waits for the first."""
+    """The first one's pip waits for a file, which comes when the second says that it waits for the first."""
     gate, reached = tmp_path / "gate", tmp_path / "reached"
-    os.mkfifo(gate)
-    os.mkfifo(reached)
-    pip = f"echo here >{reached}; cat {gate}"
-    with checkout.start("run", "list", FAKE_PIP=pip) as first:
-        assert reached.read_text() == "here\n"
-        with checkout.start("run", "list", FAKE_PIP="false") as second:
+    pip = f"touch {reached}; while [ ! -e {gate} ]; do sleep 0.02; done"
+    with checkout.start("run", "list", FAKE_PIP=pip) as first, killed_after(first):
+        while not reached.exists():
+            assert first.poll() is None, outcome_of(first)
+            time.sleep(0.02)
+        with checkout.start("run", "list", FAKE_PIP="false") as second, killed_after(second):
             assert second.stderr is not None
             assert "another ./dev is setting up" in second.stderr.readline()
-            gate.write_text("")
-            assert first.wait(timeout=60) == 0
-            assert second.wait(timeout=60) == 0
+            gate.touch()
+            for process in (first, second):
+                _, errors = outcome_of(process)
+                assert process.returncode == 0, errors
     assert checkout.asked() == ["venv", "pip base", f"checkout {checkout.root}"]
 
 
@@ -350,7 +357,7 @@ def test_a_real_pip_without_a_network_ends_in_one_line(checkout: Checkout, tmp_p
     assert "no network" in only_line(answer)
 
 
-@pytest.mark.parametrize("words", [["sotrm"], ["lint", "--quick"], ["bench", "nothing"]])
+@pytest.mark.parametrize("words", [["sotrm"], ["lint", "--quick"], ["soak", "attic"], ["bench", "nothing"]])
 def test_a_misused_command_exits_2_and_installs_nothing(checkout: Checkout, words: list[str]) -> None:
     answer = checkout.run(*words)
     assert answer.returncode == 2
@@ -362,6 +369,6 @@ def test_a_misused_command_exits_2_and_installs_nothing(checkout: Checkout, word
 def test_help_names_the_commands_and_installs_nothing(checkout: Checkout, words: list[str]) -> None:
     answer = checkout.run(*words)
     assert answer.returncode == 0
-    for command in ("storm", "test", "lint", "bench", "oracle", "images", "run", "lock"):
+    for command in ("storm", "test", "soak", "lint", "bench", "oracle", "images", "run", "lock"):
         assert f"  ./dev {command} " in answer.stdout
     assert checkout.asked() == []

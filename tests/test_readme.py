@@ -33,6 +33,7 @@ def test_table_and_answer_of_a_comparison(runs: dict[str, Run]) -> None:
     check_section(README, "compare", block([load("rolling-deploy").question, "", *table, "", *lines]))
 
 
+@pytest.mark.slow
 def test_story_of_a_partition(runs: dict[str, Run]) -> None:
     selection = Selection(partition="topic-0-7", to_us=400_000_000)
     check_section(README, "story", block(list(story(read_rows(runs["cooperative"].folder), selection))))

@@ -51,6 +51,7 @@ def test_settings_and_figures_that_differ(folder: Path) -> None:
     assert "Under b partitions were un-owned at no time, under a for " in pair["answer"]
 
 
+@pytest.mark.slow
 def test_what_is_printed_fits_eighty_columns(folder: Path) -> None:
     result = groupstorm("diff", "a", "b", "--all", cwd=folder)
     lines = result.stdout.splitlines()

@@ -12,7 +12,7 @@ from tests.client_profiles.comparison import Row, fields, rounds, subscriptions
 from tests.client_profiles.emulated import NAMES
 from tests.client_profiles.recording import Action, Recording, Session, read, record
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 SHORT_SESSION = (
     Action(0, "start", "first"),

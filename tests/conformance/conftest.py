@@ -1,4 +1,8 @@
-"""The brokers of a run, as fixtures: tests that use one run on every kind, the real ones marked slow."""
+"""The brokers of a run, as fixtures: tests that use one run on every kind, the real ones marked slow.
+
+On Kafka itself `./dev test` runs every case of raw requests and a sample of the client libraries; `./dev soak
+conformance` runs the other libraries there, and Kafka's own tool, whose output is recorded.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from groupstorm.clients.brokers import EMULATOR
+from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, KINDS, QUICK, Backend, Backends
+from tests.conformance.members import CONFLUENT, OURS
 
 #: pytest's `record_property`: a name and a value for the table (`tests.conformance.table`).
 RecordProperty = Callable[[str, object], None]
@@ -19,6 +24,28 @@ EVERY_KIND = [
     for kind in KINDS
     if kind != ADDRESS or ADDRESS_VARIABLE in os.environ
 ]
+
+#: Parameters of tests, and those of their values that `./dev test` has on Kafka itself.
+_ON_KAFKA: dict[str, frozenset[str]] = {
+    "library": frozenset({OURS, CONFLUENT}),
+    "cooperative_library": frozenset({CONFLUENT}),
+    "names": frozenset(),
+    "protocol": frozenset(),
+    "read": frozenset({"aiokafka"}),
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `./dev soak` what is no part of the sample on Kafka."""
+    for item in items:
+        params = (
+            item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        )
+        if params.get("kind") in (JVM, CONTAINER):
+            values = {name: getattr(value, "__name__", str(value)) for name, value in params.items()}
+            if any(values[name] not in sample for name, sample in _ON_KAFKA.items() if name in values):
+                item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(scope="session")

@@ -34,12 +34,14 @@ def block(folder: Path, *words: str) -> str:
     return f"```\n$ groupstorm {' '.join(words)}\n{printed(folder, *words)}\n```"
 
 
+@pytest.mark.slow
 def test_a_storm(folder: Path) -> None:
     size = ("--set", "members=6", "--set", "partitions=24")
     printed(folder, "run", "slow-member-hostage", "--variant", "eager", *size, "--out", "run")
     check_section(PAGE, "storm", block(folder, "explain", "run"))
 
 
+@pytest.mark.slow
 def test_imported_logs(folder: Path) -> None:
     printed(folder, "import", "server.log", "app-a.log", "app-b.log", "--out", "imported")
     check_section(PAGE, "import", block(folder, "explain", "imported"))

@@ -92,6 +92,7 @@ def test_half_of_the_moves_and_ten_are_needless(
     assert needless_moves(history) is None
 
 
+@pytest.mark.slow
 def test_the_shootout_names_the_assignor_that_keeps_nothing(tmp_path: Path) -> None:
     """A churn of 12 members: range gives partitions away that it could have kept, sticky does not."""
     settings = {"members": 12, "partitions": 6}

@@ -38,6 +38,7 @@ DUMP_COMMANDS = (
 )
 
 
+@pytest.mark.slow
 def test_the_records_of_the_offsets_topic(tmp_path: Path) -> None:
     """What kafka-dump-log of Kafka 4.3.1 printed of a group of one member, of two, and of one again."""
     (tmp_path / "offsets.txt").write_text(DUMP.read_text("utf-8"), "utf-8")
@@ -51,6 +52,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", COMMANDS)
 def test_the_commands(section: str, folder: Path) -> None:
     if not (folder / "imported").exists():

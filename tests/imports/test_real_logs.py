@@ -200,7 +200,7 @@ def test_the_table_of_what_logs_give(traces: Traces) -> None:
 # -- a new recording -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_new_recording_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kafka 4.3.1 and its own consumer, recorded now."""
     pytest.importorskip("aiokafka", reason="pip install 'groupstorm[kafka]'")

@@ -29,9 +29,9 @@ STORMS = [
     ("deploy-and-crash", "consumer", 6),
 ]
 ALL = [
-    pytest.param(preset, variant, 6, marks=pytest.mark.slow)
+    pytest.param(preset, variant, 6, marks=pytest.mark.soak if number else pytest.mark.slow)
     for preset in preset_names()
-    for variant in load(preset).variants
+    for number, variant in enumerate(load(preset).variants)
 ]
 SIZE = {"members": 4, "partitions": 8}
 

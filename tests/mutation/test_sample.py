@@ -35,7 +35,8 @@ def seed_with_equivalents() -> int:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_a_sample_is_noticed_but_for_what_changes_nothing() -> None:
     sample = ("checks", "--count", str(COUNT), "--seed", str(seed_with_equivalents()), "--jobs", "1")
     done = subprocess.run(
@@ -57,7 +58,7 @@ def test_a_sample_is_noticed_but_for_what_changes_nothing() -> None:
     assert done.stdout.count("survived: ") == survived
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_what_is_not_there_is_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.mutation", "attic"],

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.javaruntime import runtimes
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 SOURCES = Path(__file__).resolve().parent
 CACHE = SOURCES.parents[1] / ".oracle"
@@ -84,8 +85,14 @@ def _run_maven(java: Path, classes: Path, lib: Path) -> None:
         command = [maven, "-B", "-q", "-f", str(SOURCES / "pom.xml"), f"-Doracle.build={built}"]
         command += [f"-Doracle.lib={jars}", f"-Dmdep.skip={str(lib.is_dir()).lower()}", "process-classes"]
         environment = {**os.environ, "JAVA_HOME": str(java.parent.parent)}
-        answer = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        answer = run_process(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            deadline_s=BUILD_DEADLINE_S,
         )
         if answer.returncode != 0:
             raise OracleUnavailable(_explain(answer.stdout + answer.stderr))

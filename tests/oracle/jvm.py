@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import IO
 
 from tests.oracle.build import Built
+from tests.processes import killed_after
 
 #: How long a JVM may take to end after its last line.
 _END_SECONDS = 30
@@ -45,7 +46,8 @@ class Jvm:
             self._process.stdin.flush()
         except BrokenPipeError:
             raise OracleBroke(self._last_words()) from None
-        answer = self._process.stdout.readline()
+        with killed_after(self._process):
+            answer = self._process.stdout.readline()
         if not answer.endswith("\n"):
             raise OracleBroke(self._last_words())
         return answer.rstrip("\n")

@@ -17,6 +17,7 @@ from groupstorm.assignors.historical.released import Case
 from groupstorm.assignors.userdata import encode_subscription
 from tests.oracle.build import CACHE, Built, OracleUnavailable, build
 from tests.oracle.jvm import Jvm
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 
@@ -37,8 +38,13 @@ def _fetch(release: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
         artifact = f"-Dartifact=org.apache.kafka:kafka-clients:{release}"
         command = [maven, "-B", "-q", _COPY, artifact, f"-DoutputDirectory={place}"]
-        answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        answer = run_process(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            deadline_s=BUILD_DEADLINE_S,
         )
         if answer.returncode != 0:
             raise OracleUnavailable(f"Maven cannot fetch kafka-clients {release}")

@@ -15,6 +15,7 @@ from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import Ask, as_line
+from tests.soaking import sizes
 
 pytestmark = pytest.mark.slow
 
@@ -29,13 +30,15 @@ def sides(request: pytest.FixtureRequest) -> Iterator[tuple[MembersSide, Ask]]:
         yield request.param, kafka.ask
 
 
-def test_random_cases_are_answered_as_kafka_answers_them(sides: tuple[MembersSide, Ask]) -> None:
+@pytest.mark.parametrize("count", sizes(200, 10_000, within_minutes=60))
+def test_random_cases_are_answered_as_kafka_answers_them(sides: tuple[MembersSide, Ask], count: int) -> None:
     side, ask = sides
-    outcome = compare(side, ask, side.random_cases(2, 1_000), shown_max=1)
+    outcome = compare(side, ask, side.random_cases(2, count), shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
-    assert outcome.count == 1_000
+    assert outcome.count == count
 
 
+@pytest.mark.soak
 def test_the_golden_answers_are_kafkas(sides: tuple[MembersSide, Ask]) -> None:
     side, ask = sides
     for case, answer in golden.read(side):

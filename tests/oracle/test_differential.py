@@ -44,6 +44,7 @@ def test_a_fault_is_found(deaf: Outcome) -> None:
     assert all(script_id.startswith("1-") for script_id in deaf.different)
 
 
+@pytest.mark.slow
 def test_a_difference_is_shrunk_to_a_few_steps(deaf: Outcome) -> None:
     """Two members, of whom the first hears nothing of the second: nothing of it can be left out."""
     for script, kafkas, ours in deaf.found:
@@ -57,6 +58,7 @@ def test_a_difference_is_shrunk_to_a_few_steps(deaf: Outcome) -> None:
             assert our_answer(shorter) == our_answer(shorter, DeafToRebalances)
 
 
+@pytest.mark.slow
 def test_a_difference_is_printed_as_a_transcript(deaf: Outcome) -> None:
     text = transcript(*deaf.found[0])
     assert text.startswith(f"script {deaf.found[0].script['id']}  config ")
@@ -66,6 +68,7 @@ def test_a_difference_is_printed_as_a_transcript(deaf: Outcome) -> None:
     assert '\n      error: Kafka "REBALANCE_IN_PROGRESS"\n             ours  "NONE"' in text
 
 
+@pytest.mark.slow
 def test_the_summary_counts_and_shows_the_differences(deaf: Outcome) -> None:
     text = summary(deaf, "title", Seconds(1, 1, 1))
     assert f"\ndifferences: {len(deaf.different)}\n" in text

@@ -16,11 +16,11 @@ from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
 from tests.oracle.scripts.group_scripts import KINDS
 from tests.oracle.transcripts import transcript
+from tests.soaking import sizes
 
 pytestmark = pytest.mark.slow
 
-
-SCRIPTS = 400
+in_both_sizes = pytest.mark.parametrize("scripts", sizes(100, 10_000, within_minutes=120))
 
 
 @pytest.fixture(scope="module")
@@ -33,22 +33,25 @@ def kafka() -> Iterator[Jvm]:
         yield jvm
 
 
-def test_random_scripts_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
-    outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1)
+@in_both_sizes
+def test_random_scripts_are_answered_as_kafka_answers_them(kafka: Jvm, scripts: int) -> None:
+    outcome = compare(kafka.ask, scripts, seed=2, shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
-    assert outcome.coverage.scripts == SCRIPTS
+    assert outcome.coverage.scripts == scripts
 
 
+@in_both_sizes
 @pytest.mark.parametrize("kind", KINDS)
 def test_scripts_of_consumer_groups_and_migrations_are_answered_as_kafka_answers_them(
-    kafka: Jvm, kind: str
+    kafka: Jvm, kind: str, scripts: int
 ) -> None:
-    outcome = compare(kafka.ask, SCRIPTS, seed=2, shown_max=1, kind=kind)
+    outcome = compare(kafka.ask, scripts, seed=2, shown_max=1, kind=kind)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
-    assert outcome.coverage.scripts == SCRIPTS
+    assert outcome.coverage.scripts == scripts
     assert len(outcome.coverage.reconciliations) >= 11, "every state after each other one"
 
 
+@pytest.mark.soak
 def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:
     for script, answer in golden.read():
         assert changes_only(json.loads(kafka.ask(as_line(script)))) == answer, script["id"]

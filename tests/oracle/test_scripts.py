@@ -87,16 +87,19 @@ def test_scripts_reach_every_rule(coverage: Coverage) -> None:
     assert {(kind, error) for kind, errors in RULES.items() for error in errors} - reached == set()
 
 
+@pytest.mark.slow
 def test_scripts_take_every_transition(coverage: Coverage) -> None:
     assert set(ALL_TRANSITIONS) - set(coverage.transitions) == set(UNREACHABLE_TRANSITIONS)
 
 
+@pytest.mark.slow
 def test_what_the_table_calls_unreachable_is_not_reached(coverage: Coverage) -> None:
     assert {error for _, error in coverage.answers} & set(UNREACHABLE_ERRORS) == set()
     assert set(UNREACHABLE_ERRORS) < set(ALL_ERRORS)
     assert coverage.failed > 0, "some configurations are refused"
 
 
+@pytest.mark.slow
 def test_every_request_meets_every_state(coverage: Coverage) -> None:
     states = {state for _, state in coverage.requests}
     assert states == {"no group", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable"}

@@ -20,6 +20,7 @@ from groupstorm.trace.schema import IMPORTED_VERSION, VERSION_KEY
 from tests.imports.importing import LOGS
 from tests.imports.real_logs import CLIENTS, SOURCES, imported, recordings
 from tests.pipeline.both_engines import assert_the_engines_agree, locally
+from tests.soaking import in_soak
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,7 +39,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("window", [WHOLE, Window(5_000_000, None)])
+@pytest.mark.parametrize("window", [*in_soak(WHOLE), Window(5_000_000, None)])
 def test_the_engines_agree_on_imported_traces(spark: SparkSession, traces: Path, window: Window) -> None:
     assert_the_engines_agree(spark, Request(find_traces([traces]), window=window, slowest=4))
 

@@ -31,6 +31,7 @@ async def billing(servers: str, name: str, booked: list[bytes | None], protocol:
             await consumer.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_every_record_is_booked_under_failures_and_nothing_complains_at_the_end(
     protocol: str, monkeypatch: pytest.MonkeyPatch

@@ -25,6 +25,7 @@ def test_every_kind_of_failure_is_named() -> None:
     assert [kind for kind in Kind if f"`{kind}`" not in PAGE] == []
 
 
+@pytest.mark.slow
 def test_the_story_is_that_of_the_example() -> None:
     with pytest.raises(ScheduleFailed) as failed:
         simulate(lambda world: check_totals(world, FirstTotalsService), seed=4, topics={"orders": 3})

@@ -46,6 +46,7 @@ async def no_order_is_lost(world: World, kind: type[FirstOrderService]) -> None:
     assert set(ORDERS) - set(booked) == set(), "orders were lost"
 
 
+@pytest.mark.slow
 def test_schedules_find_that_the_first_version_loses_orders() -> None:
     with pytest.raises(ScheduleFailed, match="orders were lost") as failed:
         simulate(lambda world: no_order_is_lost(world, FirstOrderService), schedules=10, **ARGUMENTS)  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.simulation import Kind, NotSimulated, ScheduleFailed, Stuck, World, simulate
 from groupstorm.simulation.schedule import drawn, parse
+from tests.processes import run_process
 from tests.simulation.billing import RECORDS, SETTINGS, billing, played
 
 
@@ -30,7 +30,7 @@ def test_every_record_is_booked_during_a_rolling_restart() -> None:
 @pytest.mark.slow
 def test_a_seed_gives_the_same_run_in_processes_with_different_hash_seeds() -> None:
     digests = {
-        subprocess.run(
+        run_process(
             [sys.executable, "-m", "tests.simulation.billing"],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},
             capture_output=True,
@@ -56,7 +56,6 @@ def test_seeds_differ() -> None:
 
 def test_the_clocks_are_virtual_and_real_again_afterwards() -> None:
     clocks = (time.monotonic, time.time, time.perf_counter, time.sleep, socket.socket.connect, os.urandom)
-    began = time.perf_counter()
 
     async def test(world: World) -> None:
         before = time.monotonic(), time.time(), time.perf_counter()
@@ -67,7 +66,6 @@ def test_the_clocks_are_virtual_and_real_again_afterwards() -> None:
 
     with pytest.raises(ScheduleFailed, match="RuntimeError: the test fails"):
         simulate(test, failures=())
-    assert time.perf_counter() - began < 60
     assert clocks == (
         time.monotonic,
         time.time,

@@ -107,13 +107,8 @@ def test_a_client_without_cooperative_rebalancing_is_not_given_any() -> None:
         chosen_assignors(load("cold-start").resolve(None, 0, settings))
 
 
-@pytest.mark.parametrize(
-    "profiles",
-    [
-        pytest.param(profiles, marks=pytest.mark.slow if "librdkafka" in profiles else ())
-        for profiles in (*PROFILES, "java,librdkafka")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("profiles", [*PROFILES, "java,librdkafka"])
 def test_exact_and_computed_traces_are_equal_for_every_client_through_all_steps(profiles: str) -> None:
     settings = {"client_profile": profiles}
     variant = "eager" if profiles == "aiokafka" else "surge"
@@ -153,6 +148,7 @@ def test_which_clients_leave_if_the_application_does_not_poll(profile: str, leav
     assert bool(result.events("member_removed", member="member-1")) == leaves
 
 
+@pytest.mark.slow
 def test_the_preset_shows_that_clients_differ() -> None:
     unowned = {
         name: storm("client-profiles", 0, name).figures.unowned_partition_seconds or 0.0

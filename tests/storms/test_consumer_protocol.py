@@ -94,7 +94,7 @@ def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: 
     assert_equal_traces(name, variant, 0, settings)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS)
 def test_exact_and_computed_traces_are_equal_on_ten_seeds(
     name: str, variant: str | None, settings: dict[str, Any], seed_processes: Executor

@@ -37,20 +37,13 @@ def assert_equal_traces(
     assert analytic.figures == exact.figures
 
 
-#: Those that take more than ten seconds; others with the same rules are quick.
-LONG = {*((name, variant) for name, variant in cases() if name == "rolling-deploy")}
-LONG.add(("client-profiles", "librdkafka"))
-
-
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [pytest.param(*one, marks=pytest.mark.slow if one in LONG else ()) for one in cases()],
-)
-def test_exact_and_computed_traces_are_equal(name: str, variant: str) -> None:
-    assert_equal_traces(name, variant, 0)
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant"), cases())
+def test_exact_and_computed_traces_are_equal(name: str, variant: str) -> None:
+    assert_equal_traces(name, variant, 0, SMALLER.get(name))
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize(("name", "variant"), cases())
 def test_exact_and_computed_traces_are_equal_on_ten_seeds(
     name: str, variant: str, seed_processes: Executor
@@ -80,6 +73,7 @@ def test_seeds_differ() -> None:
     assert storm("cold-start", 1).rows != storm("cold-start", 2).rows
 
 
+@pytest.mark.slow
 def test_files_are_the_same_in_another_process(tmp_path: Path) -> None:
     def run(folder: Path, hash_seed: str) -> dict[str, str]:
         command = ("run", "cold-start", "--seed", "7", "--out", str(folder))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,8 @@ class ServedProcess:
         self._process.start()
         os.close(writing)
         with os.fdopen(reading) as output:
+            told, _, _ = select.select([output], [], [], DEADLINE_S)
+            assert told, f"no first line within {DEADLINE_S} s: {self.log()}"
             first = output.readline()
         assert first.startswith("listening on 127.0.0.1:"), (first, self.log())
         self.address = ("127.0.0.1", int(first.rpartition(":")[2]))

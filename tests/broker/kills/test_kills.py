@@ -12,18 +12,21 @@ from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
+from tests.soaking import sizes
 
 
 @pytest.mark.slow
-def test_ten_kills_lose_nothing(tmp_path: Path) -> None:
-    (told,) = kill_repeatedly(tmp_path, 10, seed=1)
-    acknowledged = (told.records, told.commits, told.committed, told.aborted, told.generation)
-    assert all(acknowledged), acknowledged
-    compacted = told.compacted
-    assert compacted.newest_committed
-    assert 0 < compacted.kept < compacted.written / 2, "nothing was compacted"
+@pytest.mark.parametrize("kills", sizes(6, 1_000, within_minutes=120))
+def test_kills_lose_nothing(tmp_path: Path, kills: int) -> None:
+    for told in kill_repeatedly(tmp_path, kills, seed=1):
+        acknowledged = (told.records, told.commits, told.committed, told.aborted, told.generation)
+        assert all(acknowledged), acknowledged
+        compacted = told.compacted
+        assert compacted.newest_committed
+        assert 0 < compacted.kept < compacted.written / 2, "nothing was compacted"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("told", "missing"),
     [
@@ -41,6 +44,7 @@ def test_what_is_missing_is_found(told: Acknowledged, missing: str) -> None:
         check(client, told)
 
 
+@pytest.mark.slow
 def test_what_is_missing_in_a_compacted_topic_is_found() -> None:
     told = CompactedTopic()
     with serving("--topic", f"{TOPIC}:3") as (_, address), RawClient(address) as client:

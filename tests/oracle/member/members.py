@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.brokers.jvm import stop_process
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.application import ApplicationBehaviour
@@ -26,6 +27,9 @@ _JAVA_STRATEGIES = {
     "sticky": "StickyAssignor",
     "cooperative-sticky": "CooperativeStickyAssignor",
 }
+#: How long the JVM may take to end.
+_END_S = 60.0
+
 _JAVA_PACKAGE = "org.apache.kafka.clients.consumer"
 
 
@@ -124,7 +128,11 @@ class JavaMember:
         assert self._jvm is not None
         assert self._jvm.stdin is not None
         self._jvm.stdin.close()
-        await self._jvm.wait()
+        try:
+            async with asyncio.timeout(_END_S):
+                await self._jvm.wait()
+        finally:
+            await stop_process(self._jvm, 0)
 
     async def start(self, endpoint: Endpoint, config: Config, topics: Sequence[str]) -> None:
         java = {

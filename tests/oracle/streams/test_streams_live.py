@@ -32,6 +32,7 @@ from tests.oracle.running import as_line
 from tests.oracle.streams import golden
 from tests.oracle.streams.comparison import answer, difference
 from tests.oracle.streams.side import STREAMS
+from tests.soaking import sizes
 
 pytestmark = pytest.mark.slow
 
@@ -56,12 +57,14 @@ def user_data(built: Built) -> Iterator[Jvm]:
         yield jvm
 
 
-def test_random_cases_are_answered_as_kafka_answers_them(kafka: Jvm) -> None:
-    outcome = compare(STREAMS, kafka.ask, STREAMS.random_cases(3, 700), shown_max=1)
+@pytest.mark.parametrize("count", sizes(150, 10_000, within_minutes=60))
+def test_random_cases_are_answered_as_kafka_answers_them(kafka: Jvm, count: int) -> None:
+    outcome = compare(STREAMS, kafka.ask, STREAMS.random_cases(3, count), shown_max=1)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
-    assert outcome.count == 700
+    assert outcome.count == count
 
 
+@pytest.mark.soak
 def test_the_golden_answers_are_kafkas(kafka: Jvm) -> None:
     for case, kafkas in golden.read():
         assert json.loads(kafka.ask(as_line(case))) == kafkas, case["id"]

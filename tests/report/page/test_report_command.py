@@ -43,6 +43,7 @@ def content_of(file: Path) -> dict[str, Any]:
     return content
 
 
+@pytest.mark.slow
 def test_a_comparison(compared: Path) -> None:
     ran = groupstorm("report", "both", "-o", "page.html", cwd=compared)
     assert ran.returncode == 0, ran.stderr
@@ -81,6 +82,7 @@ def test_a_name_that_looks_like_markup_stays_text(compared: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_svg_and_markdown(compared: Path, swept: Path) -> None:
     for folder, source in ((compared, "both"), (swept, "s")):
         drawn = groupstorm("report", source, "--svg", cwd=folder)
@@ -126,6 +128,7 @@ def test_a_sweep(swept: Path) -> None:
     assert len(sweep["points"]) == 12
 
 
+@pytest.mark.slow
 def test_the_question_of_a_sweep_is_about_what_it_sweeps_over(swept: Path) -> None:
     over = ["--over", "session.timeout.ms=10s,20s", "--seeds", "1"]
     groupstorm("sweep", "rolling-deploy", *SMALL, "--variant", "static", *over, "--out", "one", cwd=swept)

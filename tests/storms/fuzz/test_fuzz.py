@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from groupstorm.storms.fuzz.trial import try_scenario
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.world.simulation import simulate
 from tests.command import groupstorm
+from tests.soaking import sizes
 from tests.storms.planted_faults import BROKEN_RULES, PLANT
 
 DOUBLES = "tests.storms.planted_faults:DOUBLING"
@@ -37,6 +39,7 @@ def test_the_same_seed_draws_the_same_scenario_and_the_next_number_another() -> 
     assert draw_scenario(3, 5, {}) != draw_scenario(4, 5, {})
 
 
+@pytest.mark.slow
 def test_every_drawn_scenario_can_be_run_and_all_kinds_of_faults_are_drawn() -> None:
     kinds: set[str] = set()
     for number in range(300):
@@ -49,8 +52,11 @@ def test_every_drawn_scenario_can_be_run_and_all_kinds_of_faults_are_drawn() -> 
     assert kinds == set(FAULTS)
 
 
-def test_drawn_scenarios_hold() -> None:
-    assert [each.found for each in campaign(Orders(0, 25, {}), processes=1) if each.found] == []
+@pytest.mark.parametrize("count", sizes(25, 10_000, within_minutes=60))
+def test_drawn_scenarios_hold(count: int) -> None:
+    processes = 1 if count < 100 else os.cpu_count() or 1
+    found = [each for each in campaign(Orders(0, count, {}), processes) if each.found]
+    assert [(each.order.number, each.kind) for each in found] == []
 
 
 # -- planted faults --------------------------------------------------------------------------------

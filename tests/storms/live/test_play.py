@@ -21,6 +21,7 @@ from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.schema import Source
+from tests.soaking import in_soak
 from tests.storms.storms_in_memory import MemorySink
 
 SCENARIO = """
@@ -226,7 +227,7 @@ def test_too_many_members_for_real_time_are_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["cooperative", "eager", "static"])
+@pytest.mark.parametrize("variant", ["cooperative", *in_soak("eager", "static")])
 def test_a_scenario_runs_against_kafka(variant: str) -> None:
     resolved = scenario(variant)
     _, figures = played(resolved, kafka())
@@ -236,7 +237,7 @@ def test_a_scenario_runs_against_kafka(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["cooperative", "static"])
+@pytest.mark.parametrize("variant", ["cooperative", *in_soak("static")])
 def test_a_group_migrates_on_kafka(variant: str) -> None:
     sink, figures = played(migration(variant), kafka())
     assert set((figures.invariants or {}).values()) == HELD
@@ -247,7 +248,7 @@ def test_a_group_migrates_on_kafka(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("variant", "epoch"), [("consumer", 8), ("static", 4)])
+@pytest.mark.parametrize(("variant", "epoch"), [("consumer", 8), *in_soak(("static", 4))])
 def test_members_of_the_consumer_protocol_play_against_kafka(variant: str, epoch: int) -> None:
     """``epoch``: the last one, after three joins (the first one counts twice), and two leaves and returns."""
     sink, figures = played(consumer_scenario(variant), kafka())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from groupstorm.storms.replay import replay
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
+from tests.soaking import in_soak
 
 SCENARIO = """
 name: one-restart
@@ -137,7 +139,9 @@ def test_librdkafka_plays_as_a_consumer_group(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "on"), [("java", EMULATOR), ("java", JVM), ("confluent-kafka", JVM)])
+@pytest.mark.parametrize(
+    ("name", "on"), [("java", EMULATOR), ("java", JVM), *in_soak(("confluent-kafka", JVM))]
+)
 def test_unmodified_consumers_play_as_a_consumer_group(name: str, on: str, tmp_path: Path) -> None:
     if on == JVM:
         try:
@@ -238,10 +242,12 @@ def test_settings_that_a_library_cannot_follow_are_refused(
         library(name).check_settings(resolved.settings)
 
 
+OTHERS = sorted({*product(("eager", "static"), LIBRARIES)} - {("eager", "aiokafka"), ("static", "java")})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(LIBRARIES))
-@pytest.mark.parametrize("variant", ["eager", "static"])
-def test_unmodified_consumers_play_a_scenario_on_kafka(name: str, variant: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("variant", "name"), [("eager", "aiokafka"), ("static", "java"), *in_soak(*OTHERS)])
+def test_unmodified_consumers_play_a_scenario_on_kafka(variant: str, name: str, tmp_path: Path) -> None:
     try:
         _ = kafka_jars()
     except BrokerUnavailable as missing:

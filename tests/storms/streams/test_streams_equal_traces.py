@@ -27,13 +27,16 @@ def assert_equal_traces(variant: str, seed: int) -> None:
 
 @pytest.mark.parametrize(
     "variant",
-    [pytest.param(variant, marks=pytest.mark.slow if variant != VARIANTS[0] else ()) for variant in VARIANTS],
+    [
+        pytest.param(variant, marks=pytest.mark.slow if variant in VARIANTS[:2] else pytest.mark.soak)
+        for variant in VARIANTS
+    ],
 )
 def test_exact_and_computed_traces_are_equal(variant: str) -> None:
     assert_equal_traces(variant, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_exact_and_computed_traces_are_equal_on_more_seeds(variant: str, seed_processes: Executor) -> None:
     check_seeds(seed_processes, assert_equal_traces, range(1, 4), variant=variant)

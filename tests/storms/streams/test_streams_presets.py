@@ -28,6 +28,7 @@ def figures() -> dict[str, dict[str, Figures]]:
     }
 
 
+@pytest.mark.slow
 def test_all_invariants_hold(figures: dict[str, dict[str, Figures]]) -> None:
     for preset, variants in figures.items():
         for variant, found in variants.items():
