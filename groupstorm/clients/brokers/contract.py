@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple
 
+from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
@@ -17,6 +18,10 @@ OnCoordinatorEvents = Callable[[Sequence[Event]], None]
 
 class BrokerUnavailable(Exception):
     """This kind of broker cannot run here; the message is one line that says what it needs."""
+
+
+class BrokerFailed(ConnectionLost):
+    """A broker that this machine can run has not started. A test that needs it fails; it is not skipped."""
 
 
 def refused(kind: str, why: Exception) -> InputError:

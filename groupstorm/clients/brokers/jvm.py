@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, has_log4j_1, kafka_jars
 from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
@@ -59,7 +59,7 @@ async def jvm(
     ``logging``: a configuration file of log4j 2, or before Kafka 4 of log4j 1, that sends INFO to standard
     output and perhaps elsewhere, too.
 
-    Raises BrokerUnavailable without Java or, to fetch Kafka, Maven, and if the broker does not start.
+    Raises BrokerUnavailable without Java or, to fetch Kafka, Maven, and BrokerFailed if it does not start.
     """
     java = _java()
     jars = await asyncio.to_thread(kafka_jars, version)
@@ -75,7 +75,7 @@ async def jvm(
         yield running
 
 
-class PortTaken(BrokerUnavailable):
+class PortTaken(BrokerFailed):
     """Another process listens on a port that was chosen for the broker."""
 
 
@@ -157,13 +157,13 @@ async def _format(command: list[str], properties: Path) -> None:
         async with asyncio.timeout(FORMAT_TIMEOUT_S):
             output, _ = await process.communicate()
     except TimeoutError as late:
-        raise BrokerUnavailable(f"Kafka did not format its data within {FORMAT_TIMEOUT_S:.0f} s") from late
+        raise BrokerFailed(f"Kafka did not format its data within {FORMAT_TIMEOUT_S:.0f} s") from late
     finally:
         await stop_process(process, 0)
     if process.returncode != 0:
         lines = output.decode(errors="replace").strip().splitlines() or [_NOTHING]
         why = next((line for line in lines if "Exception" in line), lines[-1])
-        raise BrokerUnavailable(f"Kafka refuses its configuration: {why.strip()}")
+        raise BrokerFailed(f"Kafka refuses its configuration: {why.strip()}")
 
 
 async def _until_started(process: asyncio.subprocess.Process, said: deque[str]) -> str | None:
@@ -190,9 +190,9 @@ async def _started(reading: asyncio.Future[str | None], said: Sequence[str]) -> 
             why = await asyncio.shield(reading)
     except TimeoutError as late:
         last = said[-1] if said else _NOTHING
-        raise BrokerUnavailable(f"Kafka did not start within {START_TIMEOUT_S:.0f} s: {last}") from late
+        raise BrokerFailed(f"Kafka did not start within {START_TIMEOUT_S:.0f} s: {last}") from late
     if why is not None:
-        kind = PortTaken if _PORT_TAKEN in why else BrokerUnavailable
+        kind = PortTaken if _PORT_TAKEN in why else BrokerFailed
         raise kind(f"Kafka ended before it had started: {why}")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from groupstorm.clients.brokers import read_kind
 from groupstorm.clients.brokers.address import at_address, read_addresses
-from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm, logging_option
@@ -151,7 +151,7 @@ async def test_a_broker_whose_ports_are_taken_meanwhile_starts_on_others(
         async with jvm({}) as broker:
             assert broker.pid is not None
     else:
-        with pytest.raises(BrokerUnavailable, match=r"Unable to start acceptor .*: Address already in use"):
+        with pytest.raises(BrokerFailed, match=r"Unable to start acceptor .*: Address already in use"):
             async with jvm({}):
                 pass
     assert (tmp_path / "starts").read_text().count("started") == min(taken + 1, 3)
@@ -176,7 +176,7 @@ async def test_a_broker_that_does_not_start_in_time_is_ended_and_its_last_line_i
     monkeypatch.setattr(_JVM, "_java", lambda: java)
     monkeypatch.setattr(_JVM, "kafka_jars", lambda version: tmp_path)
     monkeypatch.setattr(_JVM, "START_TIMEOUT_S", 2.0)
-    with pytest.raises(BrokerUnavailable, match="Kafka did not start within 2 s: waiting"):
+    with pytest.raises(BrokerFailed, match="Kafka did not start within 2 s: waiting"):
         async with jvm({}):
             pass
 
@@ -202,6 +202,6 @@ async def test_jvm_that_refuses_its_configuration_says_why() -> None:
         _ = kafka_jars()
     except BrokerUnavailable as missing:
         pytest.skip(str(missing))
-    with pytest.raises(BrokerUnavailable, match=r"group\.max\.size"):
+    with pytest.raises(BrokerFailed, match=r"group\.max\.size"):
         async with jvm({"group.max.size": "0"}):
             pass
