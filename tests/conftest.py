@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from tests.hypothesis_examples import load_profile, soak_properties
 
 #: One process runs all tests of such a folder: they share a Spark session, or brokers that start slowly.
 _ONE_PROCESS = frozenset({"conformance", "containers", "pipeline"})
+
+#: A slow test takes about as long as so many others.
+_SLOW_WEIGHT = 50
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,6 +29,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if _soaks(config):
         soak_properties(items)
+    if hasattr(config, "workerinput"):
+        _longest_first(items)
+
+
+def _longest_first(items: list[pytest.Item]) -> None:
+    """Order what the processes share: a long file that begins last keeps one of them busy alone."""
+    weights: Counter[str] = Counter()
+    for item in items:
+        weights[one_process(item.nodeid)] += _SLOW_WEIGHT if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: -weights[one_process(item.nodeid)])
 
 
 def pytest_collection_finish() -> None:

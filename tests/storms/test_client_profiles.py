@@ -14,6 +14,7 @@ from groupstorm.storms.member_settings import consumer_config, strategies
 from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
+from tests.soaking import in_soak
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 BUSY_MS = 60_000
@@ -108,7 +109,9 @@ def test_a_client_without_cooperative_rebalancing_is_not_given_any() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profiles", [*PROFILES, "java,librdkafka"])
+@pytest.mark.parametrize(
+    "profiles", [*(one for one in PROFILES if one != "librdkafka"), *in_soak("librdkafka"), "java,librdkafka"]
+)
 def test_exact_and_computed_traces_are_equal_for_every_client_through_all_steps(profiles: str) -> None:
     settings = {"client_profile": profiles}
     variant = "eager" if profiles == "aiokafka" else "surge"
