@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ _SLOW_WEIGHT = 50
 
 def pytest_configure(config: pytest.Config) -> None:
     load_profile(soaks=_soaks(config))
+    # A shell starts background jobs with SIGINT ignored, and the commands under test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Python would look for cycles among ten thousand tests again and again: a quarter of their collection.
     gc.disable()
 

@@ -13,7 +13,7 @@ from typing import Any, AnyStr
 DEADLINE_S = 300.0
 
 #: For what fetches from a network, or compiles.
-BUILD_DEADLINE_S = 600.0
+BUILD_DEADLINE_S = 840.0
 
 _SHOWN_LINES = 40
 

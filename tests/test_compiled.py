@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import ROOT, groupstorm
-from tests.processes import run_process
+from tests.processes import BUILD_DEADLINE_S, run_process
 
 _ALL_STEPS = str(ROOT / "tests/storms/all-steps.yaml")
 _STORMS = (
@@ -50,6 +50,7 @@ def build_wheel(folder: Path) -> Path:
         capture_output=True,
         text=True,
         check=False,
+        deadline_s=BUILD_DEADLINE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = folder.glob("*.whl")

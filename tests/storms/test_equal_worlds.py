@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.soaking import in_soak
 from tests.storms.storms_in_memory import storm
 
 ALL_OF_THE_WORLD = str(Path(__file__).parent / "all-of-the-world.yaml")
@@ -16,9 +17,11 @@ ALL_OF_THE_WORLD = str(Path(__file__).parent / "all-of-the-world.yaml")
     ("variant", "seed", "protocol"),
     [
         ("cooperative", 3, "classic"),
-        ("eager-clients", 3, "classic"),
         ("cooperative", 3, "consumer"),  # a commit of an earlier epoch is refused
-        ("cooperative", 4, "consumer"),  # a heartbeat is due in the millisecond in which a poll is late
+        *in_soak(
+            ("eager-clients", 3, "classic"),
+            ("cooperative", 4, "consumer"),  # a heartbeat is due in the millisecond in which a poll is late
+        ),
     ],
 )
 def test_exact_and_computed_traces_are_equal(variant: str, seed: int, protocol: str) -> None:

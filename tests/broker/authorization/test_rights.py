@@ -48,7 +48,7 @@ def test_answers_are_those_of_kafka(name: str) -> None:
         assert json.loads(ours) == json.loads(theirs)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("name", RECORDED)
 def test_kafka_still_answers_as_recorded(name: str) -> None:
     try:

@@ -14,6 +14,7 @@ from tests.broker import wire
 from tests.broker.frames.harness import ANSWERED, CLOSED, Hang, World, cpu_limit
 from tests.broker.frames.trying import ROUND, Tally, attempt, run_round
 from tests.broker.wire import framed
+from tests.soaking import sizes
 
 #: Frames that the broker once failed on, shrunk: what was wrong, and the bytes of each connection.
 CORPUS: dict[str, list[str]] = json.loads((Path(__file__).parent / "corpus.json").read_text("utf-8"))
@@ -29,9 +30,10 @@ def test_a_round_of_mutated_requests_raises_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_mutated_requests_raise_nothing_and_leave_nothing() -> None:
-    tally = tried(100_000 // ROUND, seed=900)
-    assert tally.tried == 100_000
+@pytest.mark.parametrize("count", sizes(10_000, 1_000_000, within_minutes=60))
+def test_mutated_requests_raise_nothing_and_leave_nothing(count: int) -> None:
+    tally = tried(count // ROUND, seed=900)
+    assert tally.tried == count
     assert tally.rss_kib[-1] - tally.rss_kib[0] < MOST_GROWTH_MIB * 1024, tally.rss_kib
 
 

@@ -23,7 +23,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         "group.consumer.min.heartbeat.interval.ms": "30",
         "group.consumer.heartbeat.interval.ms": "30",
         "group.consumer.min.session.timeout.ms": "500",
-        "group.consumer.session.timeout.ms": "2000",
+        "group.consumer.session.timeout.ms": "15000",
     }
     with EmbeddedBroker(options, {TOPIC: PARTITIONS, "refunds": 2}) as running:
         yield running

@@ -77,7 +77,7 @@ def test_a_difference_is_found(golden: Mapping[str, dict[str, Json]]) -> None:
     assert list(differences(java, java)) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_kafkas_consumer_still_does_what_was_recorded(golden: Mapping[str, dict[str, Json]]) -> None:
     """Kafka's consumer has two threads, and a situation closes it after a heartbeat. On a busy machine that
     heartbeat may come before the consumer knows its positions, which it then does not commit. So a situation
