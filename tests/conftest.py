@@ -54,11 +54,13 @@ def _soaks(config: pytest.Config) -> bool:
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """For `-n auto`: this process alone for a single file, and for tests that write pages anew, since several
-    files may write to one page. Slow tests wait for JVMs and for sessions to end: they get two for a core."""
+    files may write to one page. Else more than there are cores: tests wait for sockets and timers, and slow
+    ones for JVMs and for sessions to end."""
     is_one_file = len(config.args) == 1 and not Path(config.args[0]).is_dir()
     if is_one_file or "GROUPSTORM_REWRITE" in os.environ:
         return 0
-    return None if "not slow" in config.getoption("markexpr") else 2 * (os.cpu_count() or 1)
+    cores = os.cpu_count() or 1
+    return cores + 1 if "not slow" in config.getoption("markexpr") else 2 * cores
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
