@@ -46,7 +46,7 @@ def build_wheel(folder: Path) -> Path:
     done = run_process(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
         cwd=ROOT,
-        env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1"},
+        env={**os.environ, "HATCH_BUILD_HOOK_ENABLE_CUSTOM": "1", "MYPYC_OPT_LEVEL": "0"},
         capture_output=True,
         text=True,
         check=False,
