@@ -171,8 +171,8 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m not soak -k two words\n"
     assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow and not soak -x\n"
     (checkout.root / "tests" / "oracle").mkdir(parents=True)
-    soak = checkout.run("soak", "oracle", "-x").stdout
-    assert soak == "ran -m pytest -m soak --durations=0 --durations-min=1 tests/oracle -x\n"
+    soak = checkout.run("soak", "oracle", "-n", "2").stdout
+    assert soak == "ran -m pytest -m soak --durations=0 --durations-min=1 tests/oracle -n 2\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
     assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"
 

@@ -44,7 +44,6 @@ ALONE: dict[str, Any] = {
     "process_ms": 1,
     "enable.auto.commit": True,
 }
-COMMITS: dict[str, Any] = {"enable.auto.commit": True, "record_rate": 1, "process_ms": 1}
 ADD: dict[str, Any] = {"at_ms": 60_000, "do": "add"}
 
 #: The fields that a transcript shows of each kind of row; other kinds are not shown.
