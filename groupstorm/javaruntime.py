@@ -79,8 +79,15 @@ def probe(java: Path) -> Runtime | None:
         except (OSError, subprocess.TimeoutExpired):
             return None
         if answer.returncode == 0:
-            return _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
+            runtime = _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
+            if options and runtime is not None and not _is_same(java, runtime.java):
+                return probe(runtime.java)  # a script may have dropped the option (`groupstorm.pipeline.java`)
+            return runtime
     return None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return not other.exists() or one.resolve() == other.resolve()
 
 
 def _parse(settings: str, *, has_vector_module: bool) -> Runtime | None:

@@ -78,8 +78,10 @@ def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: i
         cwd=ROOT,
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    if " passed" not in result.stdout:
-        pytest.skip(next(line for line in result.stdout.splitlines() if line.startswith("SKIPPED")))
+    skipped = re.findall(r"^SKIPPED \[\d+\] \S+ (.+)$", result.stdout, re.MULTILINE)
+    missing = [why for why in skipped if "the test needs the emulator" not in why]
+    if missing:
+        pytest.skip(missing[0])
     assert re.search(rf"\b{passed} passed", result.stdout), result.stdout
 
 

@@ -66,6 +66,8 @@ def chaos(folder: Path, steps: str, service: str, *options: str) -> tuple[int, d
     (folder / "scenario.yaml").write_text(SCENARIO + steps)
     arguments = ["chaos", "scenario.yaml", "--service", service, "--out", "logs", "--json", *options]
     result = groupstorm(*arguments, cwd=folder)
+    if result.returncode == 2 and "apt install" in result.stderr:
+        pytest.skip(result.stderr)
     assert result.returncode in (0, 1), result.stderr
     return result.returncode, json.loads(result.stdout)
 

