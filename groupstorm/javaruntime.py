@@ -81,7 +81,7 @@ def probe(java: Path) -> Runtime | None:
         if answer.returncode == 0:
             runtime = _parse(answer.stderr + answer.stdout, has_vector_module=bool(options))
             if options and runtime is not None and not _is_same(java, runtime.java):
-                return probe(runtime.java)  # a script may have dropped the option (`groupstorm.pipeline.java`)
+                return probe(runtime.java)  # a script may drop the option (`groupstorm.pipeline.java`)
             return runtime
     return None
 

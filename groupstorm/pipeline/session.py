@@ -245,5 +245,7 @@ def _stderr_to(log: Path) -> Iterator[None]:
 
 
 def _last_words(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
-    return " | ".join(lines[-_LOG_LINES_SHOWN:])
+    """The end of the log, without the frames of stack traces."""
+    lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines()]
+    said = [line for line in lines if line and not line.startswith("at ")]
+    return " | ".join(said[-_LOG_LINES_SHOWN:])
