@@ -51,7 +51,7 @@ def test_drawn_times_have_the_mean_and_the_spread_of_their_distribution(count: i
 
 
 def test_a_sum_of_many_drawn_times_stays_within_their_bounds() -> None:
-    """Of a skewed distribution the normal one would often be shorter than the shortest time."""
+    """A normal distribution in place of a skewed one would often be shorter than the shortest time."""
     assert min(drawn_us(times({"quantiles": {0: 1, 99: 1.001, 100: 1000}}), 9)) == 9 * 1_000
     assert max(drawn_us(times({"quantiles": {0: 0, 1: 999.999, 100: 1000}}), 9)) == 9 * 1_000_000
 

@@ -167,7 +167,7 @@ async def _format(command: list[str], properties: Path) -> None:
 
 
 async def _until_started(process: asyncio.subprocess.Process, said: deque[str]) -> str | None:
-    """What the log says of the broker's end; None if it has started. ``said`` gets the lines.
+    """The reason that the log gives for the broker's end; None if it has started. ``said`` gets the lines.
 
     Of the end: the first error and the line behind it, which names the exception. The rest is the shutdown.
     """

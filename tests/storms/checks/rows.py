@@ -29,7 +29,7 @@ class Process:
 
 @dataclass
 class World:
-    """What the checks ask of a world when the run is over."""
+    """A world whose run is over, as the checks see it."""
 
     works: dict[str, tuple[TopicPartition, ...]] = field(default_factory=dict)
     settled: bool = True
