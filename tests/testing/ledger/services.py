@@ -16,11 +16,6 @@ Service = Callable[[str, str, str, str, Ledger], Any]
 WORK_S = 0.3
 
 
-async def work() -> None:
-    """Take as long as the work on a record."""
-    await asyncio.sleep(WORK_S)
-
-
 def consumer_of(servers: str, group: str, topic: str, name: str, **options: Any) -> AIOKafkaConsumer:
     return AIOKafkaConsumer(
         topic,
@@ -43,7 +38,7 @@ async def careful(servers: str, group: str, topic: str, name: str, ledger: Ledge
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await work()
+                await asyncio.sleep(WORK_S)
             await consumer.commit()
     finally:
         await consumer.stop()
@@ -57,8 +52,8 @@ async def commits_late(servers: str, group: str, topic: str, name: str, ledger: 
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await work()
-            await work()
+                await asyncio.sleep(WORK_S)
+            await asyncio.sleep(WORK_S)
             await consumer.commit()
     finally:
         await consumer.stop()
@@ -73,7 +68,7 @@ async def commits_first(servers: str, group: str, topic: str, name: str, ledger:
         async for record in consumer:
             await consumer.commit()
             with ledger.processing(record, by=name):
-                await work()
+                await asyncio.sleep(WORK_S)
     finally:
         await consumer.stop()
 
@@ -87,7 +82,7 @@ async def begins_anew(servers: str, group: str, topic: str, name: str, ledger: L
     try:
         async for record in consumer:
             with ledger.processing(record, by=name):
-                await work()
+                await asyncio.sleep(WORK_S)
             await consumer.commit()
     finally:
         await consumer.stop()

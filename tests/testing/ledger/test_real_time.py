@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
@@ -15,7 +14,6 @@ from groupstorm.testing import Broker
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, Report
 from groupstorm.testing.shared import SharedBrokers
-from tests.testing.ledger import services
 from tests.testing.ledger.services import Service, careful, commits_first, commits_late
 
 RECORDS = 8
@@ -81,21 +79,6 @@ async def played(
         return await asyncio.to_thread(ledger.report)
 
 
-@pytest.fixture
-def stop_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Lets the piece of work with this number, from 1 on, last until its instance ends; others are short."""
-
-    def set_to(number: int) -> None:
-        begun = itertools.count(1)
-
-        async def work() -> None:
-            await (asyncio.Event().wait() if next(begun) == number else asyncio.sleep(0.02))
-
-        monkeypatch.setattr(services, "work", work)
-
-    return set_to
-
-
 async def nothing(_ledger: Ledger, _one: asyncio.Task[None]) -> None:
     """Both instances work."""
 
@@ -106,7 +89,7 @@ async def test_a_careful_service_has_no_fault(broker: Broker) -> None:
     assert report.processed == RECORDS
 
 
-async def test_a_service_that_commits_first(broker: Broker, stop_at: Callable[[int], None]) -> None:
+async def test_a_service_that_commits_first(broker: Broker) -> None:
     """An instance that ends in the middle of a record has lost it."""
 
     async def end(ledger: Ledger, one: asyncio.Task[None]) -> None:
@@ -117,7 +100,6 @@ async def test_a_service_that_commits_first(broker: Broker, stop_at: Callable[[i
         await until(is_in_the_middle)
         await cancelled(one)
 
-    stop_at(1)
     report = await played(broker, commits_first, end, RECORDS - 1)
     assert {one.kind for one in report.faults} == {Kind.LOST, Kind.COMMITTED_FIRST}
     (lost,) = [one for one in report.faults if one.kind is Kind.LOST]
@@ -127,14 +109,13 @@ async def test_a_service_that_commits_first(broker: Broker, stop_at: Callable[[i
     assert f"commits {lost.partition} up to offset {lost.offset + 1}" in story
 
 
-async def test_a_service_that_ends_before_its_commit(broker: Broker, stop_at: Callable[[int], None]) -> None:
-    """The record is processed again, and at-least-once allows it. What stops is the work behind it."""
+async def test_a_service_that_ends_before_its_commit(broker: Broker) -> None:
+    """The record is processed again, and at-least-once allows it."""
 
     async def end(ledger: Ledger, one: asyncio.Task[None]) -> None:
         await until(lambda: ledger.report(over=False).processed == 1)
         await cancelled(one)
 
-    stop_at(2)
     report = await played(broker, commits_late, end)
     assert report.faults == []
     assert [one.kind for one in report.findings] == [Kind.TWICE]
