@@ -1,4 +1,7 @@
-"""SIGINT and SIGTERM while a process starts: they are held back until the one that started it knows of it."""
+"""The signals that stop a command, and how they are held back while a process starts.
+
+They wait until the process that started the other one knows of it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,24 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+#: Ctrl-C, the request of a service manager, a closed terminal.
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def heeded_stop_signals() -> list[signal.Signals]:
+    """The stop signals that have an effect: `nohup` has a process ignore SIGHUP, and that stays so."""
+    return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def leave_stopping_to_parent() -> None:
+    """Ignore the stop signals: terminals send them to the parent, too, which ends this process."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def stop_signals_held() -> Iterator[None]:
-    """Hold SIGINT and SIGTERM back for the block; a process that the block starts never receives them.
+    """Hold the stop signals back for the block; a process that the block starts never receives them.
 
     Terminals and service managers send them to every process of a command. The first process decides what
     becomes of the others.
@@ -28,10 +43,10 @@ def stop_signals_held() -> Iterator[None]:
     # Python calls the handler in the middle of the block.
     handlers = {}
     if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
+        handlers = {number: signal.getsignal(number) for number in STOP_SIGNALS}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
         for number, handler in handlers.items():
             if callable(handler):
                 signal.signal(number, remember)

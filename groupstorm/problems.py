@@ -28,6 +28,7 @@ class ExitCode(IntEnum):
     )
     INPUT = 2, "an option, a file or a name cannot be understood"
     OUTPUT = 3, "the output cannot be written: a full disk, an I/O error, a lost permission"
+    HUNG_UP = 129, "hung up: the terminal has been closed (SIGHUP)"
     INTERRUPTED = 130, "interrupted (SIGINT)"
     READER_GONE = 141, "the reader of standard output has gone (`| head`)"
     TERMINATED = 143, "terminated (SIGTERM)"

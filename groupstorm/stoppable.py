@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while asyncio runs: they cancel the main task, so that everything it opened is closed.
+"""Stop signals while asyncio runs: they cancel the main task, so that everything it opened is closed.
 
 The command's handler raises an exception. Raised in the middle of an event loop, it would reach whichever
 task runs: one that ends the loop while others are pending, or none, and a callback would be lost. So the
@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
-_STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+from groupstorm.held_signals import STOP_SIGNALS
 
 
 def run_stoppable(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -56,7 +56,7 @@ def _stop_signals_passed_to(stop: Callable[[BaseException], None]) -> Iterator[N
     if threading.current_thread() is not threading.main_thread():  # Python calls handlers in that one alone
         yield
         return
-    handlers = {number: handler for number in _STOP_SIGNALS if callable(handler := signal.getsignal(number))}
+    handlers = {number: handler for number in STOP_SIGNALS if callable(handler := signal.getsignal(number))}
 
     def handle(number: int, frame: FrameType | None) -> None:
         try:

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
+from groupstorm.held_signals import STOP_SIGNALS
 from groupstorm.stoppable import run_stoppable
 from tests.test_held_signals import Stopped, raising
 
-NUMBERS = [signal.SIGINT, signal.SIGTERM]
+NUMBERS = list(STOP_SIGNALS)
 
 
 def send(number: signal.Signals) -> None:

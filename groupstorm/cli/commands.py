@@ -120,7 +120,7 @@ COMMANDS = {
         "assignor_history",
         "Play a history of a group and print which member had and gets which partitions, and what is broken.",
     ),
-    "serve": Command("serve", "serve", "Serve Kafka's protocol over TCP until SIGINT or SIGTERM."),
+    "serve": Command("serve", "serve", "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP."),
     "script": Command(
         "script",
         "script",

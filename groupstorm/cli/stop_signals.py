@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: the first one stops the command, later ones change nothing.
+"""Stop signals (SIGINT, SIGTERM, SIGHUP): the first one stops the command, later ones change nothing.
 
 The handler raises `Stopped` in the main thread, so that `with` and `finally` take away what is half done.
 A second exception in the middle of that would leave half of it: the handler ignores every later signal.
@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
+from groupstorm.held_signals import heeded_stop_signals, leave_stopping_to_parent
 from groupstorm.problems import ExitCode
 
 DEADLINE_S = 15
@@ -21,6 +22,7 @@ DEADLINE_S = 15
 _WORDS = {
     signal.SIGINT: (ExitCode.INTERRUPTED, b"interrupted"),
     signal.SIGTERM: (ExitCode.TERMINATED, b"terminated"),
+    signal.SIGHUP: (ExitCode.HUNG_UP, b"hung up"),
 }
 
 
@@ -44,15 +46,13 @@ def catch_stop_signals() -> None:
     """Install the handler, unless whoever started the process has it ignore the signal (`nohup`)."""
     with suppress(OSError):  # standard error is closed
         _stderr.append(os.dup(2))
-    for number in _WORDS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _stop)
+    for number in heeded_stop_signals():
+        signal.signal(number, _stop)
 
 
 def ignore_stop_signals() -> None:
     """From here on the process ends in its own way."""
-    for number in _WORDS:
-        signal.signal(number, signal.SIG_IGN)
+    leave_stopping_to_parent()
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -63,7 +63,7 @@ def requested_stop() -> ExitCode | None:
 
 def _stop(number: int, _frame: FrameType | None) -> None:
     exit_code, word = _WORDS[signal.Signals(number)]
-    for every in _WORDS:
+    for every in heeded_stop_signals():
         signal.signal(every, _ignore)
     _requested.append(exit_code)
     _say(b"groupstorm: " + word + b", stopping\n")

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from groupstorm.storms.worker_processes import end_with_parent
+
 #: Whether the schedule of a seed fails.
 Fails = Callable[[int], bool]
 
@@ -44,6 +46,7 @@ def first_failing(fails: Fails, seeds: range, processes: int) -> int | None:
 
 def _work(fails: Fails, seeds: range, found: Any) -> None:
     """In a worker: the smallest of its seeds that fails, up to the smallest that any worker has found."""
+    end_with_parent()
     for seed in seeds:
         if seed > found.value:
             return

@@ -117,7 +117,7 @@ def _nameless_script() -> Iterator[None]:
 
 def _work(function: Callable[[Any], Any], orders: Connection) -> None:
     """In the worker: compute until nobody asks any more."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     with suppress(EOFError, BrokenPipeError):
         while True:
             argument = orders.recv()
@@ -127,9 +127,13 @@ def _work(function: Callable[[Any], Any], orders: Connection) -> None:
                 orders.send((None, problem))
 
 
-def _end_with_parent() -> None:
-    """A process that was killed can tell nobody."""
+def end_with_parent() -> None:
+    """From here on this process ends when its parent does, which cannot end it if it is killed itself."""
     parent = parent_process()
     assert parent is not None
-    parent.join()
-    os._exit(1)
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()

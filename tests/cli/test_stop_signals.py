@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM to real processes: any number of them, one line, nothing is left.
+"""SIGINT, SIGTERM and SIGHUP to real processes: any number of them, one line, nothing is left.
 
 A command runs in a process group of its own. Signals go to the group, as a terminal sends them, or to the
 command's process alone, as `kill` does. Each signal waits for what it is to meet: a file, a child process.
@@ -12,13 +12,18 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.held_signals import STOP_SIGNALS
 from groupstorm.problems import ExitCode
 from tests.command import COMMAND, environment_of_command
 from tests.processes import killed_after, next_line, outcome_of
@@ -31,14 +36,19 @@ MUCH = ["--set", "members=300", "--set", "partitions=3000"]
 
 def heed_stop_signals() -> None:
     """A test run in the background of a shell ignores SIGINT, and its processes would do the same."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_DFL)
 
 
 class Running:
     """A command in a process group of its own."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, started: list[subprocess.Popen[str]]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        prepare: Callable[[], None] = heed_stop_signals,
+    ) -> None:
         self.folder = folder
         self.process = subprocess.Popen(
             [*COMMAND, *arguments],
@@ -49,9 +59,8 @@ class Running:
             cwd=folder,
             env=environment_of_command() | {"TMPDIR": str(folder)},
             start_new_session=True,
-            preexec_fn=heed_stop_signals,  # noqa: PLW1509  # no other thread holds a lock when a test starts one
+            preexec_fn=prepare,  # noqa: PLW1509  # no other thread holds a lock when a test starts one
         )
-        started.append(self.process)
         self.expected: set[Path] = set()
         self._said = ""
 
@@ -62,16 +71,16 @@ class Running:
             assert time.monotonic() < late, outcome_of(self.process, 0)
             time.sleep(0.01)
 
-    def group(self) -> list[int]:
-        """The live processes of the command's group."""
+    def processes(self) -> list[int]:
+        """The live processes that the command has started, and they in turn, in any session, with its own.
+
+        They have its folder for temporary files in their environment; a process that has ended has none.
+        """
         found = []
-        for folder in Path("/proc").iterdir():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except (OSError, ValueError):
-                continue
-            if int(fields[2]) == self.process.pid and fields[0] != "Z":
-                found.append(int(folder.name))
+        for environment in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):  # it ends, or is another user's
+                if f"TMPDIR={self.folder}".encode() in environment.read_bytes().split(b"\0"):
+                    found.append(int(environment.parent.name))
         return found
 
     def partial_files(self) -> list[Path]:
@@ -102,7 +111,7 @@ class Running:
     def gone(self) -> None:
         """No process of it is left; a JVM whose input is closed takes a moment."""
         late = time.monotonic() + DEADLINE_S
-        while left := self.group():
+        while left := self.processes():
             assert time.monotonic() < late, f"processes {left} are left"
             time.sleep(0.01)
 
@@ -125,12 +134,18 @@ Start = Callable[..., Running]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    started: list[subprocess.Popen[str]] = []
-    yield lambda *arguments: Running(arguments, tmp_path, started)
-    for process in started:
-        with suppress(ProcessLookupError):  # nothing is left, as it should be
-            os.killpg(process.pid, signal.SIGKILL)
-        outcome_of(process, DEADLINE_S)
+    commands: list[Running] = []
+
+    def begin(*arguments: str, **options: Any) -> Running:
+        commands.append(Running(arguments, tmp_path, **options))
+        return commands[-1]
+
+    yield begin
+    for running in commands:
+        for pid in running.processes():  # none is left, as it should be
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        outcome_of(running.process, DEADLINE_S)
 
 
 PARALLEL = [
@@ -156,7 +171,7 @@ def test_interrupts_of_parallel_runs(start: Start, command: list[str], times: in
 @pytest.mark.slow
 def test_a_sweep_that_is_interrupted_before_its_first_run_is_done_leaves_nothing(start: Start) -> None:
     running = start("sweep", "rolling-deploy", "--over", "members=600,800", *MUCH[2:], "--seeds", "5")
-    running.wait_for(lambda: len(running.group()) > 1)
+    running.wait_for(lambda: len(running.processes()) > 1)
     running.signal_group(signal.SIGINT)
     running.ended(ExitCode.INTERRUPTED, "interrupted")
 
@@ -246,6 +261,7 @@ def test_workers_end_with_a_first_process_that_was_killed(start: Start) -> None:
     [
         (signal.SIGINT, ExitCode.INTERRUPTED, "interrupted"),
         (signal.SIGTERM, ExitCode.TERMINATED, "terminated"),
+        (signal.SIGHUP, ExitCode.HUNG_UP, "hung up"),
     ],
 )
 @pytest.mark.parametrize(
@@ -275,7 +291,7 @@ def test_assign_that_waits_for_a_case(start: Start) -> None:
 
 def test_check_assignor_and_its_other_processes(start: Start) -> None:
     running = start("check-assignor", "range", "--count", "100000")
-    running.wait_for(lambda: len(running.group()) == 3)
+    running.wait_for(lambda: len(running.processes()) == 3)
     running.signal_group(signal.SIGINT)
     running.signal_group(signal.SIGINT)
     running.ended(ExitCode.INTERRUPTED, "interrupted")
@@ -295,7 +311,7 @@ def test_a_replay_takes_its_copy_away(start: Start, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_analyze_with_spark(start: Start, tmp_path: Path, number: signal.Signals) -> None:
     """The JVM is met while it starts: its files lie in our temporary folder from then on."""
     pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
@@ -303,10 +319,88 @@ def test_analyze_with_spark(start: Start, tmp_path: Path, number: signal.Signals
     _, errors = outcome_of(first.process, DEADLINE_S)
     assert first.process.returncode == 0, errors
     running = start("analyze", "x", "--engine", "spark")
-    running.wait_for(lambda: len(running.group()) > 1 and list(tmp_path.glob("groupstorm-spark-*")))
+    running.wait_for(lambda: len(running.processes()) > 1 and list(tmp_path.glob("groupstorm-spark-*")))
     running.signal_group(number)
     running.signal_group(number)
     _, errors = outcome_of(running.process, DEADLINE_S)
     assert running.process.returncode == 128 + number, errors
     assert "Traceback" not in errors
     running.gone()
+
+
+#: A service with a process of its own.
+SERVICE = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(999)"])
+time.sleep(999)
+"""
+SMALL = ["--set", "members=2", "--set", "partitions=4", "--set", "start_ms=100"]
+#: Each command that starts processes, and how many of them there are with its own.
+STARTERS = {
+    "chaos": (["chaos", "cold-start", *SMALL, "--service", shlex.join([sys.executable, "-c", SERVICE])], 5),
+    "check-assignor": (["check-assignor", "range", "--count", "100000"], 3),
+    "compare": (["compare", "rolling-deploy", "--seeds", "5", *MUCH], 2),
+    "sweep": (["sweep", "rolling-deploy", "--over", "members=600,800", *MUCH[2:], "--seeds", "5"], 2),
+    "kafka-python": (["run", "cold-start", *SMALL, "--on", "emulator", "--with", "kafka-python"], 3),
+    "java": (["run", "cold-start", *SMALL, "--on", "emulator", "--with", "java"], 2),
+    "jvm": (["run", "cold-start", *SMALL, "--on", "jvm"], 2),
+}
+DEAR = {"chaos", "compare", "sweep", "kafka-python", "java", "jvm"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] if one in DEAR else []) for one in STARTERS]
+)
+def test_a_closed_terminal_ends_all_processes(start: Start, tmp_path: Path, name: str) -> None:
+    """The command alone receives SIGHUP: a service or a worker in a session of its own never would."""
+    if name in ("java", "jvm"):
+        try:
+            kafka_jars()
+        except BrokerUnavailable as missing:
+            pytest.skip(str(missing))
+    if name == "kafka-python":
+        pytest.importorskip("kafka", reason="pip install kafka-python (extra `kafka`)")
+    command, count = STARTERS[name]
+    running = start(*command)
+    running.wait_for(lambda: len(running.processes()) >= count)
+    running.process.send_signal(signal.SIGHUP)
+    _, errors = outcome_of(running.process, DEADLINE_S)
+    assert running.process.returncode == ExitCode.HUNG_UP, errors
+    assert errors.splitlines()[-1] == "groupstorm: hung up, stopping"
+    running.gone()
+    assert running.partial_files() == []
+
+
+def ignore_hang_ups() -> None:
+    """As `nohup` does."""
+    heed_stop_signals()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+@pytest.mark.parametrize("command", ["assign", pytest.param("serve", marks=pytest.mark.slow)])
+def test_nohup_keeps_a_command_running(start: Start, command: str) -> None:
+    options = ["--port", "0"] if command == "serve" else []
+    running = start(command, *options, prepare=ignore_hang_ups)
+    if command == "assign":
+        assert running.process.stdin is not None
+        running.process.stdin.write('{"id": 1, "assignor": "range", "topics": {}, "members": []}\n')
+        running.process.stdin.flush()
+    next_line(running.process)
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    ignored = re.search(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)
+    assert ignored is not None
+    assert int(ignored[1], 16) & 1 << signal.SIGHUP - 1
+    running.process.send_signal(signal.SIGHUP)
+    running.process.send_signal(signal.SIGTERM)
+    _, errors = outcome_of(running.process, DEADLINE_S)
+    expected = ExitCode.SUCCESS if command == "serve" else ExitCode.TERMINATED
+    assert running.process.returncode == expected, errors
+
+
+@pytest.mark.slow
+def test_a_closed_terminal_ends_serve(start: Start) -> None:
+    running = start("serve", "--port", "0")
+    next_line(running.process)
+    running.process.send_signal(signal.SIGHUP)
+    _, errors = outcome_of(running.process, DEADLINE_S)
+    assert running.process.returncode == ExitCode.SUCCESS, errors

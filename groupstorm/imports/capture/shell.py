@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.held_signals import heeded_stop_signals
 from groupstorm.imports.capture.captured import CapturedAnswers, CapturedRecords
 from groupstorm.imports.capture.polling import GroupPoll
 from groupstorm.imports.capture.tail import (
@@ -188,9 +189,9 @@ def _now_us() -> int:
 
 @contextmanager
 def _ended_by_signals(ended: asyncio.Event) -> Iterator[None]:
-    """The first SIGINT or SIGTERM ends the capture, which keeps what it has; the next ends the command."""
+    """The first stop signal ends the capture, which keeps what it has; the next ends the command."""
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in heeded_stop_signals()}
 
     def end() -> None:
         ended.set()

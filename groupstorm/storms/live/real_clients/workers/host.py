@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 from importlib import import_module
 
+from groupstorm.held_signals import leave_stopping_to_parent
 from groupstorm.storms.live.real_clients.workers.application import Application, Order
 from groupstorm.storms.live.real_clients.workers.reports import report
 
@@ -25,7 +25,7 @@ _MODULES = {
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the parent ends us
+    leave_stopping_to_parent()
     library = import_module(f"{__package__}.{_MODULES[sys.argv[1]]}")
     applications: dict[str, Application] = {}
     report("ready", "")

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from groupstorm.held_signals import leave_stopping_to_parent
 from groupstorm.storms.live.real_clients.workers.reports import report
 from groupstorm.storms.record_logs import LogCurve
 
@@ -83,7 +83,7 @@ class _Writer:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    leave_stopping_to_parent()
     writer = _Writer(sys.argv[1])
     report("ready", "")
     threading.Thread(target=writer.obey, daemon=True).start()
