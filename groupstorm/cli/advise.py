@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
 from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraph, shape
 from groupstorm.cli.whatif import (
     GroupOption,
     KnownOption,
@@ -104,7 +103,7 @@ def advise(
         advice = Search(sweep, goals, runs, progress).advise()
     sentences = [*advice_sentences(advice, goals), *_cautions(sweep, advice)]
     if chosen_shape is Shape.JSON:
-        print(json.dumps(advice_content(advice, goals, sentences), ensure_ascii=False))
+        print_json(advice_content(advice, goals, sentences))
     else:
         _print(advice, goals, sentences, chosen_shape, everything)
     if goals and advice.chosen is None and advice.tried:
@@ -165,4 +164,5 @@ def _print(
         print_paragraph(sentence)
     if advice.chosen is not None:
         print()
-        print("\n".join(paste_lines(lines_of(advice.chosen.settings))).rstrip("\n"))
+        for line in [*paste_lines(lines_of(advice.chosen.settings))][:-1]:
+            print_line(line)

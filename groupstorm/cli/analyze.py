@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +9,16 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape, width
+from groupstorm.cli.printing import (
+    Shape,
+    print_grid,
+    print_indented,
+    print_json,
+    print_line,
+    print_made,
+    print_paragraph,
+    shape,
+)
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.comparison import one_run_each
@@ -21,7 +29,7 @@ from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.reasons import why
 from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover
 from groupstorm.problems import CheckFailed
-from groupstorm.report.grid import Grid, Row, wrapped
+from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid
 
 
@@ -68,13 +76,9 @@ def analyze(
     request = Request(find_traces(paths), tuple(group or ()), window, slowest, out)
     analysis = analyze_traces(request, engine, master)
     if chosen_shape is Shape.JSON:
-        print(
-            json.dumps(
-                {run: figures.to_json() for run, figures in analysis.figures.items()}, ensure_ascii=False
-            )
-        )
+        print_json({run: figures.to_json() for run, figures in analysis.figures.items()})
     elif chosen_shape is Shape.CSV:
-        print(figures_csv(("run",), [((run,), figures) for run, figures in analysis.figures.items()]), end="")
+        print_made(figures_csv(("run",), [((run,), figures) for run, figures in analysis.figures.items()]))
     else:
         _print(analysis, out, everything, chosen_shape)
     if analysis.disagreements:
@@ -89,7 +93,7 @@ def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape:
         if slowest:
             print_paragraph(f"Slowest handovers: {run}", emphasized=True)
             for handover in slowest:
-                print("\n".join(_handover_lines(handover)))
+                _print_handover(handover)
             print()
     if analysis.rounds:
         print_grid(_rounds_grid(analysis.rounds), chosen_shape)
@@ -101,14 +105,12 @@ def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape:
         print_paragraph(f"Tables in {out}")
 
 
-def _handover_lines(handover: SlowHandover) -> list[str]:
+def _print_handover(handover: SlowHandover) -> None:
     """One partition, how long it was un-owned and from when on; below it why."""
     more = f" and {handover.partitions - 1} more" if handover.partitions > 1 else ""
     gap, at_s = seconds(handover.gap_us / 1_000_000), f"{handover.from_us / 1_000_000:,.3f} s"
-    return [
-        f"  {handover.partition}{more}: {gap} from {at_s} on",
-        *(f"      {line}" for line in wrapped(why(handover), width() - 6)),
-    ]
+    print_line(f"  {handover.partition}{more}: {gap} from {at_s} on")
+    print_indented(why(handover), " " * 6, " " * 6)
 
 
 def _rounds_grid(rounds: Sequence[RoundsByCause]) -> Grid:

@@ -12,7 +12,8 @@ from typing import NoReturn
 from groupstorm.cli.invocation import as_invoked, invoked_as
 from groupstorm.cli.standard_output import ReaderGone, guard_standard_output
 from groupstorm.cli.stop_signals import catch_stop_signals, ignore_stop_signals, requested_stop
-from groupstorm.problems import ExitCode, ExpectedError, OutputError
+from groupstorm.problems import CheckFailed, ExitCode, ExpectedError, OutputError
+from groupstorm.visible import without_controls
 
 
 def main() -> NoReturn:
@@ -21,7 +22,7 @@ def main() -> NoReturn:
     guard_standard_output()
     code = _exit_code()
     ignore_stop_signals()
-    if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED):
+    if code in (ExitCode.HUNG_UP, ExitCode.INTERRUPTED, ExitCode.TERMINATED):
         sys.stderr.flush()
         os._exit(code)  # at once: threads and libraries may want to finish their work first
     sys.exit(code)
@@ -53,7 +54,9 @@ def _failed(problem: ExpectedError) -> int:
         pass
     except OutputError as output:
         problem = output
-    print(f"groupstorm: {as_invoked(str(problem))}", file=sys.stderr)
+    text = as_invoked(str(problem))
+    lines = text.split("\n") if isinstance(problem, CheckFailed) else [text]
+    print("groupstorm: " + "\n".join(map(without_controls, lines)), file=sys.stderr)
     return problem.exit_code
 
 

@@ -14,6 +14,7 @@ from groupstorm.assignors.cases import answers
 from groupstorm.assignors.server.cases import answers as server_answers
 from groupstorm.assignors.streams.cases import answers as streams_answers
 from groupstorm.problems import InputError
+from groupstorm.visible import visible_in_json
 
 
 class Mode(StrEnum):
@@ -52,7 +53,7 @@ def _answer(lines: Iterable[bytes], mode: Mode, plug_ins: Collection[str]) -> No
     """Print each answer at once, so that the answers before a bad line are printed."""
     out = sys.stdout.buffer
     for answer in _answers(lines, mode, plug_ins):
-        out.write(answer.encode("utf-8", "backslashreplace") + b"\n")
+        out.write(visible_in_json(answer).encode() + b"\n")
         out.flush()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -14,6 +13,7 @@ from groupstorm.assignors.check.rendering import change_to_json
 from groupstorm.assignors.historical.bug_histories import BugHistory, load, names
 from groupstorm.assignors.historical.comparison import Side, render, sides
 from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.printing import print_json, print_line
 
 
 def assignor_history(
@@ -41,17 +41,17 @@ def assignor_history(
         registry.get(assignor)  # refuse a wrong name before anything is played
         story = story._replace(assignor=assignor, before=None, after=None, meant="", mend="")
     if as_json:
-        print(json.dumps(_to_json(story), ensure_ascii=False))
+        print_json(_to_json(story))
         return
     for line in render(story):
-        print(line)
+        print_line(line)
 
 
 def _list(as_json: bool) -> None:
     stories = [load(name) for name in names()]
     if as_json:
         fields = ("name", "question", "assignor", "property", "before", "after", "affected")
-        print(json.dumps([{name: getattr(story, name) for name in fields} for story in stories]))
+        print_json([{name: getattr(story, name) for name in fields} for story in stories])
         return
     table = Table(header_style="bold")
     for number, heading in enumerate(("history", "question", "releases")):

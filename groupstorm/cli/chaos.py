@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +19,7 @@ from groupstorm.cli.options import (
     overrides,
 )
 from groupstorm.cli.output_options import JsonOption
-from groupstorm.cli.printing import print_paragraph
+from groupstorm.cli.printing import print_json, print_line, print_paragraph
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import run_progress
 from groupstorm.storms.run_names import folder_stem, free_folder
@@ -135,10 +134,10 @@ def chaos(
     with run_progress(f"{resolved.name} ({resolved.variant})", virtual=False) as progress:
         verdict = run_chaos(run, progress)
     if as_json:
-        print(json.dumps(verdict.to_json(), ensure_ascii=False))
+        print_json(verdict.to_json())
     else:
         for line in verdict.lines():
-            print(line) if line.startswith(" ") else print_paragraph(line)
+            print_line(line) if line.startswith(" ") else print_paragraph(line)
         print_paragraph(f"What the instances wrote: {folder}")
     if not verdict.is_good:
         raise CheckFailed(f"{resolved.name} on {on}: the service did not pass")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape as markup_escape
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.checking import Report, check, drawn
@@ -21,8 +21,10 @@ from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.cli.cpu_limit import Limited
 from groupstorm.cli.other_hash_seeds import other_processes
 from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.printing import print_json
 from groupstorm.problems import CheckFailed
 from groupstorm.report.assignor_check import failures, findings_table, speed_table, summary
+from groupstorm.visible import visible
 
 #: Answers to large groups may take longer than those to the small ones of histories.
 SPEED_LIMIT_MS = 20_000
@@ -58,21 +60,22 @@ def check_assignor(
     assignor = registry.get(name, order=order, bug_compat=bug_compat)
     limited = Limited(assignor, limit_ms)
     console = Console(stderr=as_json)
+    shown = markup_escape(visible(assignor.name))
     with (
         redirect_stdout(sys.stderr),  # what a plug-in prints is no part of the report
-        console.status(f"{assignor.name}: {count} histories") as status,
+        console.status(f"{shown}: {count} histories") as status,
         other_processes(name, order, bug_compat, limit_ms) as elsewhere,
     ):
         report = check(
             limited,
             drawn(limited, seed, count),
             elsewhere,
-            lambda done: status.update(f"{assignor.name}: {done} of {count} histories"),
+            lambda done: status.update(f"{shown}: {done} of {count} histories"),
         )
-        status.update(f"{assignor.name}: how fast is it?")
+        status.update(f"{shown}: how fast is it?")
         speeds = _speeds(assignor) if speed else []
     if as_json:
-        print(json.dumps(report_to_json(report) | {"seed": seed, "speed": _to_json(speeds)}))
+        print_json(report_to_json(report) | {"seed": seed, "speed": _to_json(speeds)})
     else:
         _print(console, limited, report, speeds, every)
     broken = [finding.name for finding in report.findings if finding.verdict is Verdict.BROKEN]
@@ -96,4 +99,4 @@ def _print(
     if speeds:
         console.print(speed_table(speeds))
     for line in failures(assignor, report, every):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -29,7 +28,15 @@ from groupstorm.cli.options import (
     seed_range,
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, shape
+from groupstorm.cli.printing import (
+    Shape,
+    print_command,
+    print_grid,
+    print_json,
+    print_made,
+    print_paragraph,
+    shape,
+)
 from groupstorm.cli.requiring import check_variants_meet, requirements_of
 from groupstorm.cli.run import print_assignor_failures, print_run
 from groupstorm.figures.ranking import parse_ranking
@@ -124,7 +131,7 @@ def compare(
     )
     forget_other_variants(folder, chosen)
     if chosen_shape is Shape.TABLES:
-        print_paragraph(loaded.question, emphasized=True)
+        print_paragraph(" ".join(loaded.question.split()), emphasized=True)
         print()
     if kind is not None:
         from groupstorm.cli.fidelity import compare_with_broker
@@ -164,10 +171,10 @@ def run_compared(
     content = comparison_content(name, first_seed, runs, weights)
     write_comparison(folder, content)
     if chosen_shape is Shape.JSON:
-        print(json.dumps(content, ensure_ascii=False))
+        print_json(content)
     elif chosen_shape is Shape.CSV:
         rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in every]
-        print(figures_csv(("variant", "seed"), rows), end="")
+        print_made(figures_csv(("variant", "seed"), rows))
     else:
         seeds_of = f"seed {first_seed}" if seeds == 1 else f"seeds {first_seed} to {first_seed + seeds - 1}"
         print_grid(figures_grid(f"{name}, {seeds_of}", figures, everything), chosen_shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 
 from groupstorm.cli.options import RankOption
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
 from groupstorm.figures.comparison import compare_sentences
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.report.differences import (
@@ -63,9 +62,9 @@ def diff(
         )
     if chosen_shape is Shape.JSON:
         shown = [found | {"answer": " ".join(found["answer"])} for found in pairs]
-        print(json.dumps({"runs": [str(first), str(second)], "pairs": shown}, ensure_ascii=False))
+        print_json({"runs": [str(first), str(second)], "pairs": shown})
     elif chosen_shape is Shape.CSV:
-        print(csv_text(("variant", "figure", *names, "difference", "ratio"), list(_csv_rows(pairs))), end="")
+        print_made(csv_text(("variant", "figure", *names, "difference", "ratio"), list(_csv_rows(pairs))))
     else:
         for found in pairs:
             _print(found, names, len(pairs) > 1, chosen_shape, everything)
@@ -91,7 +90,7 @@ def _print(
     if found["settings"]:
         print_grid(settings_grid(found["settings"], names), chosen_shape)
     else:
-        print_paragraph("No setting differs.\n")
+        print_paragraph("No setting differs.")
     print_grid(figures_difference_grid(found["figures"], names, everything), chosen_shape)
     for sentence in found["answer"]:
         print_paragraph(sentence)

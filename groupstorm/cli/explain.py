@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from groupstorm.cli.explained import print_explanation
 from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.printing import print_json
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import explain as explain_trace
@@ -44,7 +44,7 @@ def explain(
     explanations = explain_trace(path, frozenset(group or ()), window)
     if as_json_object:
         groups = [as_json(one, sentence) for one in explanations]
-        print(json.dumps({"trace": str(path), "groups": groups}, ensure_ascii=False))
+        print_json({"trace": str(path), "groups": groups})
         return
     places = (
         place

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from groupstorm.cli.printing import print_command, print_grid, print_paragraph, width
+from groupstorm.cli.printing import print_command, print_grid, print_indented, print_paragraph
 from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, quoted
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.figures.wording import counted, listed, seconds
-from groupstorm.report.grid import Grid, wrapped
+from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
 from groupstorm.trace.events.imported import CLIENT_HOST
@@ -201,10 +201,7 @@ def _print_row(row: Row, lines: Mapping[str, str]) -> None:
 
 
 def _print_indented(text: str, more: str = "") -> None:
-    first, *rest = wrapped(text, width() - len(_INDENT) - len(more))
-    print(f"{_INDENT}{first}")
-    for line in rest:
-        print(f"{_INDENT}{more}{line}")
+    print_indented(text, _INDENT, _INDENT + more)
 
 
 def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:

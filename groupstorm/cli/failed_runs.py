@@ -7,13 +7,13 @@ is a fault of the emulation or of an assignor: the message has all that is neede
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from textwrap import wrap
 from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.invocation import command_line
+from groupstorm.cli.printing import print_lines_aside
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
@@ -56,7 +56,7 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
                 growth = lag_growth(run.figures)
                 if growth is not None:
                     overloaded.add(run.scenario.variant)
-                    print("\n".join(_overload_lines(run, growth)), file=sys.stderr)
+                    print_lines_aside("\n".join(_overload_lines(run, growth)))
             continue
         found, own = finding(run.violations), kafkas_own(run.violations)
         lines: Iterable[str]
@@ -72,7 +72,7 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
         message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
         if run.scenario.settings.choice(IF_NEVER_SETTLED) == "fail":
             raise CheckFailed(message)
-        print(message, file=sys.stderr)
+        print_lines_aside(message)
 
 
 def _overload_lines(run: Run, growth: float) -> Iterable[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from groupstorm.cli.failed_runs import require_invariants
-from groupstorm.cli.printing import print_grid, print_paragraph
+from groupstorm.cli.printing import print_grid, print_json, print_line, print_paragraph
 from groupstorm.clients.brokers import BrokerKind
 from groupstorm.figures.agreement import Judged, agreement_answer, judge
 from groupstorm.report.grid import Grid, Row
@@ -49,9 +48,10 @@ def compare_with_broker(
         require_invariants([real], options if clients is None else [*options, "--with", clients.name])
     write_json(folder / FIDELITY_FILE, {"on": kind.name, "variants": content})
     if as_json:
-        print(json.dumps({"on": kind.name, "variants": content}, ensure_ascii=False))
+        print_json({"on": kind.name, "variants": content})
     else:
-        print(f"\nFiles in {folder}")
+        print()
+        print_line(f"Files in {folder}")
 
 
 def _grid(title: str, kind: BrokerKind, judged: list[Judged]) -> Grid:

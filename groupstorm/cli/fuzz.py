@@ -12,7 +12,7 @@ import typer
 
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import SetOption, overrides
-from groupstorm.cli.printing import print_paragraph, print_progress
+from groupstorm.cli.printing import print_line, print_made, print_paragraph, print_progress
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.fuzz.campaign import MANY, Orders, Outcome, campaign
 from groupstorm.storms.fuzz.corpus import Corpus
@@ -74,7 +74,8 @@ def fuzz(
             if outcome.kafkas_own:
                 what = re.split(" for |:", outcome.kafkas_own, maxsplit=1)[0]
                 if what not in kafkas_own:
-                    print(f"{outcome.scenario['name']}: a real group does this, too\n  {outcome.kafkas_own}")
+                    print_line(f"{outcome.scenario['name']}: a real group does this, too")
+                    print_line(f"  {outcome.kafkas_own}")
                 kafkas_own[what] = kafkas_own.get(what, 0) + 1
             now = time.monotonic()
             if now - shown >= PROGRESS_EVERY_S:
@@ -99,7 +100,7 @@ def _print(outcome: Outcome, corpus: Corpus, set_again: list[str], first: bool) 
     """What failed, how small it became, and how to run it again; of a kind that is known, only the file."""
     path = corpus.keep(outcome.smallest, outcome.kind, outcome.found)
     if not first:
-        print(f"{outcome.kind}: {path}")
+        print_line(f"{outcome.kind}: {path}")
         return
     smallest = outcome.smallest
     settings = smallest["settings"]
@@ -108,12 +109,12 @@ def _print(outcome: Outcome, corpus: Corpus, set_again: list[str], first: bool) 
         f"{settings.get('partitions', 20)} partitions, {len(smallest['steps'])} steps, "
         f"{len(set(settings) - {'members', 'topics', 'partitions'})} other settings"
     )
-    print(f"{outcome.scenario['name']}: {outcome.kind}")
+    print_line(f"{outcome.scenario['name']}: {outcome.kind}")
     for name, sentence in outcome.found.items():
-        print(f"  {name}: {sentence}")
-    print(f"  smallest: {size} (drawn: {len(outcome.scenario['steps'])} steps)")
+        print_line(f"  {name}: {sentence}")
+    print_line(f"  smallest: {size} (drawn: {len(outcome.scenario['steps'])} steps)")
     for step in smallest["steps"]:
-        print(f"    {step}")
-    print(f"  again: {command_line('run', str(path), *set_again)}")
+        print_line(f"    {step}")
+    print_made(f"  again: {command_line('run', str(path), *set_again)}\n")
     if outcome.kind == EQUAL_TRACES:
-        print("  then:  the command's folder with `groupstorm replay DIR --exact`")
+        print_line("  then:  the command's folder with `groupstorm replay DIR --exact`")

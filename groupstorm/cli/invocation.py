@@ -9,6 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from groupstorm.visible import visible_word
+
 #: What `./dev` sets: its own name and `run`.
 COMMAND_VARIABLE = "GROUPSTORM_COMMAND"
 
@@ -42,7 +44,7 @@ def _same(found: Path, program: Path, follow_links: bool) -> bool:
 
 def command_line(*words: str) -> str:
     """A command that does what ``words`` say, quoted for a shell."""
-    return f"{invoked_as()} {shlex.join(words)}"
+    return f"{invoked_as()} {' '.join(map(visible_word, words))}"
 
 
 def command_lines(label: str, width: int, *words: str) -> list[str]:
@@ -53,9 +55,9 @@ def command_lines(label: str, width: int, *words: str) -> list[str]:
     parts = [invoked_as()]
     for word in words:
         if parts[-1].startswith("--") and " " not in parts[-1]:
-            parts[-1] += f" {shlex.quote(word)}"
+            parts[-1] += f" {visible_word(word)}"
         else:
-            parts.append(shlex.quote(word))
+            parts.append(visible_word(word))
     lines = [label]
     for part in parts:
         if len(lines[-1]) + len(part) + 3 <= width or not lines[-1].strip():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import seed_range
+from groupstorm.cli.printing import print_progress
 from groupstorm.cli.stop_signals import Stopped
 from groupstorm.problems import InputError
 from groupstorm.report.progress import runs_progress
@@ -86,5 +87,5 @@ def _told_how_to_go_on(plan: Plan, store: SweepStore, out: Path | None) -> Itera
     except Stopped:
         if done := len(store.results()):
             command = command_line(*sys.argv[1:], *(() if out is not None else ("--out", str(store.folder))))
-            print(f"  {done} of {len(plan.orders)} runs are done; for the others: {command}", file=sys.stderr)
+            print_progress(f"  {done} of {len(plan.orders)} runs are done; for the others: {command}")
         raise

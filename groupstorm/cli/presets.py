@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.output_options import JsonOption
-from groupstorm.cli.printing import width
-from groupstorm.report.grid import wrapped
+from groupstorm.cli.printing import print_indented, print_json
 from groupstorm.storms.scenario.files import presets
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
@@ -32,15 +31,15 @@ def list_presets(
 
 def _print_entry(name: str, *paragraphs: str) -> None:
     """A line that begins with the name to type, and below it what it is; no word is cut."""
-    print("\n  ".join(wrapped(name, width() - 2)))
+    print_indented(name, more="  ")
     for paragraph in paragraphs:
-        print("\n".join(f"    {line}" for line in wrapped(paragraph, width() - 4)))
+        print_indented(paragraph, "    ", "    ")
 
 
 def _presets(as_json: bool) -> None:
     found = [{"name": p.name, "question": p.question, "variants": list(p.variants)} for p in presets()]
     if as_json:
-        print(json.dumps(found, ensure_ascii=False))
+        print_json(found)
         return
     for preset in presets():
         _print_entry(preset.name, preset.question, f"variants: {', '.join(preset.variants)}")
@@ -48,7 +47,7 @@ def _presets(as_json: bool) -> None:
 
 def _settings(as_json: bool) -> None:
     if as_json:
-        print(json.dumps([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS]))
+        print_json([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS])
         return
     for row in SETTINGS:
         _print_entry(f"{row.name} = {json.dumps(row.default)}", f"{row.meaning} ({shown_values(row)})")
@@ -69,7 +68,7 @@ def _steps(as_json: bool) -> None:
         for kind in STEP_KINDS
     ]
     if as_json:
-        print(json.dumps(found))
+        print_json(found)
         return
     for kind in STEP_KINDS:
         fields = [*sorted(kind.required), *(f"[{name}]" for name in sorted(kind.optional))]

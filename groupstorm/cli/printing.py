@@ -6,10 +6,12 @@ import os
 import shutil
 import sys
 from enum import StrEnum
+from typing import Any
 
 from groupstorm.cli.invocation import command_lines
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid, wrapped
+from groupstorm.visible import visible, visible_json, without_controls
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
@@ -57,6 +59,33 @@ def print_paragraph(text: str, emphasized: bool = False) -> None:
     print(_emphasized(lines) if emphasized else lines)
 
 
+def print_indented(text: str, first: str = "", more: str = "", *, to_stderr: bool = False) -> None:
+    """A paragraph whose lines begin with ``first``, and from the second on with ``more``."""
+    lines = wrapped(text, width() - max(len(first), len(more)))
+    joined = f"\n{more}".join(lines)
+    print(f"{first}{joined}", file=sys.stderr if to_stderr else None)
+
+
+def print_line(text: str, *, flush: bool = False) -> None:
+    """One line of text, however long it is."""
+    print(visible(text), flush=flush)
+
+
+def print_json(value: Any) -> None:
+    """One line of JSON that reads back as ``value``."""
+    print(visible_json(value))
+
+
+def print_made(text: str, end: str = "", *, flush: bool = False) -> None:
+    """Print lines of tables, pages and commands: their makers have made all names visible."""
+    print(text, end=end, flush=flush)
+
+
+def print_lines_aside(text: str) -> None:
+    """Lines on standard error, whose escapes are not escaped again."""
+    print("\n".join(map(without_controls, text.split("\n"))), file=sys.stderr)
+
+
 def print_command(label: str, *words: str) -> None:
     """``label`` and the command that ``words`` name, to be run as it stands."""
     print("\n".join(command_lines(label, width(), *words)))
@@ -64,7 +93,7 @@ def print_command(label: str, *words: str) -> None:
 
 def print_progress(text: str) -> None:
     """One line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(without_controls(text), file=sys.stderr, flush=True)
 
 
 def _emphasized(text: str) -> str:

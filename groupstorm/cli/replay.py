@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.options import ExactOption, SetOption, overrides
+from groupstorm.cli.printing import print_line
 from groupstorm.storms.replay import replay as replay_run
 
 
@@ -22,4 +23,4 @@ def replay(
     trace must be the same. --set names an assignor of your own, which a scenario file cannot.
     """
     rows = replay_run(folder, exact, overrides(settings))
-    print(f"{folder}: all {rows:,} rows came out the same")
+    print_line(f"{folder}: all {rows:,} rows came out the same")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
+from urllib.parse import quote
 
 import typer
 
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_paragraph, print_progress
+from groupstorm.cli.printing import print_made, print_paragraph, print_progress
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.wording import size
@@ -19,6 +21,7 @@ from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
 from groupstorm.storms.real_time_options import real_time_options
 from groupstorm.storms.run_folder import write_text
+from groupstorm.visible import visible_markdown
 
 _SUFFIXES: Final = {"html": (".html", ".htm"), "markdown": (".md", ".markdown"), "svg": (".svg",)}
 #: Traces of more bytes (as JSON lines) take a while: the command says that it reads them.
@@ -78,16 +81,17 @@ def report(
         print_paragraph(made.question, emphasized=True)
         for sentence in made.answer[:3]:
             print_paragraph(sentence)
-        print_paragraph(f"\n{file}: {size(len(text.encode()))}; open it in a browser.")
+        print()
+        print_paragraph(f"{file}: {size(len(text.encode()))}; open it in a browser.")
         _print_left_out(made)
     elif kind == "svg":
         _write(out, made.svg())
     elif out is None:
-        print(made.markdown(made.svg(), [*commands.values()]), end="")
+        print_made(made.markdown(made.svg(), [*commands.values()]))
     else:
         picture = out.with_suffix(".svg")
         write_text(picture, made.svg())
-        link = f"![{made.question.replace(']', '')}]({picture.name.replace(' ', '%20')})"
+        link = f"![{visible_markdown(made.question)}]({quote(os.fsencode(picture.name))})"
         _write(out, made.markdown(link, [*commands.values()]))
 
 
@@ -109,7 +113,7 @@ def _kind(out: Path | None, as_markdown: bool, as_svg: bool) -> str:
 
 def _write(out: Path | None, text: str) -> None:
     if out is None:
-        print(text, end="")
+        print_made(text)
     else:
         write_text(out, text)
         print_paragraph(f"{out}: {size(len(text.encode()))}")

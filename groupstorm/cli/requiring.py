@@ -41,7 +41,8 @@ def check_variants_meet(variants: Runs, required: Sequence[Requirement], printin
     if printing:
         failing = [name for name in variants if name not in meeting]
         but = f", {listed(failing)} not" if failing else ""
-        print_paragraph(f"\n{listed(meeting)} {'meets' if len(meeting) == 1 else 'meet'} {whole}{but}.")
+        print()
+        print_paragraph(f"{listed(meeting)} {'meets' if len(meeting) == 1 else 'meet'} {whole}{but}.")
 
 
 def _unmet(requirement: Requirement, runs: Sequence[Figures]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,10 +31,12 @@ from groupstorm.cli.printing import (
     Shape,
     print_command,
     print_grid,
+    print_indented,
+    print_json,
+    print_made,
     print_paragraph,
     print_progress,
     shape,
-    width,
 )
 from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
@@ -45,7 +45,6 @@ from groupstorm.figures import compare_answer
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
-from groupstorm.report.grid import wrapped
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
 from groupstorm.storms.run import Run
@@ -148,7 +147,7 @@ def run(
         _print_json(runs)
     elif chosen_shape is Shape.CSV:
         rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in runs]
-        print(figures_csv(("variant", "seed"), rows), end="")
+        print_made(figures_csv(("variant", "seed"), rows))
     else:
         _print_tables(runs, folder, everything, chosen_shape)
     print_assignor_failures(runs)
@@ -205,18 +204,18 @@ def print_assignor_failures(runs: Iterable[Run]) -> None:
                 f"{ran.name} ({ran.variant}), seed {ran.seed}: an assignor failed, and with it the leader: "
                 f"{run.assignor_failure}"
             )
-            print("\n  ".join(wrapped(sentence, width() - 2)), file=sys.stderr)
+            print_indented(sentence, more="  ", to_stderr=True)
 
 
 def _print_json(runs: Sequence[Run]) -> None:
     if len(runs) == 1:
-        print(json.dumps(runs[0].figures.to_json(), ensure_ascii=False))
+        print_json(runs[0].figures.to_json())
         return
     content = {
         "seeds": {str(run.scenario.seed): run.figures.to_json() for run in runs},
         "spread": spread([run.figures for run in runs]),
     }
-    print(json.dumps(content, ensure_ascii=False))
+    print_json(content)
 
 
 def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_shape: Shape) -> None:

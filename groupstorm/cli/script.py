@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from groupstorm.cli.printing import print_made
 from groupstorm.coordinator.script.run import run_lines
 from groupstorm.problems import InputError
 
@@ -35,4 +36,4 @@ def script(
 def _run(lines: Iterable[str], place: str, changes: bool) -> None:
     """Print each answer at once, so that the answers before a bad line are printed."""
     for answer in run_lines(lines, place, changes=changes):
-        print(answer, flush=True)
+        print_made(answer, end="\n", flush=True)

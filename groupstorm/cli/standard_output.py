@@ -1,7 +1,8 @@
-"""Standard output whose errors say that they are standard output's.
+"""Standard output whose errors say that they are standard output's, and which shows no controls.
 
 A print that fails raises an OSError like any other file's. Here it raises OutputError (exit code 3), or
-ReaderGone if the reader of a pipe (`| head`) has closed it.
+ReaderGone if the reader of a pipe (`| head`) has closed it. Commands print names so that they are visible.
+Usage errors, warnings and whatever else libraries print pass here, and so does standard error.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.problems import OutputError
+from groupstorm.visible import visible_lines
 
 
 class ReaderGone(BaseException):
@@ -39,14 +41,36 @@ class _StandardOutput(io.FileIO):
             raise OutputError(f"standard output: cannot be written: {error.strerror}") from error
 
 
+class _StandardError(io.FileIO):
+    """File descriptor 2. What it does not take is lost: there is nobody to be told."""
+
+    def __init__(self) -> None:
+        super().__init__(2, "w", closefd=False)
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+class _VisibleText(io.TextIOWrapper):
+    def write(self, text: str, /) -> int:
+        super().write(visible_lines(text, self.isatty()))
+        return len(text)
+
+
 def guard_standard_output() -> None:
-    """Replace `sys.stdout` by one whose errors are OutputError and ReaderGone."""
+    """Replace `sys.stdout` by one whose errors are OutputError or ReaderGone. Neither shows controls."""
+    if sys.stderr is not None:
+        errors = io.BufferedWriter(_StandardError())
+        sys.stderr = _VisibleText(errors, sys.stderr.encoding, "backslashreplace", line_buffering=True)
     if sys.stdout is None:  # closed by whoever started the process
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  # until the process ends
         return
     before = sys.stdout
     before.flush()
-    sys.stdout = io.TextIOWrapper(
+    sys.stdout = _VisibleText(
         io.BufferedWriter(_StandardOutput()),
         encoding=before.encoding,
         errors=before.errors,

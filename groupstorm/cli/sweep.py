@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from groupstorm.cli.options import (
     overrides,
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
@@ -158,9 +157,9 @@ def sweep(
     if read is None:
         write_json(store.folder / SWEEP_FILE, content)
     if chosen_shape is Shape.JSON:
-        print(json.dumps(content, ensure_ascii=False))
+        print_json(content)
     elif chosen_shape is Shape.CSV:
-        print(sweep_csv(wanted, outcomes), end="")
+        print_made(sweep_csv(wanted, outcomes))
     else:
         _print(loaded.question, wanted, outcomes, goals, figure, chosen_shape, everything)
         recommended = sweep_recommendation(wanted, outcomes, goals, weights)
@@ -210,7 +209,7 @@ def _print(
     everything: bool,
 ) -> None:
     if chosen_shape is Shape.TABLES:
-        print_paragraph(question, emphasized=True)
+        print_paragraph(" ".join(question.split()), emphasized=True)
         print()
     print_grid(sweep_grid(wanted, outcomes, goals, everything), chosen_shape)
     for sentence in sweep_sentences(wanted, outcomes, goals, figure):

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from groupstorm.cli.printing import print_line
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.imports.printing.logs import LogKind, as_log
@@ -100,7 +101,7 @@ def trace(
     empty = True
     selection = Selection(groups, width, member, partition, from_us, to_us, everything)
     for line in story(read_rows(path), selection) if as_kind is None else _log(path, as_kind, selection):
-        print(line)
+        print_line(line)
         empty = False
     if empty and partition is not None:
         raise InputError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import time_ns
 from typing import Final, NamedTuple
 
-from groupstorm.cli.printing import print_paragraph, width
+from groupstorm.cli.printing import print_line, print_made, print_paragraph, width
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.wording import counted
@@ -62,11 +62,11 @@ def print_timeline(part: Part, member: str | None) -> None:
         drawn = picture(one, recordings[one.history.group], width(), part.window.from_us, is_chosen)
         if number:
             print()
-        print(drawn.title)
+        print_line(drawn.title)
         for index, line in enumerate(drawn.lines):
-            print(_coloured(line) if coloured and index else " ".join(line).rstrip())
+            print_made(_coloured(line) if coloured and index else " ".join(line).rstrip(), end="\n")
         for note in drawn.notes:
-            print(note)
+            print_made(note, end="\n")
 
 
 def write_lanes(part: Part, out: Path) -> None:

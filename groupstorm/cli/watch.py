@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from groupstorm.cli.printing import print_paragraph, print_progress
+from groupstorm.cli.printing import print_json, print_line, print_paragraph, print_progress
 from groupstorm.cli.serve_options import LAST_PORT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.trace.topic import TopicAddress, check_bootstrap, check_topic
@@ -164,7 +164,7 @@ class _Watcher:
             if self._as_json:
                 _print_json(change.to_json())
             else:
-                print(change)
+                print_line(str(change))
         if not self._as_json:
             print()
         sys.stdout.flush()
@@ -176,7 +176,7 @@ class _Watcher:
 
 
 def _print_json(value: dict[str, Any]) -> None:
-    print(json.dumps(value, ensure_ascii=False))
+    print_json(value)
 
 
 def _command(written: str | None) -> list[str]:

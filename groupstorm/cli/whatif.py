@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from groupstorm.cli.compare import run_compared
 from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_command, print_grid, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
 from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import CheckFailed, InputError
@@ -122,7 +121,7 @@ def whatif(
     if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
         print_agreement(found, chosen_shape, everything)
     elif chosen_shape is Shape.JSON and not variants:
-        print(json.dumps(agreement_content(found, file), ensure_ascii=False))
+        print_json(agreement_content(found, file))
     refuse_if_apart(run, found)
     if not variants:
         if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rich.table import Table
+from rich.text import Text
 
 from groupstorm.assignors.check.checking import Finding, Report
 from groupstorm.assignors.check.properties import Verdict
 from groupstorm.assignors.check.rendering import render_finding
 from groupstorm.assignors.check.speed import Speed
 from groupstorm.assignors.contract import Assignor
+from groupstorm.visible import visible
 
 _STYLES = {Verdict.HELD: "green", Verdict.BROKEN: "bold red", Verdict.NOT_PROMISED: "dim"}
 
@@ -18,7 +20,7 @@ _STYLES = {Verdict.HELD: "green", Verdict.BROKEN: "bold red", Verdict.NOT_PROMIS
 def findings_table(report: Report) -> Table:
     """One row for each property."""
     table = Table(
-        title=f"{report.assignor}: {report.histories:,} histories, {report.rounds:,} rounds",
+        title=Text(visible(f"{report.assignor}: {report.histories:,} histories, {report.rounds:,} rounds")),
         title_justify="left",
         header_style="bold",
     )

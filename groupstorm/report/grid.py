@@ -11,9 +11,10 @@ import csv
 import io
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
+
+from groupstorm.visible import visible, visible_csv, visible_markdown, visible_xml
 
 GAP = 2
 """Spaces between two columns."""
@@ -55,34 +56,49 @@ class Grid:
 
     def text(self, width: int) -> list[str]:
         """The lines. One is longer than ``width`` only if a name and one cell alone are."""
-        lines = [self.title] if self.title else []
-        names = self._names_width(width)
-        for number, columns in enumerate(self._blocks(names, width)):
+        shown = self._shown_by(visible)
+        lines = [shown.title] if shown.title else []
+        names = shown._names_width(width)
+        for number, columns in enumerate(shown._blocks(names, width)):
             if number:
                 lines.append("")
-            lines += self._block(names, columns)
+            lines += shown._block(names, columns)
         return [
             line.rstrip() for line in (*lines, *(one for note in self.notes for one in wrapped(note, width)))
         ]
 
+    def _shown_by(self, show: Callable[[str], str]) -> Grid:
+        rows = [
+            Row(
+                show(row.name),
+                [*map(show, row.cells)],
+                [*map(show, row.below)],
+                show(row.below_name),
+                row.mark,
+            )
+            for row in self.rows
+        ]
+        return Grid([*map(show, self.headings)], rows, show(self.title), [*map(show, self.notes)], self.left)
+
     def markdown(self) -> list[str]:
         """A table of GitHub's Markdown."""
-        lines = [f"**{self.title}**", ""] if self.title else []
-        lines.append(_piped(self.headings))
+        shown = self._shown_by(visible_markdown)
+        lines = [f"**{shown.title}**", ""] if shown.title else []
+        lines.append(_piped(shown.headings))
         sides = [":--" if number in self.left else "--:" for number in range(len(self.headings) - 1)]
         lines.append(_piped([":--", *sides]))
-        lines += [_piped(row.in_one_line()) for row in self.rows]
-        return [*lines, *(line for note in self.notes for line in ("", note))]
+        lines += [_piped(row.in_one_line()) for row in shown.rows]
+        return [*lines, *(line for note in shown.notes for line in ("", note))]
 
     def html(self) -> str:
         """A table of HTML, with the title as its caption; notes stand below it."""
-        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
-        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
+        shown = self._shown_by(visible_xml)
+        caption = f"<caption>{shown.title}</caption>" if shown.title else ""
+        head = "".join(f"<th>{heading}</th>" for heading in shown.headings)
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row.in_one_line())}</tr>"
-            for row in self.rows
+            f"<tr>{''.join(f'<td>{cell}</td>' for cell in row.in_one_line())}</tr>" for row in shown.rows
         )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        notes = "".join(f"<p>{note}</p>" for note in shown.notes)
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
     def _names_width(self, width: int) -> int:
@@ -134,9 +150,9 @@ class Grid:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """``text`` in lines of at most ``width`` characters; no word is broken."""
+    """``text``, made visible, in lines of at most ``width`` characters; no word is broken."""
     return textwrap.wrap(
-        text, width, break_long_words=False, break_on_hyphens=False, subsequent_indent=""
+        visible(text), width, break_long_words=False, break_on_hyphens=False, subsequent_indent=""
     ) or [""]
 
 
@@ -144,8 +160,8 @@ def csv_text(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Comma-separated values as spreadsheets and pandas read them; null is an empty field."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(headings)
-    writer.writerows(["" if value is None else value for value in row] for row in rows)
+    writer.writerow(map(visible_csv, headings))
+    writer.writerows(["" if value is None else visible_csv(value) for value in row] for row in rows)
     return out.getvalue()
 
 
@@ -160,7 +176,7 @@ def _line(
 
 
 def _piped(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"| {' | '.join(cells)} |"
 
 
 def _parts(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from rich.progress import (
 )
 
 from groupstorm.storms.start_and_end import Progress as RunProgress
+from groupstorm.visible import visible
 
 #: Takes how many runs are done, and how many there are.
 RunsProgress = Callable[[int, int], None]
@@ -26,8 +27,9 @@ RunsProgress = Callable[[int, int], None]
 def run_progress(name: str, *, virtual: bool = True) -> Iterator[RunProgress]:
     """A function that takes the time of a run so far and its phase; a terminal shows them after ``name``."""
     console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as display:
+        name = visible(name)
         task = display.add_task(name, total=None)
 
         def progress(now_us: int, phase: str) -> None:

@@ -6,13 +6,14 @@ The trace is the record for machines; nothing reads these lines.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, MutableMapping
+from typing import Any, NamedTuple
 
 import structlog
 
 from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceEntry, event_name
 from groupstorm.trace.schema import Source
+from groupstorm.visible import visible, without_controls
 
 #: What belongs to every line, so that one group or one member can be searched for.
 BOUND = ("group", "generation", "member")
@@ -29,10 +30,29 @@ def configure(timestamps: bool = True) -> None:
         processors=[
             structlog.processors.add_log_level,
             *stamp,
+            _made_visible,
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False, pad_event_to=24),
         ],
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
+
+
+class _Quoted(NamedTuple):
+    """A value that structlog quotes; by itself it quotes only texts with blanks, quotes or `=`."""
+
+    value: str
+
+    def __repr__(self) -> str:
+        return without_controls(repr(self.value))
+
+
+def _made_visible(_logger: object, _method: str, fields: MutableMapping[str, Any]) -> Mapping[str, Any]:
+    """Names that clients have chosen write nothing but themselves on a terminal."""
+    shown = {name: visible(value) for name, value in fields.items() if isinstance(value, str)}
+    hidden = {
+        name: _Quoted(fields[name]) for name in shown if name != "event" and shown[name] != fields[name]
+    }
+    return {**fields, "event": shown["event"], **hidden}
 
 
 def log_event(event: TracedEvent, **more: object) -> None:

@@ -64,7 +64,7 @@ class Exporter:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
-        resource = Resource({"service.name": group, "groupstorm.trace": trace})
+        resource = Resource(_utf8({"service.name": group, "groupstorm.trace": trace}))
         provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
         self._tracer: Tracer = provider.get_tracer("groupstorm", __version__)
         self._begun_ns = begun_ns
@@ -95,17 +95,17 @@ class Exporter:
         from opentelemetry.trace import Link, Status, StatusCode, set_span_in_context
 
         made = self._tracer.start_span(
-            span.name,
+            _utf8(span.name),
             context=Context() if parent is None else set_span_in_context(parent, Context()),
             start_time=self._ns(span.from_us),
-            attributes=span.attributes,
+            attributes=_utf8(span.attributes),
             links=[Link(self._contexts[id(one)]) for one in span.links],
         )
         self._contexts[id(span)] = made.get_span_context()
         for name, time_us in span.events:
-            made.add_event(name, timestamp=self._ns(time_us))
+            made.add_event(_utf8(name), timestamp=self._ns(time_us))
         if span.error:
-            made.set_status(Status(StatusCode.ERROR, span.error))
+            made.set_status(Status(StatusCode.ERROR, _utf8(span.error)))
         for child in span.children:
             self._make(child, made)
         made.end(self._ns(span.to_us))
@@ -113,6 +113,15 @@ class Exporter:
 
     def _ns(self, time_us: int) -> int:
         return self._begun_ns + time_us * 1000
+
+
+def _utf8(value: Any) -> Any:
+    """``value`` with an escape for half a surrogate pair, which JSON can hold and Protobuf cannot."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {name: _utf8(one) for name, one in value.items()}
+    return [*map(_utf8, value)] if isinstance(value, list | tuple) else value
 
 
 def _collector(url: str) -> Iterator[Export]:

@@ -10,6 +10,7 @@ from groupstorm.explain.explanation import Explanation
 from groupstorm.report.grid import wrapped
 from groupstorm.report.lanes.members import Activity, Member
 from groupstorm.report.lanes.recording import Recording, Track
+from groupstorm.visible import visible
 
 T = TypeVar("T")
 
@@ -104,7 +105,7 @@ def picture(
     recording.finish()
     members = [member for member in recording.lanes.members.values() if only is None or only(member)]
     drawn = _most_concerned(members, one, recording)
-    labels = [_cut(member.label) for member in drawn]
+    labels = [_cut(visible(member.label)) for member in drawn]
     label_width = max(map(len, (_AXIS, _GROUP, _UNOWNED, *labels)))
     from_us = max(from_us, min(history.first_us, history.to_us))
     columns = Columns(from_us, max(history.to_us, from_us + 1), max(1, width - label_width - 2))

@@ -17,6 +17,7 @@ from typing import IO, Any, Final, NamedTuple, cast
 
 from groupstorm.problems import writing
 from groupstorm.trace.writer import partial_path
+from groupstorm.visible import visible_in_json
 
 #: Takes one event of the format.
 Emit = Callable[[Mapping[str, Any]], None]
@@ -159,12 +160,12 @@ def trace_event_file(path: Path, about: Mapping[str, Any]) -> Iterator[Emit]:
     try:
         with writing(path), _opened(partial, path.suffix == ".gz") as file:
             head = json.dumps({"displayTimeUnit": "ms", "otherData": about}, ensure_ascii=False)
-            file.write(f'{head[:-1]}, "traceEvents": [')
+            file.write(f'{visible_in_json(head[:-1])}, "traceEvents": [')
             encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
             separators = iter(["\n"])
 
             def emit(event: Mapping[str, Any]) -> None:
-                file.write(next(separators, ",\n") + encode(event))
+                file.write(next(separators, ",\n") + visible_in_json(encode(event)))
 
             yield emit
             file.write("\n]}\n")

@@ -22,6 +22,7 @@ from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOW
 from groupstorm.report.page.pack import packed, packed_times
 from groupstorm.report.page.sources import Sources
 from groupstorm.report.page.steps import SHARES, Steps, cells
+from groupstorm.visible import escaped
 
 #: So many runs have lanes of their own: the first ones. The table of figures has all of them.
 DRAWN_MAX: Final = 8
@@ -369,5 +370,14 @@ def _told(finding: Finding) -> str:
 
 def json_for_html(content: Mapping[str, Any]) -> str:
     """JSON that no HTML parser takes for the end of a script."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = json.dumps(_shown(content), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c")
+
+
+def _shown(content: Any, name: str = "") -> Any:
+    """``content`` with all its texts made visible, but for commands, which a shell reads back."""
+    if isinstance(content, str):
+        return content if name == "command" else escaped(content)
+    if isinstance(content, Mapping):
+        return {escaped(key): _shown(value, key) for key, value in content.items()}
+    return [*map(_shown, content)] if isinstance(content, list | tuple) else content

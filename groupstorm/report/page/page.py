@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +28,7 @@ from groupstorm.report.page.facts import facts, measures_of, points
 from groupstorm.report.page.markdown import markdown
 from groupstorm.report.page.sources import Sources, find_sources
 from groupstorm.report.page.svg import runs_svg, sweep_svg
+from groupstorm.visible import visible_xml
 
 #: The scripts of a page, in the order in which they are read. No library: a canvas with a hundred thousand
 #: rectangles that is redrawn while one drags needs none, and plotly.js alone has 4 MB.
@@ -44,7 +44,7 @@ class Report:
         if self.sources.sweeps and (groups or window != WHOLE):
             raise InputError("--group, --from, --to: a sweep has no traces: name runs")
         self.views: list[RunView] = read_views(self.sources.traces, groups, window)
-        self.question = question_of(self.views, self.sources)
+        self.question = " ".join(question_of(self.views, self.sources).split())  # YAML folds it into lines
         whole = window == WHOLE and not groups
         #: Run name -> its figures, of every seed if nothing of the traces is left out.
         self.runs: Mapping[str, Sequence[Figures]] = {
@@ -111,7 +111,7 @@ def _page(title: str, content: str) -> str:
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
+<title>{visible_xml(title)}</title>
 <style>
 {_asset("page.css")}</style>
 </head>

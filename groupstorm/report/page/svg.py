@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from xml.sax.saxutils import escape
 
 from groupstorm.figures.measures import BY_FIGURE
 from groupstorm.figures.wording import number, seconds
@@ -13,6 +12,7 @@ from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
 from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.samples import Bucket
 from groupstorm.report.page.steps import SHARES, cells
+from groupstorm.visible import visible_xml
 
 WIDTH: Final = 960
 _LEFT, _RIGHT = 96, 16
@@ -32,7 +32,7 @@ class _Drawing:
 
     def text(self, x: float, y: float, words: str, **attributes: str) -> None:
         written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-        self.elements.append(f'<text x="{x:g}" y="{y:g}"{written}>{escape(words)}</text>')
+        self.elements.append(f'<text x="{x:g}" y="{y:g}"{written}>{visible_xml(words)}</text>')
 
     def rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         self.elements.append(
@@ -53,7 +53,7 @@ class _Drawing:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
             f'height="{height}" role="img" font-family="system-ui, sans-serif" font-size="12">\n'
-            f"<title>{escape(title)}</title>\n"
+            f"<title>{visible_xml(title)}</title>\n"
             f'<rect width="{WIDTH}" height="{height}" fill="{LIGHT["ground"]}"/>\n{body}\n</svg>\n'
         )
 
