@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from groupstorm.cli.printing import print_command, print_paragraph
+from groupstorm.cli.printing import print_command, print_line, print_paragraph
 from groupstorm.figures.wording import counted, seconds
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_logs
@@ -174,6 +174,6 @@ def _print_unknown(done: Imported) -> None:
     if not shapes:
         print_paragraph("Every line that looks like Kafka's is understood.")
     for count, first, place in shapes[:_SHAPES_SHOWN]:
-        print(f"{count:8,}  {place}: {first}")
+        print_line(f"{count:8,}  {place}: {first}")
     if len(shapes) > _SHAPES_SHOWN:
         print_paragraph(f"... and {len(shapes) - _SHAPES_SHOWN:,} other kinds of lines")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from groupstorm.imports.lines import Log, raw_lines, read_lines
-from groupstorm.problems import InputError
+from groupstorm.imports.lines import Log, open_files
 
 
 def log_lines(places: Iterable[str]) -> Mapping[str, str]:
@@ -23,19 +22,17 @@ def log_lines(places: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for name, lines in wanted.items():
         if Path(name).is_file():
-            try:
-                found.update(_lines_of(name, lines))
-            except InputError:
-                continue  # it changed since: the place alone is quoted
+            found.update(_lines_of(name, lines))
     return found
 
 
 def _lines_of(name: str, wanted: set[int]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for _, file in read_lines(Log(name, (Path(name),))):
-        for number, line in enumerate(raw_lines(name, file), start=1):
+    last = max(wanted)
+    for file in open_files(Log(name, (Path(name),))):
+        for number, line in file.lines():
             if number in wanted:
-                found[f"{name}:{number}"] = line.decode("utf-8", "replace").strip()
-            if number >= max(wanted):
+                found.setdefault(f"{name}:{number}", line.decode("utf-8", "replace").strip())
+            if number >= last:
                 break
     return found

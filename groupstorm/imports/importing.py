@@ -154,9 +154,14 @@ def _check(parsers: Sequence[LogSource]) -> None:
 
 
 def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str:
+    damage = [each for parser in parsers for each in parser.damage]
+    more = f" (and {len(damage) - 1} more)" if len(damage) > 1 else ""
+    because = f"{damage[0]}{more}; " if damage else ""
     if groups is not None and any(parser.first_us is not None for parser in parsers):
-        return f"--group {', '.join(sorted(groups))}: no line of the logs names it"
+        return f"{because}--group {', '.join(sorted(groups))}: no line of the logs names it"
     lines = sum(parser.lines for parser in parsers)
+    if damage:
+        return f"{because}none of {lines:,} lines says what a group did"
     unknown = sum(parser.not_understood for parser in parsers)
     names = ", ".join(parser.log.name for parser in parsers)
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""

@@ -6,10 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from io import BufferedReader
 from typing import Final
 
-from groupstorm.imports.lines import SEGMENT_NAME, Log, read_lines
+from groupstorm.imports.lines import SEGMENT_NAME, Log, open_files
 from groupstorm.imports.prefixes import find_prefix
 
 #: The beginning of a source that is looked at.
@@ -44,7 +43,7 @@ _LINES: Final[Mapping[SourceKind, re.Pattern[str]]] = {
 
 
 def kind_of(log: Log) -> SourceKind:
-    """By the names of the files, or by the first lines. Raises InputError if they cannot be read."""
+    """By the names of the files, or by the first lines."""
     if log.files and all(SEGMENT_NAME.fullmatch(path.name) for path in log.files):
         return SourceKind.SEGMENTS
     data = _head(log)
@@ -63,10 +62,5 @@ def _is_batch(head: bytes) -> bool:
 
 
 def _head(log: Log) -> bytes:
-    """The beginning of the first file. Of standard input it is still there to be read."""
-    for _, file in read_lines(log):
-        if log.files:
-            return file.read(_HEAD_BYTES)
-        if isinstance(file, BufferedReader):
-            return file.peek(_HEAD_BYTES)
-    return b""
+    """The beginning of the first file that can be read. Of a pipe it is still there to be read."""
+    return next((head for file in open_files(log) if (head := file.bytes.peek(_HEAD_BYTES))), b"")

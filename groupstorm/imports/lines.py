@@ -1,18 +1,21 @@
-"""The logs that an import reads: files, folders, gzip, standard input; line by line."""
+"""The logs that an import reads: files, folders, pipes, standard input; line by line."""
 
 from __future__ import annotations
 
-import gzip
+import os
 import re
+import stat
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, NamedTuple
 
+from groupstorm.imports.unpacking import UnpackedBytes
 from groupstorm.problems import InputError
 
-STDIN = "-"
+STDIN = frozenset({"-", "/dev/stdin"})
 #: A segment of a partition's log, by the offset of its first record.
 SEGMENT_NAME = re.compile(r"\d{20}\.log")
 #: What else a broker has in its data folder.
@@ -20,15 +23,43 @@ _BROKER_FILES = frozenset(
     {".index", ".timeindex", ".txnindex", ".snapshot", ".checkpoint", "partition.metadata", "meta.properties"}
     | {"quorum-state"}
 )
-#: A longer line is cut: no message is that long, and a file without line ends must not fill the memory.
+#: A longer line comes in pieces: a file without line ends must not fill the memory.
 LINE_MAX = 1 << 20
+_BUFFER = 1 << 16
+
+
+class LogFile:
+    """An opened file of a log. ``name``: in messages. ``bytes``: unpacked, as far as the file is whole."""
+
+    def __init__(self, name: str, file: IO[bytes]) -> None:
+        self.name = name
+        self._unpacked = UnpackedBytes(file)
+        self.bytes = BufferedReader(self._unpacked, _BUFFER)
+
+    @property
+    def damage(self) -> str:
+        """Why the bytes ended before the end of the file; "" if they did not."""
+        return self._unpacked.damage
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Each line and its number, a long line in pieces. A line that damage has cut is left out."""
+        number, is_new = 0, True
+        while piece := self.bytes.readline(LINE_MAX):
+            is_whole = piece.endswith(b"\n")
+            if self.damage and not is_whole:
+                return
+            number += is_new
+            yield number, piece
+            is_new = is_whole
 
 
 class Log(NamedTuple):
-    """``files``: one, or the rotations of one log in the order of their names. ``name``: in messages."""
+    """``files``: one, or the rotations of one log in the order of their names. ``name``: in messages.
+    ``pipe``: what is read in their place, once."""
 
     name: str
     files: tuple[Path, ...]
+    pipe: LogFile | None = None
 
 
 def find_logs(sources: Sequence[str]) -> list[Log]:
@@ -36,14 +67,18 @@ def find_logs(sources: Sequence[str]) -> list[Log]:
     logs: list[Log] = []
     for source in sources:
         path = Path(source)
-        if source == STDIN:
-            logs.append(Log("standard input", ()))
+        if source in STDIN:
+            logs.append(Log("standard input", (), LogFile("standard input", _standard_input())))
+        elif not path.exists():
+            raise InputError(f"{source}: no such file or folder")
         elif path.is_dir():
             logs += _in_folder(path)
-        elif path.exists():
+        elif path.is_fifo():
+            logs.append(Log(str(path), (), LogFile(str(path), path.open("rb"))))
+        elif path.is_file():
             logs.append(Log(str(path), (path,)))
         else:
-            raise InputError(f"{source}: no such file or folder")
+            raise InputError(_not_a_log(source))
     if len({log.name for log in logs}) < len(logs):
         raise InputError("a log is named twice: " + ", ".join(sources))
     return logs
@@ -74,34 +109,39 @@ def _is_of_a_broker(path: Path) -> bool:
     return path.suffix in _BROKER_FILES or path.name in _BROKER_FILES or path.name.endswith("-checkpoint")
 
 
-def read_lines(log: Log) -> Iterator[tuple[str, IO[bytes]]]:
-    """Each file of the log, opened: its name, and its bytes unpacked. Raises InputError."""
-    if not log.files:
-        yield log.name, sys.stdin.buffer
-        return
+def _standard_input() -> IO[bytes]:
+    if sys.stdin is None:
+        raise InputError("standard input: is closed: expected a log")
+    with suppress(OSError):  # a test's standard input has no descriptor
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+        if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not sys.stdin.isatty()):
+            raise InputError(_not_a_log("standard input"))
+    return sys.stdin.buffer
+
+
+def _not_a_log(name: str) -> str:
+    return f"{name}: is a device or a socket: expected a file, a folder or a pipe"
+
+
+def open_files(log: Log) -> Iterator[LogFile]:
+    """The files of the log, one after the other; one that cannot be opened is damaged from its start."""
+    if log.pipe is not None:
+        yield log.pipe
     for path in log.files:
         try:
-            with path.open("rb") as file:
-                packed = file.read(2) == b"\x1f\x8b"
-                file.seek(0)
-                if packed:
-                    with gzip.open(file) as unpacked:
-                        yield str(path), cast("IO[bytes]", unpacked)
-                else:
-                    yield str(path), file
+            file: IO[bytes] = path.open("rb")
         except OSError as problem:
-            raise unreadable(str(path), problem) from problem
+            file = _Unopened(problem)
+        with file:
+            yield LogFile(str(path), file)
 
 
-def raw_lines(name: str, file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of an opened file. Raises InputError if it breaks off inside."""
-    try:
-        while line := file.readline(LINE_MAX):
-            yield line
-    except (OSError, EOFError, zlib.error) as problem:
-        raise unreadable(name, problem) from problem
+class _Unopened(BytesIO):
+    """Stands in the place of a file that cannot be opened."""
 
+    def __init__(self, problem: OSError) -> None:
+        super().__init__()
+        self._problem = problem
 
-def unreadable(name: str, problem: Exception) -> InputError:
-    reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
-    return InputError(f"{name}: cannot be read: {reason}")
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise self._problem

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details, json_fields
 from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
-from groupstorm.imports.lines import Log, raw_lines, read_lines
+from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
@@ -82,10 +82,8 @@ class LogParser(LogSource):
         return self.envelopes.counts
 
     def observations(self) -> Iterator[Observation]:
-        for name, file in read_lines(self.log):
-            self.begin_file(name)
-            for raw in raw_lines(name, file):
-                self.lines += 1
+        for file in self.files():
+            for raw in self.pieces(file):
                 if self._open is not None:
                     if self._continues(raw):
                         continue

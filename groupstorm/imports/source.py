@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar, Final
 
-from groupstorm.imports.lines import Log
+from groupstorm.imports.lines import Log, LogFile, open_files
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer
 
@@ -66,10 +66,22 @@ class LogSource(ABC):
         index = bisect_left(self._starts, line) - 1
         return f"{self._files[index]}:{line - self._starts[index]}"
 
-    def begin_file(self, name: str) -> None:
-        """The next lines are of this file."""
-        self._starts.append(self.lines)
-        self._files.append(name)
+    def files(self) -> Iterator[LogFile]:
+        """The files of the log, one after the other. A damaged one ends early, and `damage` says where."""
+        for file in open_files(self.log):
+            self._starts.append(self.lines)
+            self._files.append(file.name)
+            yield file
+            if file.damage:
+                read = self.lines - self._starts[-1]
+                until = f"read up to {self.unit} {read:,}" if read else "nothing of it read"
+                self.damage.append(f"{file.name}: {file.damage}: {until}")
+
+    def pieces(self, file: LogFile) -> Iterator[bytes]:
+        """The lines of a file, each of which counts; a long one comes in pieces."""
+        for number, piece in file.lines():
+            self.lines = self._starts[-1] + number
+            yield piece
 
     def see_time(self, time_us: int) -> None:
         """The time of an observation."""

@@ -95,10 +95,3 @@ def test_a_folder_with_rotations_and_gzip(tmp_path: Path) -> None:
     assert [row[3] for row in states(tmp_path)] == [8, 7]
     places = [row["evidence"] for row in rows(tmp_path, "group_state_changed")]
     assert places == [[f"{folder / 'server.log'}:1"], [f"{folder / 'server.log.2024-11-18-13.gz'}:1"]]
-
-
-def test_a_broken_gzip_file_is_refused_by_name(tmp_path: Path) -> None:
-    file = tmp_path / "server.log.gz"
-    file.write_bytes(gzip.compress(LINES["log4j"].encode() * 1000)[:-20])
-    with pytest.raises(InputError, match=f"{file}: cannot be read: "):
-        import_logs(find_logs([str(file)]), tmp_path / "out", Options())

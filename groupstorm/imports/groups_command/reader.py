@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from groupstorm.imports.groups_command.snapshot import DESCRIBED, Snapshot
 from groupstorm.imports.groups_command.tables import Header, cells, header
-from groupstorm.imports.lines import Log, raw_lines, read_lines
+from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
@@ -47,10 +47,8 @@ class DescribedGroups(LogSource):
             self._set_time(at)
 
     def observations(self) -> Iterator[Observation]:
-        for name, file in read_lines(self.log):
-            self.begin_file(name)
-            for raw in raw_lines(name, file):
-                self.lines += 1
+        for file in self.files():
+            for raw in self.pieces(file):
                 yield from self._line(raw.decode("utf-8", "replace").strip())
         yield from self._close()
 

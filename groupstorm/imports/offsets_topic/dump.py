@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from groupstorm.imports.lines import Log, raw_lines, read_lines
+from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import NotUnderstood
 from groupstorm.imports.offsets_topic.observer import RecordObserver
@@ -30,10 +30,8 @@ class OffsetsDump(LogSource):
         self._rest = ""
 
     def observations(self) -> Iterator[Observation]:
-        for name, file in read_lines(self.log):
-            self.begin_file(name)
-            for raw in raw_lines(name, file):
-                self.lines += 1
+        for file in self.files():
+            for raw in self.pieces(file):
                 self._take(raw.decode("utf-8", "replace"))
                 yield from self._observer.ready()
             self._rest = ""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, ClassVar, Final
 
 from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, parse_stored
-from groupstorm.imports.lines import Log, read_lines, unreadable
+from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.batch import BatchReader, UnreadableBatch
 from groupstorm.imports.offsets_topic.observer import RecordObserver
@@ -39,11 +38,8 @@ class OffsetsSegments(LogSource):
 
     def observations(self) -> Iterator[Observation]:
         self.topic_names |= _topics_beside(self.log)
-        for name, file in read_lines(self.log):
-            try:
-                yield from self._segment(name, file)
-            except (OSError, EOFError, zlib.error) as problem:
-                raise unreadable(name, problem) from problem
+        for file in self.files():
+            yield from self._segment(file.name, file.bytes)
         yield from self._observer.finish()
 
     def place(self, line: int) -> str:
