@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from groupstorm.imports.result import Imported
+from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import partial_path
@@ -76,31 +78,37 @@ def write_summary(path: Path, done: Imported) -> None:
                 "clock_contradiction": offset.contradiction,
             }
         )
-    groups = [
-        {
-            "group": one.name,
-            "ownership_from": one.view,
-            "rounds_with_known_ownership": one.rounds_known,
-            "descriptions": one.descriptions,
-            "rounds_with_unknown_ownership": one.rounds_unknown,
-            "missing": {
-                cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()
-            },
-        }
-        for one in done.groups
-    ]
     text = {
         "began": shown(done.began_us),
         "ended": shown(done.ended_us),
         "rows": done.rows,
         "logs": logs,
-        "groups": groups,
+        "groups": [],
     }
     partial = partial_path(path)
     with writing(path):
         try:
-            partial.write_text(json.dumps(text, indent=2, ensure_ascii=False) + "\n", "utf-8")
+            with partial.open("w", encoding="utf-8") as file:
+                file.write(_json(text).removesuffix("]\n}"))
+                for number, record in enumerate(done.groups):  # each on its own: there may be very many
+                    file.write("," * (number > 0) + "\n" + indent(_json(_of_group(record)), "    "))
+                file.write("\n  ]\n}\n")
             os.replace(partial, path)
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _of_group(one: GroupRecord) -> dict[str, Any]:
+    return {
+        "group": one.name,
+        "ownership_from": one.view,
+        "rounds_with_known_ownership": one.rounds_known,
+        "descriptions": one.descriptions,
+        "rounds_with_unknown_ownership": one.rounds_unknown,
+        "missing": {cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()},
+    }

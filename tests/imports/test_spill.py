@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from groupstorm.imports import spill
 from groupstorm.imports.spill import SpillingSorter
-from tests.imports.importing import LOGS, import_texts
+from tests.imports.importing import LOGS, broker_line, import_texts
 
 TEXT = "".join(path.read_text("utf-8").rstrip("\n") + "\n" for path in sorted(LOGS.glob("*.log")))
 
@@ -33,3 +34,28 @@ def test_an_import_that_spills_gives_the_same_bytes(tmp_path: Path, monkeypatch:
     import_texts(tmp_path, {"all.log": TEXT})
     assert (tmp_path / "out" / "trace.jsonl").read_bytes() == expected
     assert expected.count(b"\n") > 50
+
+
+@pytest.mark.slow  # tracemalloc
+def test_a_group_that_little_is_said_of_takes_little_memory(tmp_path: Path) -> None:
+    """A cluster has 200,000 of them. A group's rows, which are on disk then, are here in memory, too."""
+
+    def text(groups: int) -> str:
+        return "".join(
+            broker_line(
+                "10:00:00,000",
+                f"Preparing to rebalance group g-{number} in state PreparingRebalance with old generation 0 "
+                f"(__consumer_offsets-1) (reason: Adding new member m-{number} with group instance id None)",
+            )
+            for number in range(groups)
+        )
+
+    def peak(groups: int) -> int:
+        tracemalloc.start()
+        import_texts(tmp_path, {"all.log": text(groups)})
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    import_texts(tmp_path, {"all.log": text(1)})  # what is made once stays
+    assert (peak(400) - peak(100)) / 300 < 12_000

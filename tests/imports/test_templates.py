@@ -9,14 +9,12 @@ import pytest
 from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.provenance import Rows
 from groupstorm.imports.template import NUMBERS, Template, rendered
 from groupstorm.imports.templates.bare import BROKER_CONFIG
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
 from groupstorm.imports.templates.client_reasons import REASONS as CLIENT_REASONS
 from groupstorm.imports.timeline.classic import ClassicRounds
-from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
 from groupstorm.imports.timeline.streams import StreamsFollowUps
@@ -58,12 +56,11 @@ RECORDS = {MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH}
 
 
 def test_every_kind_of_line_has_a_reader() -> None:
-    group = GroupRecord("g", Rows())
     read = {
-        *ClassicRounds(group).handlers,
-        *ModernGroup(group).handlers,
-        *OtherMember(group, "c").handlers,
-        *StreamsFollowUps(group).handlers,
+        *ClassicRounds.HANDLERS,
+        *ModernGroup.HANDLERS,
+        *OtherMember.HANDLERS,
+        *StreamsFollowUps.HANDLERS,
         NOTED,
         BROKER_CONFIG,  # of every group of the broker
     }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Final
+from typing import ClassVar, Final
 
 from groupstorm.imports.details import optional
 from groupstorm.imports.observation import Observation
@@ -12,7 +10,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.timeline.emptied import EmptiedGroup
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause, GroupState
@@ -37,11 +35,11 @@ _COUNT_FITS = "member: it was told its id, and the count of the round says that 
 _SAY_HOW: Final = frozenset({"failed", "left", "left-described"})
 
 
-class ClassicRounds:
+class ClassicRounds(GroupPart):
     """Takes the coordinator's lines about one classic group, in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
-        self._group = group
+        super().__init__(group)
         self._dropped = False
         self._prepared: Observation | None = None
         self._from_empty = False
@@ -49,47 +47,17 @@ class ClassicRounds:
         #: The member that came last, and how.
         self._added = "", ""
         #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
-        self._gone_by_reason: set[str] = set()
+        self._gone_by_reason: list[str] = []
         self._emptied = EmptiedGroup(group)
-        handlers: Mapping[str, Callable[[Observation], None]] = {
-            "preparing": self._preparing,
-            "stabilized": self._stabilized,
-            "assignment": self._assignment,
-            "empty": self._empty,
-            "gone": self._gone,
-            "id-handed-out": self._id_handed_out,
-            "created": self._created,
-            "pending-joins": self._pending_joins,
-            "static-created": self._created,
-            "static-replacing": self._static_replacing,
-            "static-replaced": self._static_replaced,
-            "static-replaced-anywhere": self._static_replaced,
-            "fenced": self._fenced,
-            "failed": self._failed,
-            "left": self._left,
-            "left-described": self._left,
-            "pending-left": self._pending_left,
-            "pending-expired": self._pending_expired,
-            "not-rejoined": self._not_rejoined,
-            "loading": self._loading,
-            "loaded": self._loading,
-            "loaded-member": self._loaded_member,
-            "loaded-id": self._loaded_member,
-            "unloaded": self._unloaded,
-            "append-failed": self._append_failed,
-        }
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            kind: handler if kind in _SAY_HOW else partial(self._after_emptied, handler)
-            for kind, handler in handlers.items()
-        }
 
     def finish(self) -> None:
         """No more lines come."""
         self._emptied.settle()
 
-    def _after_emptied(self, handler: Callable[[Observation], None], line: Observation) -> None:
-        self._emptied.settle()
-        handler(line)
+    def take(self, line: Observation) -> None:
+        if line.kind not in _SAY_HOW:
+            self._emptied.settle()
+        super().take(line)
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -143,7 +111,7 @@ class ClassicRounds:
             for one in gone:
                 if one in self._group.members.members:
                     self._remove(line, one, cause, _FROM_REASON)
-                    self._gone_by_reason.add(one)
+                    self._gone_by_reason.append(one)
         return cause, member_id or (gone[0] if len(gone) == 1 else None)
 
     def _join_by_reason(self, line: Observation, member_id: str, instance: str | None) -> str:
@@ -385,3 +353,31 @@ class ClassicRounds:
     def _append_failed(self, line: Observation) -> None:
         event = events.AppendFailed(self._group.name, line.fields.get("error", UNKNOWN), UNKNOWN)
         self._group.emit(line, event, Why([line]))
+
+    HANDLERS: ClassVar[Handlers] = {
+        "preparing": _preparing,
+        "stabilized": _stabilized,
+        "assignment": _assignment,
+        "empty": _empty,
+        "gone": _gone,
+        "id-handed-out": _id_handed_out,
+        "created": _created,
+        "pending-joins": _pending_joins,
+        "static-created": _created,
+        "static-replacing": _static_replacing,
+        "static-replaced": _static_replaced,
+        "static-replaced-anywhere": _static_replaced,
+        "fenced": _fenced,
+        "failed": _failed,
+        "left": _left,
+        "left-described": _left,
+        "pending-left": _pending_left,
+        "pending-expired": _pending_expired,
+        "not-rejoined": _not_rejoined,
+        "loading": _loading,
+        "loaded": _loading,
+        "loaded-member": _loaded_member,
+        "loaded-id": _loaded_member,
+        "unloaded": _unloaded,
+        "append-failed": _append_failed,
+    }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.deaths import Deaths
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import (
     REJOIN_REASONS,
     STARTS,
@@ -70,32 +70,8 @@ class ClientMember:
         #: said its end.
         self._removed: tuple[Observation, int, str] | None = None
         self._deaths = Deaths(group, client)
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            "config": self._config,
-            "subscribed": self._subscribed,
-            "rejoin": self._rejoin,
-            "rejected": self._rejected,
-            "reset": self._reset,
-            "poll-timeout": self._poll_timeout,
-            "joining": self._joining,
-            "joined": self._joined,
-            "synced": self._synced,
-            "finished": self._finished,
-            "given": self._given_all,
-            "assignment-update": self._update,
-            "assigned": self._assigned,
-            "revoked": self._revoked,
-            "lost": self._lost,
-            "leaving": self._leaving,
-            "failed-for-good": self._failed,
-            "transition": self._transition,
-            "reconciling": self._reconciling,
-            "worker-config": self._config,
-            "work-assigned": self._work_assigned,
-            "work-lost": self._work_lost,
-        }
 
-    def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
+    def take(self, line: Observation, handler: Callable[[Any, Observation], None]) -> None:
         if self._revoking is not None and line.kind != "revoked":
             self._settle_revocation(line)
         if self._removed is not None and line.kind in _OWN_END:
@@ -105,7 +81,7 @@ class ClientMember:
         self._last = line
         if line.kind != "config":  # a worker of Connect has consumers that join no group
             self._group.learn_client(line, self._client)
-        handler(line)
+        handler(self, line)
 
     def finish(self) -> None:
         """No more lines come."""
@@ -169,7 +145,7 @@ class ClientMember:
 
     def _subscribed(self, line: Observation) -> None:
         topics = tuple(line.fields["topics"])
-        self._group.subscribed.add(self._client)
+        self._group.clients[self._client] = True
         event = member_events.MemberStarted(
             self._group.name, self._client, line.fields.get("instance"), topics
         )
@@ -402,8 +378,7 @@ class ClientMember:
     def _learn(self, member_id: str) -> None:
         self._member_id = member_id
         self._group.members.learn(member_id, self._client)
-        self._group.own_logs.add(member_id)
-        self._group.all_ids.add(member_id)
+        self._group.all_ids[member_id] = True
 
     def _id(self) -> str:
         """Its member id; the client id as long as no line says it."""
@@ -411,3 +386,28 @@ class ClientMember:
 
     def _generation_or_none(self) -> Any:
         return self._generation
+
+    HANDLERS: ClassVar[Handlers] = {
+        "config": _config,
+        "subscribed": _subscribed,
+        "rejoin": _rejoin,
+        "rejected": _rejected,
+        "reset": _reset,
+        "poll-timeout": _poll_timeout,
+        "joining": _joining,
+        "joined": _joined,
+        "synced": _synced,
+        "finished": _finished,
+        "given": _given_all,
+        "assignment-update": _update,
+        "assigned": _assigned,
+        "revoked": _revoked,
+        "lost": _lost,
+        "leaving": _leaving,
+        "failed-for-good": _failed,
+        "transition": _transition,
+        "reconciling": _reconciling,
+        "worker-config": _config,
+        "work-assigned": _work_assigned,
+        "work-lost": _work_lost,
+    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
@@ -25,6 +26,9 @@ _CAME_UNSAID = "member: a process that had just started joined this generation, 
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
 
+#: Kind of an observation -> the method of a part of a group, or of a member, that takes it.
+Handlers = Mapping[str, Callable[[Any, Observation], None]]
+
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
@@ -36,55 +40,60 @@ _BETWEEN_DESCRIPTIONS: Final = (
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
 
+@dataclass(slots=True, eq=False)
 class GroupRecord:
-    """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them."""
+    """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them.
 
-    def __init__(self, name: str, rows: Rows) -> None:
-        self.name = name
-        self.rows = rows
-        self.state = "unknown"
-        self.generation: int | None = None
-        self.leader: str | None = None
-        self.protocol: str | None = None
-        self.members = Membership()
-        self.returning = ReturningMembers(name, rows, self.members)
-        self.first_us: int | None = None
-        self.last: Observation | None = None
-        self.first_order = 0
-        #: Member ids with a log of their own, and all that lines name.
-        self.own_logs: set[str] = set()
-        self.subscribed: set[str] = set()
-        self.clients: set[str] = set()
-        #: Told when the coordinator removes a member: member id, the line and the cause.
-        self.on_removal: list[Callable[[str, Observation, str], None]] = []
-        #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
-        self.has_coordinator = False
-        self.all_ids: set[str] = set()
-        self.is_modern = False
-        #: Its members are workers of Kafka Connect.
-        self.is_connect = False
-        #: What is missing: cause -> how often, and the first sentence.
-        self.missing: dict[str, tuple[int, str]] = {}
-        #: How often the group was described, and whether a description had the owners of all partitions.
-        self.descriptions = 0
-        self.is_only_described = True
-        #: How many rebalances the descriptions show.
-        self.rebalances_seen = 0
-        self.owners_described = False
-        self.rounds_known = 0
-        self.rounds_unknown = 0
-        self.causes: dict[str, int] = {}
-        self.longest_us = 0
-        self.order = 0
-        self._members_tell_all = True
-        self._rounds: dict[int, Round] = {}
-        self._prepared_us: int | None = None
-        self._configured: set[str] = set()
-        self.broker_settings: Mapping[str, str] = {}
-        #: Member id -> what its coordinator says of it; client id -> what it says of all its members.
-        self.session_timeouts_ms: dict[str, int] = {}
-        self.session_timeouts_of_clients_ms: dict[str, set[int]] = {}
-        self._unnamed = 0
+    A cluster has hundreds of thousands of groups, so a group that little is said of takes little memory.
+    """
+
+    name: str
+    rows: Rows
+    state: str = "unknown"
+    generation: int | None = None
+    leader: str | None = None
+    protocol: str | None = None
+    members: Membership = field(default_factory=Membership)
+    returning: ReturningMembers = field(init=False)
+    first_us: int | None = None
+    last: Observation | None = None
+    first_order: int = 0
+    #: Member ids that lines name -> whether the member has a log of its own.
+    all_ids: dict[str, bool] = field(default_factory=dict)
+    #: Client ids with a log -> whether it says what the client subscribes to.
+    clients: dict[str, bool] = field(default_factory=dict)
+    #: Told when the coordinator removes a member: member id, the line and the cause.
+    on_removal: list[Callable[[str, Observation, str], None]] = field(default_factory=list)
+    #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
+    has_coordinator: bool = False
+    is_modern: bool = False
+    #: Its members are workers of Kafka Connect.
+    is_connect: bool = False
+    #: What is missing: cause -> how often, and the first sentence.
+    missing: dict[str, tuple[int, str]] = field(default_factory=dict)
+    #: How often the group was described, and whether a description had the owners of all partitions.
+    descriptions: int = 0
+    is_only_described: bool = True
+    #: How many rebalances the descriptions show.
+    rebalances_seen: int = 0
+    owners_described: bool = False
+    rounds_known: int = 0
+    rounds_unknown: int = 0
+    longest_us: int = 0
+    order: int = 0
+    broker_settings: Mapping[str, str] = field(default_factory=dict)
+    #: Member id -> what its coordinator says of it; client id -> what it says of all its members.
+    session_timeouts_ms: dict[str, int] = field(default_factory=dict)
+    session_timeouts_of_clients_ms: dict[str, set[int]] = field(default_factory=dict)
+    _members_tell_all: bool = True
+    _rounds: dict[int, Round] = field(default_factory=dict)
+    _prepared_us: int | None = None
+    #: Members whose settings have a row.
+    _configured: dict[str, None] = field(default_factory=dict)
+    _unnamed: int = 0
+
+    def __post_init__(self) -> None:
+        self.returning = ReturningMembers(self.name, self.rows, self.members)
 
     def begin(self, line: Observation, order: int) -> None:
         """The next observation of the group."""
@@ -94,12 +103,12 @@ class GroupRecord:
             self.first_us, self.first_order = line.time_us, order
         member_id = line.fields.get("member_id")
         if member_id and member_id != _NO_ID:
-            self.all_ids.add(member_id)
+            self.all_ids.setdefault(member_id, False)
             self.returning.seen(member_id, line)
 
     def learn_client(self, line: Observation, client: str) -> None:
         """A line of a client's own log."""
-        self.clients.add(client)
+        self.clients.setdefault(client, False)
 
     def order_of(self, line: Observation) -> int:
         """Where an earlier line stands: close enough among lines of another instant."""
@@ -143,7 +152,7 @@ class GroupRecord:
         if fields.get("host"):
             said[imported.CLIENT_HOST] = str(fields["host"]).lstrip("/")
         if said and member_id not in self._configured:
-            self._configured.add(member_id)
+            self._configured[member_id] = None
             event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(said))
             self.emit(line, event, Why([line]))
 
@@ -230,7 +239,7 @@ class GroupRecord:
             event = imported.EvidenceMissing(self.name, "rebalances", None, sentence)
             why = Why([self.last], missing=True)
             self.rows.add(self.first_us or 0, self.first_order, Source.WORLD, event, why, -7)
-        silent = sorted(self.clients - self.subscribed)
+        silent = sorted(client for client, has_topics in self.clients.items() if not has_topics)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
             self.is_missing(self.last, "subscriptions", None, sentence)
@@ -278,7 +287,8 @@ class GroupRecord:
     def _close(self, one: Round) -> None:
         led = () if one.leader is None else (one.leader,)
         ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
-        self.all_ids.update(ids)
+        for member_id in ids:
+            self.all_ids.setdefault(member_id, False)
         names = {member_id: one.clients.get(member_id) or self.members.name(member_id) for member_id in ids}
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
@@ -321,11 +331,7 @@ class GroupRecord:
     @property
     def view(self) -> str:
         """From whose rows ownership follows: members only if every one of them has a log."""
-        told = (
-            bool(self.all_ids)
-            and (self.is_modern or self._members_tell_all)
-            and self.all_ids <= self.own_logs
-        )
+        told = self.all_ids and (self.is_modern or self._members_tell_all) and all(self.all_ids.values())
         return "members" if told else "coordinator"
 
     @property
@@ -333,3 +339,18 @@ class GroupRecord:
         """Whether nothing is there but the logs of all members: leaders have named them in every round."""
         told = self.view == "members" and not self.has_coordinator
         return told and self.rounds_known > 0 and not self.rounds_unknown
+
+
+class GroupPart:
+    """Takes the observations of some kinds about one group, in the order of time.
+
+    A group has the parts whose kinds have come: most groups of a large cluster need one.
+    """
+
+    HANDLERS: ClassVar[Handlers]
+
+    def __init__(self, group: GroupRecord) -> None:
+        self._group = group
+
+    def take(self, line: Observation) -> None:
+        self.HANDLERS[line.kind](self, line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from groupstorm.imports.details import WORKER
@@ -13,15 +13,21 @@ from groupstorm.imports.source import LogSource
 from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
 from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
 from groupstorm.imports.timeline.streams import StreamsFollowUps
 
-Handler = Callable[[Observation], None]
-
+#: The parts of one group, by their types.
+_Parts = dict[type[GroupPart], GroupPart]
+#: Kind of an observation -> the part of a group that takes it.
+_PARTS: Final[Mapping[str, type[GroupPart]]] = {
+    kind: part
+    for part in (ClassicRounds, ModernGroup, WrittenGenerations, DescribedGroup, StreamsFollowUps)
+    for kind in part.HANDLERS
+}
 #: Kinds of lines that say the client id of the member whose id they have.
 OWN_MEMBER_ID: Final = frozenset(
     {
@@ -50,9 +56,7 @@ class Groups:
         self._client_ids: dict[str, list[tuple[str, str]]] = {}
         for (name, member_id), client in clients.items():
             self._client_ids.setdefault(name, []).append((member_id, client))
-        self._groups: dict[str, tuple[GroupRecord, dict[str, Handler]]] = {}
-        self._modern: list[ModernGroup] = []
-        self._classic: list[ClassicRounds] = []
+        self._groups: dict[str, tuple[GroupRecord, _Parts]] = {}
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
         #: Log of a broker -> its configuration, as it has logged it last.
         self._configurations: dict[int, Observation] = {}
@@ -72,39 +76,34 @@ class Groups:
             record = GroupRecord(name, self._rows)
             for member_id, client in self._client_ids.get(name, ()):
                 record.members.learn(member_id, client)
-            modern, rounds = ModernGroup(record), ClassicRounds(record)
-            self._modern.append(modern)
-            self._classic.append(rounds)
-            classic = rounds.handlers
-            written = WrittenGenerations(record, classic)
-            parts = (modern, written, DescribedGroup(record), StreamsFollowUps(record))
-            handlers = dict(classic)
-            for part in parts:
-                handlers |= part.handlers
-            found = self._groups[name] = record, handlers
-        record, handlers = found
+            found = self._groups[name] = record, {}
+        record, parts = found
         record.is_only_described = record.is_only_described and one.kind in (DESCRIBED, LOG_ENDS)
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
-        handler = handlers.get(one.kind)
-        if handler is not None:
+        kind = _PARTS.get(one.kind)
+        if kind is not None:
             record.begin(one, order)
             record.coordinated(one, self._configurations.get(one.source))
-            handler(one)
+            _part(record, parts, kind).take(one)
         elif one.fields.get("client"):
             self._add_to_client(record, one, order)
 
     def finish(self) -> list[GroupRecord]:
         """Close what is open. Groups of which lines say nothing that makes a row are left out."""
-        for rounds in self._classic:
-            rounds.finish()
+        self._finish(ClassicRounds)
         for client in self._clients.values():
             client.finish()
-        for modern in self._modern:
-            modern.finish()
+        self._finish(ModernGroup)
         records = [record for record, _ in self._groups.values() if record.first_us is not None]
         for record in records:
             record.finish()
         return records
+
+    def _finish(self, kind: type[ClassicRounds] | type[ModernGroup]) -> None:
+        for _, parts in self._groups.values():
+            part = parts.get(kind)
+            if isinstance(part, kind):
+                part.finish()
 
     def _add_to_client(self, record: GroupRecord, one: Observation, order: int) -> None:
         key = (record.name, one.source, one.fields.get("process") or one.fields["client"])
@@ -113,7 +112,7 @@ class Groups:
             kind = OtherMember if one.fields.get("other") else ClientMember
             client = self._clients[key] = kind(record, one.fields["client"])
             record.on_removal.append(client.removed_id)
-        handler = client.handlers.get(one.kind)
+        handler = client.HANDLERS.get(one.kind)
         if handler is not None:
             record.begin(one, order)
             client.take(one, handler)
@@ -125,3 +124,13 @@ class Groups:
             if member_id in record.members.members:
                 return name
         return ""
+
+
+def _part(record: GroupRecord, parts: _Parts, kind: type[GroupPart]) -> GroupPart:
+    """The part of a group, which is made when it is needed first."""
+    if kind not in parts:
+        if kind is WrittenGenerations:
+            parts[kind] = WrittenGenerations(record, _part(record, parts, ClassicRounds))
+        else:
+            parts[kind] = kind(record)
+    return parts[kind]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause
@@ -47,11 +47,11 @@ _FENCES: Final[Mapping[str, str]] = {
 }
 
 
-class ModernGroup:
+class ModernGroup(GroupPart):
     """Takes the coordinator's lines about one group of the new protocols, in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
-        self._group = group
+        super().__init__(group)
         self._epoch: int | None = None
         self._target: int | None = None
         #: Member id -> its epoch and state, as far as lines have said them.
@@ -68,29 +68,6 @@ class ModernGroup:
         self._first_target: tuple[Observation, int] | None = None
         self._was_stable = False
         self._first_unlogged: tuple[Observation, int, int | None] | None = None
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            "modern-joined": self._joined,
-            "modern-replaced": self._replaced,
-            "modern-id-handed-out": self._id_handed_out,
-            "modern-updated": self._updated,
-            "modern-left": self._left,
-            "modern-away": self._away,
-            "modern-fenced": self._fenced,
-            "modern-fenced-late": self._fenced_late,
-            "epoch": self._bumped,
-            "target": self._targets,
-            "member-assignment": self._assignment,
-            "member-tasks": self._tasks,
-            "upgraded": self._upgraded,
-            "downgraded": self._downgraded,
-            "modern-loaded": self._loaded,
-            "modern-unloaded": self._unloaded,
-            "member-written": self._member_written,
-            "member-tombstone": self._member_tombstone,
-            "target-written": self._target_written,
-            "target-epoch-written": self._target_epoch_written,
-            "epoch-tombstone": self._epoch_tombstone,
-        }
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -193,9 +170,9 @@ class ModernGroup:
         event = events.TargetAssigned(group.name, fields["epoch"], None if targets is None else len(targets))
         group.emit(line, event, Why([line]))
         for member_id in targets or ():
+            group.all_ids.setdefault(member_id, False)
             if member_id not in group.members.members:
                 group.members.members[member_id] = group.member(member_id)
-        group.all_ids.update(targets or ())
         if targets is not None:
             for gone in [one for one in group.members.members if one not in targets]:
                 self._drop(line, gone)
@@ -360,3 +337,27 @@ class ModernGroup:
         self._reached.clear()
         self._told.clear()
         self._group.state, self._epoch, self._target = UNKNOWN, None, None
+
+    HANDLERS: ClassVar[Handlers] = {
+        "modern-joined": _joined,
+        "modern-replaced": _replaced,
+        "modern-id-handed-out": _id_handed_out,
+        "modern-updated": _updated,
+        "modern-left": _left,
+        "modern-away": _away,
+        "modern-fenced": _fenced,
+        "modern-fenced-late": _fenced_late,
+        "epoch": _bumped,
+        "target": _targets,
+        "member-assignment": _assignment,
+        "member-tasks": _tasks,
+        "upgraded": _upgraded,
+        "downgraded": _downgraded,
+        "modern-loaded": _loaded,
+        "modern-unloaded": _unloaded,
+        "member-written": _member_written,
+        "member-tombstone": _member_tombstone,
+        "target-written": _target_written,
+        "target-epoch-written": _target_epoch_written,
+        "epoch-tombstone": _epoch_tombstone,
+    }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
@@ -57,39 +57,8 @@ class OtherMember(ClientMember):
         self._left: tuple[Observation, int] | None = None
         #: Why librdkafka gives up partitions.
         self._release_cause = "rebalance"
-        more: dict[str, Callable[[Observation], None]] = {
-            "rejoin": self._rejoin_by_words,
-            "rejoin-unnamed": self._rejoin_by_words,
-            "rd-rejoin": self._rejoin_by_words,
-            "rd-session": self._session_expired,
-            "session-expired": self._session_expired,
-            "learned": self._learned,
-            "rd-member-id": self._learned,
-            "rd-joining": self._joining,
-            "rd-joined": self._rd_joined,
-            "rd-synced": self._rd_synced,
-            "rd-owned": self._rd_owned,
-            "rd-released": self._rd_released,
-            "rd-plan": self._rd_plan,
-            "rd-running": self._rd_running,
-            "rd-plan-member": self._rd_plan_member,
-            "rd-plan-partition": self._rd_plan_partition,
-            "rd-left": self._leaving,
-            "rd-started": self._rd_started,
-            "rd-topic": self._rd_topic,
-            "rd-subscription": self._rd_subscription,
-            "rd-epoch": self._rd_epoch,
-            "revoked-on-close": self._revoked_on_close,
-            "cooperative-round": self._cooperative_round,
-            "leave-answered": self._leave_answered,
-            "fg-synced": self._fg_synced,
-            "fg-session": self._fg_session,
-            "kafkajs-joined": self._kafkajs_joined,
-            "kafkajs-rejoin": self._kafkajs_rejoin,
-        }
-        self.handlers = {**self.handlers, **more}
 
-    def take(self, line: Observation, handler: Callable[[Observation], None]) -> None:
+    def take(self, line: Observation, handler: Callable[[Any, Observation], None]) -> None:
         if self._left is not None:
             self._settle_leave(line.kind)
         if self._started is not None and line.kind != "rd-topic":
@@ -201,7 +170,7 @@ class OtherMember(ClientMember):
         if started is None or not self._topics:
             return
         self._started = None
-        self._group.subscribed.add(self._client)
+        self._group.clients[self._client] = True
         event = member_events.MemberStarted(self._group.name, self._client, None, tuple(sorted(self._topics)))
         self._emit(started, event, Why([started], _TOPICS))
 
@@ -293,3 +262,35 @@ class OtherMember(ClientMember):
         if line.fields.get("memberId"):
             self._learn(line.fields["memberId"])
         self._ask(line, "group-rebalancing")
+
+    HANDLERS: ClassVar[Handlers] = {
+        **ClientMember.HANDLERS,
+        "rejoin": _rejoin_by_words,
+        "rejoin-unnamed": _rejoin_by_words,
+        "rd-rejoin": _rejoin_by_words,
+        "rd-session": _session_expired,
+        "session-expired": _session_expired,
+        "learned": _learned,
+        "rd-member-id": _learned,
+        "rd-joining": ClientMember.HANDLERS["joining"],
+        "rd-joined": _rd_joined,
+        "rd-synced": _rd_synced,
+        "rd-owned": _rd_owned,
+        "rd-released": _rd_released,
+        "rd-plan": _rd_plan,
+        "rd-running": _rd_running,
+        "rd-plan-member": _rd_plan_member,
+        "rd-plan-partition": _rd_plan_partition,
+        "rd-left": ClientMember.HANDLERS["leaving"],
+        "rd-started": _rd_started,
+        "rd-topic": _rd_topic,
+        "rd-subscription": _rd_subscription,
+        "rd-epoch": _rd_epoch,
+        "revoked-on-close": _revoked_on_close,
+        "cooperative-round": _cooperative_round,
+        "leave-answered": _leave_answered,
+        "fg-synced": _fg_synced,
+        "fg-session": _fg_session,
+        "kafkajs-joined": _kafkajs_joined,
+        "kafkajs-rejoin": _kafkajs_rejoin,
+    }

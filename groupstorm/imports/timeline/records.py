@@ -6,12 +6,12 @@ why the round began, nor when.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 
@@ -27,21 +27,15 @@ _COMMITTER: Final = "member_id, generation: no record says who commits"
 _WHEN_AT_LATEST: Final = TimeRule("latest", "time: the join phase ended before the record was written")
 
 
-class WrittenGenerations:
+class WrittenGenerations(GroupPart):
     """Takes the records of one classic group in the order of time, between the lines of logs about it."""
 
-    def __init__(self, group: GroupRecord, classic: Mapping[str, Callable[[Observation], None]]) -> None:
-        self._group = group
-        self._empty_line = classic["empty"]
-        self._gone_line = classic["gone"]
+    def __init__(self, group: GroupRecord, classic: GroupPart) -> None:
+        super().__init__(group)
+        self._classic = classic
         #: The last generation that has a record, and its line.
         self._generation: int | None = None
         self._last: Observation | None = None
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            "generation-written": self._written,
-            "group-tombstone": self._tombstone,
-            "offsets-written": self._committed,
-        }
 
     def _written(self, line: Observation) -> None:
         members, generation = line.fields["members"], line.fields["generation"]
@@ -173,13 +167,13 @@ class WrittenGenerations:
     def _empty(self, line: Observation) -> None:
         ended = self._join_end(line)
         self._begin(ended, line.fields["generation"])
-        empty = ended._replace(fields={**ended.fields, "generation": line.fields["generation"]})
-        self._empty_line(empty)
+        fields = {**ended.fields, "generation": line.fields["generation"]}
+        self._classic.take(ended._replace(kind="empty", fields=fields))
 
     def _tombstone(self, line: Observation) -> None:
         """A log may have said already that the group is gone."""
         if self._group.generation is not None and not self._group.is_modern:
-            self._gone_line(line)
+            self._classic.take(line._replace(kind="gone"))
         self._generation = None
 
     # -- offsets ---------------------------------------------------------------------------------
@@ -190,6 +184,12 @@ class WrittenGenerations:
             self._group.name, None, None, tuple(fields["partitions"]), tuple(fields["positions"]), None
         )
         self._group.emit(line, event, Why([line], _COMMITTER))
+
+    HANDLERS: ClassVar[Handlers] = {
+        "generation-written": _written,
+        "group-tombstone": _tombstone,
+        "offsets-written": _committed,
+    }
 
 
 def _description(member: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import scenario as scenario_events
@@ -51,11 +51,11 @@ _TIME_UNKNOWN: Final = (
 )
 
 
-class DescribedGroup:
+class DescribedGroup(GroupPart):
     """Takes the descriptions of one group in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
-        self._group = group
+        super().__init__(group)
         #: The last description, and its place.
         self._last: Observation | None = None
         self._order = 0
@@ -67,10 +67,6 @@ class DescribedGroup:
         self._known = False
         #: The last observation of the ends of logs, and its place.
         self._ends: tuple[Observation, int] | None = None
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            DESCRIBED: self._described,
-            LOG_ENDS: self._log_ends,
-        }
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -123,7 +119,7 @@ class DescribedGroup:
             group.emit(line, went, self._why(line, _WENT), step=-4)
             self._had.pop(member_id, None)
         for member_id, member in now.items():
-            group.all_ids.add(member_id)
+            group.all_ids.setdefault(member_id, False)
             group.members.learn(member_id, member["client"])
             if member_id in known:
                 continue
@@ -267,6 +263,11 @@ class DescribedGroup:
                 self._group.name, None, None, tuple(moved), tuple(moved.values()), None
             )
             self._group.emit(line, event, self._why(line, _COMMITTED), step=1)
+
+    HANDLERS: ClassVar[Handlers] = {
+        DESCRIBED: _described,
+        LOG_ENDS: _log_ends,
+    }
 
 
 def _names_partitions(members: Sequence[Mapping[str, Any]]) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.templates.streams import DUE, SCHEDULED
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.schema import Source
 
@@ -23,17 +23,13 @@ _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
 
 
-class StreamsFollowUps:
+class StreamsFollowUps(GroupPart):
     """Takes the lines of all threads of one application, in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
-        self._group = group
+        super().__init__(group)
         #: Thread -> why it will ask for a rebalance.
         self._causes: dict[str, str] = {}
-        self.handlers: Mapping[str, Callable[[Observation], None]] = {
-            SCHEDULED: self._scheduled,
-            DUE: self._due,
-        }
 
     def _scheduled(self, line: Observation) -> None:
         thread, why = thread_of(line), line.fields.get("why")
@@ -48,6 +44,11 @@ class StreamsFollowUps:
         cause = self._causes.pop(thread, UNKNOWN)
         event = events.FollowUpDue(self._group.name, thread, cause)
         self._group.emit(line, event, Why([line], _CAUSE_RULE if cause != UNKNOWN else ""), Source.MEMBER)
+
+    HANDLERS: ClassVar[Handlers] = {
+        SCHEDULED: _scheduled,
+        DUE: _due,
+    }
 
 
 def thread_of(line: Observation) -> str:
