@@ -1,0 +1,94 @@
+"""How far each log's clock is off, as `import.json` has it: its bounds, and which offsets are time zones."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.imports.importing import broker_line, import_texts
+from tests.imports.offsets_dumps import old_generation
+from tests.imports.test_broker_rounds import OFFSETS
+from tests.imports.test_several_logs import BROKER, LEADER, A, client_log, generation
+
+HOUR_US = 3_600_000_000
+#: The rounds of `BROKER`, as its records have them: 10:00:03.052 and 10:05:02.033 in UTC.
+RECORDS = old_generation(0, 1_731_924_003_052, 1, f"{{{A}=[t-0]}}") + old_generation(
+    1, 1_731_924_302_033, 2, f"{{{A}=[t-0]}}"
+)
+
+
+def clock(folder: Path, logs: dict[str, str], number: int) -> dict[str, Any]:
+    """What `import.json` says of the log with this number."""
+    import_texts(folder, logs)
+    log = json.loads((folder / "out" / "import.json").read_text("utf-8"))["logs"][number]
+    return {name.removeprefix("clock_"): value for name, value in log.items() if name.startswith("clock_")}
+
+
+@pytest.mark.parametrize(
+    ("instance", "has_first_start"), [("instanceId=i-0, ", False), ("instanceId=i-0, ", True), ("", True)]
+)
+def test_a_member_that_comes_back_bounds_no_clock(
+    tmp_path: Path, instance: str, has_first_start: bool
+) -> None:
+    """A static member is restarted four minutes after its round, and told the generation it had. It asked
+    after the coordinator had answered the joins of that round: its clock is right, not four minutes ahead.
+
+    A log that has both starts shows it without an instance id, too.
+    """
+    start = LEADER[1:4]
+    again = [
+        ("10:04:00,000", "(Re-)joining group"),
+        ("10:04:00,010", f"Successfully joined group with generation {generation(1, A)}"),
+        ("10:04:00,020", f"Successfully synced group in generation {generation(1, A)}"),
+    ]
+    text = client_log("app-a", [*start, *again] if has_first_start else again)
+    text = text.replace("clientId=", f"{instance}clientId=")
+    found = clock(tmp_path, {"server.log": BROKER, "a.log": text}, 1)
+    assert not found["contradiction"]
+    assert found["offset_us"] == 0
+
+
+@pytest.mark.parametrize(("hours", "zone_hours"), [(12, 12), (13, 13), (14, 14), (-12, -12), (15, 0)])
+def test_the_zones_of_the_earth(tmp_path: Path, hours: int, zone_hours: int) -> None:
+    """Nuku'alofa has +13:00, Kiritimati +14:00; a clock that is 15 hours ahead was set so."""
+    text = client_log("app-a", LEADER, timedelta(hours=hours))
+    found = clock(tmp_path, {"server.log": BROKER, "a.log": text}, 1)
+    assert found["zone_us"] == zone_hours * HOUR_US
+    assert abs(found["offset_us"] - hours * HOUR_US) < 50_000
+
+
+@pytest.mark.parametrize("hours", [13, 14])
+def test_a_broker_in_the_pacific_has_the_clock_of_its_records(tmp_path: Path, hours: int) -> None:
+    """A coordinator and its records have one clock: their times differ by a zone, or not at all."""
+    times = {f"10:0{minute}": f"{10 + hours - 24 * (hours > 13):02d}:0{minute}" for minute in (0, 5)}
+    text = BROKER.replace("2024-11-18", "2024-11-19") if hours > 13 else BROKER
+    for utc, there in times.items():
+        text = text.replace(f" {utc}:", f" {there}:")
+    found = clock(tmp_path, {"server.log": text, "dump.txt": RECORDS}, 0)
+    assert found["offset_us"] == hours * HOUR_US
+
+
+@pytest.mark.parametrize("ahead_ms", [0, 900])
+def test_a_clock_is_not_moved_by_less_than_its_step(tmp_path: Path, ahead_ms: int) -> None:
+    """A broker's log that prints whole seconds. It answers the joins at 10:00:03.9, and logs 10:00:03.
+
+    The client asks at 3.5 s and has its answer at 3.95 s. So it is 500 ms less the second ahead at the least,
+    and 950 ms and the second at the most. A clock that may be right is not moved.
+    """
+    broker = broker_line("10:00:03,000", f"Stabilized group g generation 1 ({OFFSETS}) with 1 members")
+    broker = broker.replace(
+        "[2024-11-18 10:00:03,000] INFO [", "24/11/18 10:00:03 INFO group.GroupCoordinator: ["
+    )
+    lines = [
+        ("10:00:03,500", "(Re-)joining group"),
+        ("10:00:03,950", f"Successfully joined group with generation {generation(1, A)}"),
+    ]
+    text = client_log("app-a", lines, timedelta(milliseconds=ahead_ms))
+    found = clock(tmp_path, {"server.log": broker, "a.log": text}, 1)
+    bounds = [(ahead_ms - 500) * 1000, (ahead_ms + 1950) * 1000]
+    assert found["offset_bounds_us"] == bounds
+    assert found["offset_us"] == max(0, bounds[0])
