@@ -1,0 +1,109 @@
+"""How long and how far apart things may be for `explain` to take them together: just so far, and just not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    added,
+    explained,
+    names,
+    removed,
+    round_of,
+    trace_of,
+)
+
+Rows = list[dict[str, Any]]
+
+
+def group_of_seven(*more: Sequence[Mapping[str, Any]]) -> Rows:
+    """A group that has formed, and what happens to it."""
+    started = {"source": "member", "event": "member_started", "topics": ["t"]}
+    formed = [row | ({"count": 7} if "count" in row else {}) for row in FORMED]
+    rows = [{"s": 0, "member": name} | started for name in "abcdefg"]
+    rows += [*formed[:3], *(added(0.2, name, f"{name}-1") for name in "cdefg"), *formed[3:]]
+    happens = sorted((dict(row) for rows in more for row in rows), key=lambda row: row["s"])
+    return [*rows, *happens, END_OF_FORMED]
+
+
+def gone(name: str, s: float, generation: int) -> Rows:
+    return [removed(s, name, f"{name}-1", "left"), *round_of(s, generation, "left", f"{name}-1")]
+
+
+def back(name: str, s: float, generation: int) -> Rows:
+    return [added(s, name, f"{name}-2"), *round_of(s, generation, "new-member", f"{name}-2")]
+
+
+def told(folder: Path, *more: Sequence[Mapping[str, Any]]) -> list[str]:
+    return names(explained(trace_of(folder, group_of_seven(*more))))
+
+
+@pytest.mark.parametrize(("pause_s", "found"), [(120, ["deploy-wave"]), (121, [])])
+def test_restarts_of_one_wave_follow_within_two_minutes(
+    tmp_path: Path, pause_s: int, found: list[str]
+) -> None:
+    """Each member is away for 20 s, and the next one goes so long after it is back."""
+    steps = [
+        rows
+        for number, name in enumerate("abc")
+        for s in [100 + number * (20 + pause_s)]
+        for rows in (gone(name, s, 2 + 2 * number), back(name, s + 20, 3 + 2 * number))
+    ]
+    assert told(tmp_path, *steps) == found
+
+
+@pytest.mark.parametrize(("away_s", "found"), [(600, ["deploy-wave"]), (601, [])])
+def test_a_member_is_restarted_if_it_is_back_within_ten_minutes(
+    tmp_path: Path, away_s: int, found: list[str]
+) -> None:
+    went = [gone(name, 100 + 5 * number, 2 + number) for number, name in enumerate("abc")]
+    came = [back(name, 100 + 5 * number + away_s, 5 + number) for number, name in enumerate("abc")]
+    assert told(tmp_path, *went, *came) == found
+
+
+@pytest.mark.parametrize(
+    ("after_s", "found"), [(60, ["deploy-wave"]), (-60, ["deploy-wave"]), (61, []), (-61, [])]
+)
+def test_a_pod_of_another_name_replaces_one_within_a_minute(
+    tmp_path: Path, after_s: int, found: list[str]
+) -> None:
+    """Before it, as max_surge has it, or after it."""
+    went = [removed(300, name, f"{name}-1", "left") for name in "abc"]
+    came = [added(300 + after_s, name, f"{name}-1") for name in "xyz"]
+    rounds = [round_of(300, 2, "left", "a-1"), round_of(300 + after_s, 3, "new-member", "x-1")]
+    assert told(tmp_path, went, came, *rounds) == found
+
+
+@pytest.mark.parametrize(("before_s", "is_wave"), [(61, True), (60, False), (-5, False), (-6, True)])
+def test_members_that_leave_because_they_failed_are_no_deployment(
+    tmp_path: Path, before_s: int, is_wave: bool
+) -> None:
+    """Each is too slow a minute before it leaves, or logs it 5 s after it has left, by a slow clock."""
+    too_slow = {"source": "member", "event": "rejoin_requested", "generation": 1, "cause": "poll-timeout"}
+    steps: list[Rows] = []
+    for number, name in enumerate("abc"):
+        s = 200 + 100 * number
+        steps += [gone(name, s, 2 + 2 * number), back(name, s + 20, 3 + 2 * number)]
+        steps.append([too_slow | {"s": s - before_s, "member": name, "member_id": f"{name}-1"}])
+    assert ("deploy-wave" in told(tmp_path, *steps)) == is_wave
+
+
+@pytest.mark.parametrize(("after_s", "times"), [(300, "1 time"), (301, "2 times")])
+def test_a_coordinator_is_away_once_if_it_is_back_within_five_minutes(
+    tmp_path: Path, after_s: int, times: str
+) -> None:
+    moved = [
+        {"s": 100, "event": "group_deleted", "cause": "unloaded"},
+        {"s": 100 + after_s, "event": "group_created", "cause": "loaded"},
+        *round_of(100 + after_s + 1, 2, "member-updated", "a-1"),
+    ]
+    (finding,) = explained(trace_of(tmp_path, group_of_seven(moved))).findings
+    assert finding.match.sentence == (
+        f"The coordinator of the group went away or moved {times}; 2 rows about loads and unloads."
+    )
