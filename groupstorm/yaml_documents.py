@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -18,6 +19,9 @@ BYTES_MAX = 1 << 20
 #: Values of a document, each alias counted with all that it stands for. Aliases of aliases are exponential.
 VALUES_MAX = 100_000
 
+#: A dotted TOML key for whose parts tomllib takes memory with the square of their number.
+_LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
+
 
 def read_document(path: Path) -> Any:
     """What a .toml file, or else a YAML file, holds. Raises InputError."""
@@ -28,21 +32,31 @@ def read_document(path: Path) -> Any:
 def read_text(path: Path, bytes_max: int = BYTES_MAX) -> str:
     """The text of a file of at most ``bytes_max``. Raises InputError."""
     try:
+        if path.is_dir() or path.is_char_device() or path.is_block_device():
+            raise InputError(f"{path}: is a {'folder' if path.is_dir() else 'device'}: expected a file")
         with path.open("rb") as file:
-            content = file.read(bytes_max + 1)
-        if len(content) > bytes_max:
-            raise InputError(f"{path}: larger than {bytes_max:,} bytes: expected a file that people write")
-        return content.decode("utf-8")
+            return text_of(file, str(path), bytes_max)
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def text_of(file: IO[bytes], source: str, bytes_max: int = BYTES_MAX) -> str:
+    """The text that is left in an opened file, of at most ``bytes_max``. Raises InputError."""
+    content = file.read(bytes_max + 1)
+    if len(content) > bytes_max:
+        raise InputError(f"{source}: larger than {bytes_max:,} bytes: expected a file that people write")
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
+        raise InputError(f"{source}: not UTF-8: byte {error.start} is {content[error.start]:#04x}") from error
 
 
 def parse_toml(text: str, source: str) -> Any:
     """A TOML document; tomllib itself refuses a key that is there twice. Raises InputError."""
+    if _LONG_KEY.search(text):
+        raise InputError(f"{source}: not TOML that people write: a key of more than 100 parts")
     try:
         return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, and what a number or a date raises

@@ -85,3 +85,20 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
         read_document(file)
     with pytest.raises(InputError, match="no such file"):
         read_document(tmp_path / "nowhere.yaml")
+
+
+def test_a_folder_and_a_device_are_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder: expected a file"):
+        read_document(tmp_path)
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"zero\.yaml: is a device: expected a file"):
+        read_document(tmp_path / "zero.yaml")
+
+
+def test_a_toml_key_of_very_many_parts_is_refused() -> None:
+    """tomllib takes 0.4 GB for ten thousand parts, and four times as much for twice as many."""
+    with pytest.raises(
+        InputError, match=r"storm\.toml: not TOML that people write: a key of more than 100 parts"
+    ):
+        parse_toml("a" + ".a" * 10_000 + " = 1", "storm.toml")
+    assert parse_toml("a" + " . 'a'" * 20 + " = 1.5", "storm.toml")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ import yaml
 from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import AllOption, JsonOption
-from groupstorm.cli.printing import print_command, print_grid, print_paragraph
+from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph
 from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.figures.wording import counted
@@ -31,7 +30,7 @@ from groupstorm.storms.run_names import free_folder
 from groupstorm.storms.scenario.files import STRATEGY, load
 from groupstorm.storms.scenario.settings import read
 from groupstorm.storms.several import Order, run_all
-from groupstorm.yaml_documents import read_text
+from groupstorm.yaml_documents import read_text, text_of
 
 #: The scenario of the rollout, beside its runs.
 SCENARIO_FILE = "rollout.yaml"
@@ -66,7 +65,10 @@ def rollout(
     """
     required = requirements_of(require)
     source = "standard input" if manifest == "-" else manifest
-    text = sys.stdin.read() if manifest == "-" else read_text(Path(manifest), MANIFEST_BYTES_MAX)
+    if manifest == "-":
+        text = text_of(sys.stdin.buffer, source, MANIFEST_BYTES_MAX)
+    else:
+        text = read_text(Path(manifest), MANIFEST_BYTES_MAX)
     consumer = choose_consumer(read_objects(text, source), source, workload)
     given = overrides(settings)
     for name, value in given.items():
@@ -185,4 +187,4 @@ def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], an
         },
         "answer": answer,
     }
-    print(json.dumps(content, ensure_ascii=False))
+    print_json(content)

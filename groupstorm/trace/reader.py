@@ -35,11 +35,14 @@ def trace_files(path: Path) -> list[Path]:
             raise InputError(f"{path}: not a trace: expected a name that ends in {' or '.join(SUFFIXES)}")
         return [path]
     if not path.is_dir():
-        raise InputError(f"{path}: no such file or folder")
+        what = (
+            "is a device, a socket or a pipe: expected a trace" if path.exists() else "no such file or folder"
+        )
+        raise InputError(f"{path}: {what}")
     files = sorted(
         file
         for file in path.iterdir()
-        if file.suffix in SUFFIXES and file.name.startswith("trace") and not file.name.startswith(".")
+        if file.suffix in SUFFIXES and file.name.startswith("trace") and file.is_file()
     )
     if not files:
         raise InputError(f"{path}: no trace in it (trace*.jsonl or trace*.parquet)")

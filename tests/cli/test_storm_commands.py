@@ -243,6 +243,13 @@ def test_list_names_presets_settings_and_steps(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["run", "nowhere"], "neither a preset"),
+        (["run", "."], ".: is a folder: expected a preset or a scenario file (.yaml, .toml)"),
+        (
+            ["compare", "/dev/zero"],
+            "/dev/zero: its name ends neither in .yaml nor in .toml: expected a preset",
+        ),
+        (["trace", "/dev/zero"], "/dev/zero: is a device, a socket or a pipe: expected a trace"),
+        (["rollout", "/dev/zero"], "/dev/zero: is a device: expected a file"),
         (["run", "cold-start", "--variant", "x"], "'x' is not one of delay-3s"),
         (["run", "cold-start", "--set", "members"], "expected NAME=VALUE"),
         (["run", "cold-start", "--set", "members=["], "--set members"),

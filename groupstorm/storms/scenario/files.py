@@ -163,12 +163,25 @@ def load(name_or_path: str) -> Scenario:
         return parse(text, "yaml", f"preset {name_or_path}")
     path = Path(name_or_path)
     if path.suffix not in (".yaml", ".yml", ".toml"):
+        if name_or_path and path.exists():
+            raise InputError(_no_scenario_file(path))
         raise InputError(
             f"{name_or_path}: neither a preset ({', '.join(preset_names())}) "
             "nor a scenario file (.yaml, .toml)"
         )
     syntax = "toml" if path.suffix == ".toml" else "yaml"
     return parse(read_text(path), syntax, str(path), folder=path.parent)
+
+
+def _no_scenario_file(path: Path) -> str:
+    """Why something that is there is not read as a scenario."""
+    what = "is a folder" if path.is_dir() else "its name ends neither in .yaml nor in .toml"
+    inside = (
+        f"; the scenario of this run is {path / 'scenario.yaml'}"
+        if (path / "scenario.yaml").is_file()
+        else ""
+    )
+    return f"{path}: {what}: expected a preset or a scenario file (.yaml, .toml){inside}"
 
 
 def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Scenario:
