@@ -60,9 +60,9 @@ class GroupPicture:
 
 
 class WatchedGroup:
-    """Takes the rows of one group, in their order. It can be pickled, and so copied."""
+    """Takes the rows of one group, in their order. `snapshot` can copy it."""
 
-    def __init__(self, name: str, first_us: int) -> None:
+    def __init__(self, name: str = "", first_us: int = 0) -> None:
         self._name = name
         self._from_us = 0
         self._recorder = Recorder(name, 0, first_us)

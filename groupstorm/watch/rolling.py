@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
-from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.watch.group import GroupPicture, WatchedGroup
 from groupstorm.watch.rows import WatchedRow
+from groupstorm.watch.snapshot import read, write
 
 #: A file may appear so long after the rows behind it.
 LATE_US: Final = 600_000_000
@@ -22,8 +21,8 @@ CARRIED_ROWS: Final = 2_000
 CULPRITS_MAX: Final = 20
 OTHERS: Final = "others"
 
-#: Objects of classes that mypyc has compiled cannot be pickled: then all rows are kept.
-_IS_COMPILED: Final = hasattr(FiguresAccumulator, "__mypyc_attrs__")
+#: The groups of a trace by name.
+Groups = dict[str, WatchedGroup]
 
 
 @dataclass(slots=True)
@@ -52,14 +51,14 @@ class GroupSums:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the rows before ``from_us`` leave behind. ``groups``: the `WatchedGroup`s by name, pickled.
+    """What the rows before ``from_us`` leave behind. ``groups``: `Groups` as `snapshot` writes them.
 
     ``next_seq``: of the first row that is not part of it.
     """
 
     from_us: int = 0
     next_seq: int = 0
-    groups: bytes = pickle.dumps({})
+    groups: dict[str, Any] = field(default_factory=dict)
     sums: Mapping[str, GroupSums] = field(default_factory=dict)
 
 
@@ -125,31 +124,29 @@ class Rolling:
 
     def carry(self) -> bool:
         """Carry the rows forward that no span needs any more; returns whether there were enough of them."""
-        if _IS_COMPILED:
-            return False
         from_us = self.last_us - self._longest_us - self._late_us
         count = bisect_left(self._rows, from_us, key=lambda one: one.time_us)
         if count < self._carried_rows:
             return False
         old, self._rows = self._rows[:count], self._rows[count:]
         groups = self._fold(old, self.carried.from_us)
-        state = pickle.dumps(groups)
+        state = write(Groups, groups)
         sums = {
             name: self.carried.sums.get(name, GroupSums()).plus(one.picture(from_us))
             for name, one in groups.items()
         }
-        groups = pickle.loads(state)
+        groups = read(Groups, state)
         for one in groups.values():
             one.forget()
             one.count_from(from_us)
         self.carried = replace(
-            self.carried, from_us=from_us, next_seq=old[-1].seq + 1, groups=pickle.dumps(groups), sums=sums
+            self.carried, from_us=from_us, next_seq=old[-1].seq + 1, groups=write(Groups, groups), sums=sums
         )
         return True
 
     def _fold(self, rows: Sequence[WatchedRow], from_us: int) -> dict[str, WatchedGroup]:
         """The groups with ``rows``, counting from ``from_us`` on."""
-        groups: dict[str, WatchedGroup] = pickle.loads(self.carried.groups)
+        groups: Groups = read(Groups, self.carried.groups)
         now_us = 0
         counting = False
         for one in rows:

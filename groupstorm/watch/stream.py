@@ -68,9 +68,12 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 class Stream:
     """A running query. ``take`` receives the number of each batch and its lines, in a thread of Spark's."""
 
-    def __init__(self, spark: SparkSession, query: StreamingQuery, failures: Sequence[ExpectedError]) -> None:
+    def __init__(
+        self, spark: SparkSession, query: StreamingQuery, checkpoint: Path, failures: Sequence[ExpectedError]
+    ) -> None:
         self._spark = spark
         self._query = query
+        self._checkpoint = checkpoint
         self._failures = failures
 
     def runs_for(self, most_seconds: float) -> bool:
@@ -100,8 +103,17 @@ class Stream:
         if self._failures:
             raise self._failures[0]
         if problem is not None:
-            raise InputError(f"Spark cannot read on: {str(problem).splitlines()[0]}")
+            reason = str(problem).splitlines()[0]
+            if str(self._checkpoint) in reason:
+                raise _refusal(self._checkpoint, reason)
+            raise InputError(f"Spark cannot read on: {reason}")
         return active
+
+
+def _refusal(checkpoint: Path, reason: str) -> InputError:
+    return InputError(
+        f"--checkpoint {checkpoint.parent}: Spark cannot go on: {reason}: name another folder or remove it"
+    )
 
 
 def start(
@@ -112,7 +124,7 @@ def start(
 ) -> Stream:
     """Begin to read ``lines``; ``every_seconds`` None: until everything that is there has been read.
 
-    Raises InputError if Spark has ended.
+    Raises InputError if Spark has ended, or cannot go on from its part of the checkpoint.
     """
     from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -128,15 +140,18 @@ def start(
             failures.append(problem)
             raise
 
+    goes_on = checkpoint.exists()
     trigger: dict[str, Any] = (
         {"availableNow": True} if every_seconds is None else {"processingTime": f"{every_seconds:g} seconds"}
     )
     try:
         writer = lines.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint.as_uri())
         query = writer.trigger(**trigger).start()
-    except Py4JJavaError:
-        raise
+    except Py4JJavaError as problem:
+        if not goes_on:
+            raise
+        raise _refusal(checkpoint, str(problem.java_exception.toString()).splitlines()[0]) from problem
     except (Py4JError, ConnectionError) as gone:
         wait_for_end_of_jvm(lines.sparkSession)
         raise InputError(_SPARK_HAS_ENDED) from gone
-    return Stream(lines.sparkSession, query, failures)
+    return Stream(lines.sparkSession, query, checkpoint, failures)

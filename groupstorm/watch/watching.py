@@ -166,11 +166,12 @@ class RowsSoFar:
             # a file may have waited longer for its end than the one before it: time does not go back for that
             self._end_us = max(self._end_us, rolling.last_us + round(quiet_seconds * MICROSECONDS))
             end_us = self._end_us
-            if rolling.carry():
-                self._checkpoint.carry(rolling.carried)
-            spans = {span_us: rolling.pictures(span_us, end_us) for span_us in self._order.spans_us}
-            sums = rolling.sums(max(rolling.last_us, end_us - SETTLED_US))
-            changes, active = compare(self._order.alerts, spans, self._active)
+            with self._checkpoint.folding():
+                if rolling.carry():
+                    self._checkpoint.carry(rolling.carried)
+                spans = {span_us: rolling.pictures(span_us, end_us) for span_us in self._order.spans_us}
+                sums = rolling.sums(max(rolling.last_us, end_us - SETTLED_US))
+                changes, active = compare(self._order.alerts, spans, self._active)
             return Picture(
                 rolling.carried.from_us,
                 end_us,

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import pickle
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from groupstorm import __version__
+from groupstorm.explain.history import History
 from groupstorm.problems import InputError
-from groupstorm.watch.checkpoint import open_checkpoint
+from groupstorm.watch.checkpoint import FORMAT, Checkpoint, open_checkpoint
 from groupstorm.watch.rolling import Rolling
+from groupstorm.watch.sources import FolderSource
+from groupstorm.watch.watching import Picture, RowsSoFar, Watch
 from tests.watch.rolling_rows import SPAN_US, generation_row
 
 
@@ -86,3 +98,204 @@ def test_if_sparks_part_of_it_is_gone_batches_are_counted_anew(tmp_path: Path) -
     with open_checkpoint(tmp_path / "c", "a") as checkpoint:
         assert not checkpoint.is_done(0)
         assert [one.seq for one in checkpoint.rows()] == [0]
+
+
+# -- what others have written, or damaged ------------------------------------------------------------
+
+
+def kept(folder: Path) -> None:
+    """A checkpoint with a state and with rows behind it, of which Spark has read the files."""
+    rolling = Rolling(SPAN_US, late_us=0, carried_rows=1)
+    rows = [generation_row(seq) for seq in range(100)]
+    rolling.add(rows)
+    with open_checkpoint(folder, "a") as checkpoint:
+        checkpoint.keep(0, rows, 17.5)
+        assert rolling.carry()
+        checkpoint.carry(rolling.carried)
+        checkpoint.keep_active(frozenset({("generations>3 per 1h", "g")}))
+        checkpoint.spark_folder.mkdir()
+
+
+def read_all(checkpoint: Checkpoint) -> None:
+    checkpoint.rows()
+    checkpoint.carried()
+    checkpoint.active()
+    checkpoint.came()
+    checkpoint.is_done(0)
+    checkpoint.check_begins_with(generation_row(0).line)
+
+
+def content_of(folder: Path) -> Mapping[str, Any]:
+    return {
+        str(one): os.readlink(one) if one.is_symlink() else one.is_file() and one.read_bytes()
+        for one in [folder, *folder.rglob("*")]
+    }
+
+
+def check_refused(folder: Path) -> str:
+    """It is refused in one line with its name and the remedy, and stays as it is; returns why."""
+    before = content_of(folder)
+    with pytest.raises(InputError) as refused, open_checkpoint(folder, "a") as checkpoint:
+        read_all(checkpoint)
+    said = str(refused.value)
+    assert "\n" not in said
+    assert said.startswith(f"--checkpoint {folder}: ")
+    assert "name another folder" in said
+    assert content_of(folder) == before
+    return said
+
+
+def sealed(text: str) -> str:
+    """The text behind its checksum: whoever writes a checkpoint by hand can compute it."""
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest() + text
+
+
+def change(folder: Path, statement: str, *values: object) -> None:
+    connection = sqlite3.connect(folder / "rows.sqlite")
+    with connection:
+        connection.execute(statement, values)
+    assert connection.total_changes or statement.startswith("ALTER")
+    connection.close()
+
+
+def tell(folder: Path, name: str, text: str) -> None:
+    change(folder, "UPDATE about SET value = ? WHERE name = ?", sealed(text), name)
+
+
+def replace_file(folder: Path, content: Callable[[bytes], bytes]) -> None:
+    file = folder / "rows.sqlite"
+    file.write_bytes(content(file.read_bytes()))
+
+
+def flipped(content: bytes, text: bytes) -> bytes:
+    """One bit of another digit behind ``text``, where it stands in the file."""
+    at = content.index(text) + len(text)
+    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def put_aside(one: Path, instead: Callable[[Path], object]) -> None:
+    one.rename(one.parent.with_name("aside"))
+    instead(one)
+
+
+DAMAGE: Mapping[str, Callable[[Path], object]] = {
+    "half of the file": lambda folder: replace_file(folder, lambda content: content[: len(content) // 2]),
+    "all but the end": lambda folder: replace_file(folder, lambda content: content[:-4096]),
+    "no byte": lambda folder: replace_file(folder, lambda _: b""),
+    "text": lambda folder: replace_file(folder, lambda _: b"mine\n"),
+    "a flipped bit of the state": lambda folder: replace_file(
+        folder, lambda one: flipped(one, b'"_from_us": ')
+    ),
+    "a flipped bit of a row": lambda folder: replace_file(
+        folder, lambda one: flipped(one, b'"generation": ')
+    ),
+    "a folder": lambda folder: put_aside(folder / "rows.sqlite", Path.mkdir),
+    "a link": lambda folder: put_aside(
+        folder / "rows.sqlite", lambda one: one.symlink_to(folder.with_name("aside"))
+    ),
+    "a link to nothing": lambda folder: put_aside(
+        folder / "rows.sqlite", lambda one: one.symlink_to(folder.with_name("nothing"))
+    ),
+    "Spark's part a link": lambda folder: put_aside(
+        folder / "spark", lambda one: one.symlink_to(folder.with_name("aside"))
+    ),
+    "Spark's part a file": lambda folder: put_aside(folder / "spark", Path.touch),
+    "a journal that has SQLite delete a file": lambda folder: (folder / "rows.sqlite-journal").write_bytes(
+        b"/home/somebody/thesis" + bytes(8) + bytes.fromhex("d9d505f920a163d7")
+    ),
+    "a journal elsewhere": lambda folder: (folder / "rows.sqlite-journal").symlink_to(folder.with_name("j")),
+    "a log elsewhere": lambda folder: (folder / "rows.sqlite-wal").symlink_to(folder.with_name("log")),
+    "no file": lambda folder: (folder / "rows.sqlite").unlink(),
+    "another column": lambda folder: change(folder, "ALTER TABLE rows ADD COLUMN more TEXT"),
+    "a number for a text": lambda folder: change(folder, "UPDATE about SET value = 5"),
+    "bytes for a text": lambda folder: change(folder, "UPDATE about SET value = x'00'"),
+    "text without a checksum": lambda folder: change(folder, "UPDATE about SET value = '[]'"),
+    "bytes for a row": lambda folder: change(folder, "UPDATE rows SET line = x'00'"),
+    "text that is not UTF-8": lambda folder: change(folder, "UPDATE rows SET line = CAST(x'ff' AS TEXT)"),
+    "no JSON": lambda folder: tell(folder, "carried", "{"),
+    "deep JSON": lambda folder: tell(folder, "carried", "[" * 100_000),
+    "a huge number": lambda folder: tell(folder, "batch", "9" * 10_000),
+    "a large number": lambda folder: tell(folder, "carried", f"[{10**300}, 0, {{}}, {{}}]"),
+    "a time before all rows": lambda folder: tell(folder, "carried", "[-1, 0, {}, {}]"),
+    "a time that is none": lambda folder: tell(folder, "came", "NaN"),
+    "a text for a number": lambda folder: tell(folder, "batch", '"0"'),
+    "a list for a state": lambda folder: tell(folder, "carried", "[]"),
+    "a state of nothing": lambda folder: tell(folder, "carried", '[0, 0, {"g": {}}, {}]'),
+    "alerts that are none": lambda folder: tell(folder, "active", "[1]"),
+    "a row that is none": lambda folder: change(folder, "UPDATE rows SET line = ?", sealed('{"seq": 5}')),
+    "a version's line for a row": lambda folder: change(
+        folder, "UPDATE rows SET line = ?", sealed('{"trace_schema_version": 1}')
+    ),
+    "another row": lambda folder: change(folder, "UPDATE rows SET seq = 500 WHERE seq = 99"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_what_no_watch_writes_is_refused_and_left_as_it_is(
+    damage: Callable[[Path], object], tmp_path: Path
+) -> None:
+    kept(tmp_path / "c")
+    damage(tmp_path / "c")
+    check_refused(tmp_path / "c")
+
+
+def test_a_state_that_no_rows_lead_to_is_refused(tmp_path: Path) -> None:
+    """Each value has its type, but a rebalance has no round."""
+    folder, trace = tmp_path / "c", tmp_path / "trace"
+    trace.mkdir()
+    kept(folder)
+    connection = sqlite3.connect(folder / "rows.sqlite")
+    (state,) = connection.execute("SELECT value FROM about WHERE name = 'carried'").fetchone()
+    connection.close()
+    from_us, next_seq, groups, sums = json.loads(state.removeprefix(state[:16]))
+    groups["g"]["_recorder"]["_history"] += 1  # the number of the history, which follows one object more
+    history = groups["g"]["_recorder"]["_epochs"]["_history"]
+    history[[one.name for one in fields(History)].index("rebalances")] = [[1, [], [], 0, 0, 0, None]]
+    tell(folder, "carried", json.dumps([from_us, next_seq, groups, sums]))
+    order = Watch(FolderSource(trace), folder, SPAN_US, [], 1, True)
+    with open_checkpoint(folder, "a") as checkpoint:
+        rows = RowsSoFar(order, checkpoint)
+        with pytest.raises(
+            InputError, match=r"its state does not go with the rows: .*: name another folder or"
+        ):
+            rows.show_to(Nobody())
+
+
+class Nobody:
+    def reading(self, rows: int) -> None: ...
+
+    def show(self, picture: Picture) -> None: ...
+
+
+class _Payload:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (Path("ran"),)
+
+
+def test_the_pickled_state_of_an_earlier_version_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever hands over a folder could have run code in the watch of it."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "c"
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "rows.sqlite")
+    connection.executescript(
+        "CREATE TABLE about (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE rows (seq INTEGER PRIMARY KEY, line TEXT NOT NULL);"
+    )
+    with connection:
+        for name, value in (("source", "a"), ("version", __version__), ("carried", pickle.dumps(_Payload()))):
+            connection.execute("INSERT INTO about VALUES (?, ?)", (name, value))
+    connection.close()
+    assert f"has the format 0, not {FORMAT}" in check_refused(folder)
+    assert not Path("ran").exists()
+
+
+def test_a_checkpoint_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        kept(tmp_path / "c")
+    finally:
+        os.umask(before)
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("c", "c/rows.sqlite")] == [0o700, 0o600]

@@ -124,6 +124,21 @@ def test_after_a_kill_a_watch_goes_on_and_takes_late_files_in(lines: list[str], 
 
 
 @pytest.mark.slow
+def test_a_checkpoint_that_spark_cannot_read_is_refused(lines: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "trace"
+    folder.mkdir()
+    write(folder, 0, lines)
+    assert groupstorm("watch", str(folder), "--once", cwd=tmp_path).returncode == 0
+    for file, begin in (("offsets/0", "Failed to read log file"), ("metadata", "")):
+        (tmp_path / "trace.watch" / "spark" / file).write_text("mine", "utf-8")
+        for checksum in (tmp_path / "trace.watch" / "spark").rglob(".*.crc"):
+            checksum.unlink()
+        refusal = refused(groupstorm("watch", str(folder), "--once", cwd=tmp_path))
+        assert f"--checkpoint {folder}.watch: Spark cannot go on: {begin}" in refusal
+        assert refusal.endswith("name another folder or remove it")
+
+
+@pytest.mark.slow
 def test_an_alert_runs_a_command_and_ends_the_watch(lines: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "trace; rm -rf ~"
     folder.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
 from groupstorm.problems import InputError
-from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Rolling
+from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Carried, Rolling
 from groupstorm.watch.rows import WatchedRow, read_line
+from groupstorm.watch.snapshot import read, write
 from tests.explain.explaining import storm
 from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, state_row
 
@@ -155,7 +155,8 @@ def test_what_was_carried_can_be_kept_and_taken_up() -> None:
     first = Rolling(SPAN_US, late_us=0, carried_rows=1)
     first.add(rows)
     first.carry()
-    second = Rolling(SPAN_US, pickle.loads(pickle.dumps(first.carried)))
+    text = json.dumps(write(Carried, first.carried))
+    second = Rolling(SPAN_US, read(Carried, json.loads(text)))
     second.add(rows[first.carried.next_seq :])
     assert first.carried.next_seq == 139
     assert second.sums(199 * SECOND) == first.sums(199 * SECOND)
