@@ -13,6 +13,7 @@ from pathlib import Path
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory, PartitionName
+from groupstorm.broker.journal import BEGINNING
 from groupstorm.broker.log.batches import read_header
 from groupstorm.broker.restoring import created
 from groupstorm.problems import InputError, OutputError
@@ -25,19 +26,24 @@ class BrokerJournal:
     """Holds every change of one broker before anybody sees the change."""
 
     def __init__(
-        self, folder: Path, on_failure: Callable[[], None], on_warning: Callable[[str], None]
+        self,
+        folder: Path,
+        on_failure: Callable[[], None],
+        on_warning: Callable[[str], None],
+        accept_loss: bool = False,
     ) -> None:
         """``on_failure`` ends the broker; ``on_warning`` receives a line about a journal that was
-        cut off at its end, or that stays long.
+        cut off at its end, or that stays long; ``accept_loss``: see `DataDirectory`.
 
         Raises InputError if the folder cannot be used.
         """
-        self._directory = DataDirectory(folder, on_warning)
+        self._directory = DataDirectory(folder, on_warning, accept_loss)
         self._on_failure = on_failure
         self._on_warning = on_warning
         self._broker: Broker | None = None
         self._problem: OutputError | InputError | None = None
-        self._unread_bytes = 0
+        self._accept_loss = accept_loss
+        self._unread = (0, BEGINNING)
 
     def restart(self, make_broker: MakeBroker, now_ms: int) -> Broker:
         """Make the broker that goes on from the journal. The journal goes on too, with the topics that the
@@ -55,7 +61,7 @@ class BrokerJournal:
                 self._directory.append(made)
         else:
             self._place_all(self._directory.rewrite(self._broker.snapshot()))
-        self._unread_bytes = self._directory.checkpointed_bytes if goes_on else 0
+        self._unread = self._directory.checkpointed if goes_on else (0, BEGINNING)
         if self._directory.wants_checkpoint:
             self.checkpoint()
         return self._broker
@@ -63,9 +69,9 @@ class BrokerJournal:
     def _read(self, make_broker: MakeBroker, now_ms: int) -> tuple[Broker, set[uuid.UUID]]:
         """The broker, and the topics of the journal. Raises InputError."""
         try:
-            return self._made(make_broker, now_ms, use_checkpoint=True)
+            return self._made(make_broker, now_ms, use_checkpoint=not self._accept_loss)
         except InputError:
-            if not self._directory.checkpointed_bytes:
+            if not self._directory.checkpointed[0]:
                 raise
         # the journal itself decides
         return self._made(make_broker, now_ms, use_checkpoint=False)
@@ -148,10 +154,11 @@ class BrokerJournal:
     def check_unread(self, is_ended: Callable[[], bool]) -> InputError | None:
         """Look at the part of the journal that the restart has not read; return its damage, for `fail`. For a
         thread of its own; returns early if ``is_ended()``."""
-        if not self._unread_bytes:
+        end, place = self._unread
+        if not end:
             return None
         try:
-            self._directory.check_frames(self._unread_bytes, is_ended)
+            self._directory.check_frames(end, place, is_ended)
         except InputError as problem:
             return problem
         return None

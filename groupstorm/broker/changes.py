@@ -145,11 +145,13 @@ class BatchesKept(NamedTuple):
 
 
 class CheckpointTaken(NamedTuple):
-    """The first change of a checkpoint: how many bytes of the journal its state comes from, and the checksum
-    of the last of them."""
+    """The first change of a checkpoint: how many bytes of the journal its state comes from, the checksum of
+    the last of them, and the place behind them (`groupstorm.broker.journal.Link`)."""
 
     journal_bytes: int
     checksum: int
+    frames: int = 0
+    frame_checksum: int = 0
 
 
 class RecordsDeleted(NamedTuple):

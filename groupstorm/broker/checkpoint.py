@@ -1,47 +1,58 @@
 """The format of a checkpoint of the journal: the state at one of its positions, and where its batches are.
 
-A restart reads the checkpoint and the journal behind that position. A checkpoint that is damaged, of another
-version or of another journal is none: then the restart reads the whole journal.
+A restart reads the checkpoint and the journal behind that position. The journal reaches the disk before its
+checkpoint does: one that is shorter, or ends in other bytes there, has lost what clients were told.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import crc32c
 
 from groupstorm.broker.changes import Change, CheckpointTaken
-from groupstorm.broker.journal import Bytes, JournalError, decode, encode
+from groupstorm.broker.journal import Bytes, JournalError, decode, frames
 
-_MAGIC = b"groupstorm checkpoint 1\n"
+_MAGIC = b"groupstorm checkpoint 2\n"
+#: Of a journal whose frames have no numbers.
+_OLD_MAGIC = b"groupstorm checkpoint 1\n"
 #: Length and checksum of the bytes behind them.
 _HEAD = struct.Struct(">QI")
 #: By so many bytes in front of its position a checkpoint recognises its journal.
 RECOGNISED_BYTES = 4096
-#: Changes in one frame.
-_CHANGES_PER_FRAME = 1000
 
 
-def write_checkpoint(changes: Iterable[Change], journal_bytes: int, checksum: int) -> bytes:
-    """``changes``: to the state that comes from so many bytes of the journal; ``checksum``: see
-    `journal_checksum`."""
-    frames = [encode([CheckpointTaken(journal_bytes, checksum)])]
-    pending: list[Change] = []
-    for change in changes:
-        pending.append(change)
-        if len(pending) == _CHANGES_PER_FRAME:
-            frames.append(encode(pending))
-            pending = []
-    payload = b"".join((*frames, encode(pending)))
+class Checkpoint(NamedTuple):
+    """``changes``: to the state; None if the whole journal has to be read for it (version 1)."""
+
+    taken: CheckpointTaken
+    changes: Sequence[Change] | None
+
+    def check(self, journal: Bytes) -> None:
+        """Raises JournalError if the journal has lost what was in it."""
+        if len(journal) < self.taken.journal_bytes:
+            raise JournalError(
+                f"it has {len(journal)} bytes, and its checkpoint tells of {self.taken.journal_bytes}: "
+                "records or commits that clients were told of are lost"
+            )
+        if journal_checksum(journal, self.taken.journal_bytes) != self.taken.checksum:
+            raise JournalError("it is not the one that its checkpoint was written from")
+
+
+def write_checkpoint(changes: Iterable[Change], taken: CheckpointTaken) -> bytes:
+    """``changes``: to the state that comes from the part of the journal in ``taken``."""
+    payload = b"".join(one.data for one in frames(chain([taken], changes)))
     return _MAGIC + _HEAD.pack(len(payload), crc32c.crc32c(payload)) + payload
 
 
-def read_checkpoint(data: bytes, journal: Bytes) -> tuple[list[Change], int] | None:
-    """The changes to the state of a checkpoint, and the position in its journal from which to go on; None if
-    it is no checkpoint of this journal."""
+def read_checkpoint(data: bytes) -> Checkpoint | None:
+    """None if it is damaged or of a version that is not known."""
+    magic = data[: len(_MAGIC)]
     payload = data[len(_MAGIC) + _HEAD.size :]
-    if not data.startswith(_MAGIC) or len(data) < len(_MAGIC) + _HEAD.size:
+    if magic not in (_MAGIC, _OLD_MAGIC) or len(data) < len(_MAGIC) + _HEAD.size:
         return None
     if _HEAD.unpack_from(data, len(_MAGIC)) != (len(payload), crc32c.crc32c(payload)):
         return None
@@ -51,10 +62,7 @@ def read_checkpoint(data: bytes, journal: Bytes) -> tuple[list[Change], int] | N
         return None  # another version's changes
     if not changes or not isinstance(taken := changes[0], CheckpointTaken):
         return None
-    fits = taken.journal_bytes <= len(journal)
-    if not fits or journal_checksum(journal, taken.journal_bytes) != taken.checksum:
-        return None
-    return changes, taken.journal_bytes
+    return Checkpoint(taken, changes if magic == _MAGIC else None)
 
 
 def journal_checksum(journal: Bytes, end: int) -> int:

@@ -1,13 +1,16 @@
 """The format of the journal of `serve --data`: changes to bytes, and back.
 
 One frame holds all changes of one step of the broker: a kill leaves the whole step or nothing of it. A frame
-is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. Bytes
-at the end that are no whole frame were being written when the process ended, or when the machine did.
+is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. The
+line begins with the version, the frame's number and the checksum of the frame in front of it, so that a frame
+that is missing or elsewhere is noticed; version 1 had neither. Bytes at the end that are no whole frame were
+being written when the process ended, or when the machine did.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import struct
 import typing
 import uuid
@@ -25,8 +28,15 @@ from groupstorm.broker.changes import BatchAppended, BatchRewritten, Change
 Bytes: TypeAlias = bytes | mmap
 
 _HEAD = struct.Struct(">II")
-_VERSION = 1
-_PAYLOAD_BEGINS = f"[{_VERSION},[".encode()
+VERSION = 2
+#: The version whose frames have no numbers.
+_UNNUMBERED = 1
+#: How a line begins: version, number and the checksum in front.
+_PLACE = re.compile(rb"\[(\d{1,9}),(?:(\d{1,18}),(\d{1,10}),)?\[")
+_MAY_BEGIN = re.compile(rb"(?=\[1,\[|\[2,\d)")
+#: The most of a snapshot that goes into one frame.
+_CHANGES_PER_FRAME = 1000
+_FRAME_BYTES = 8 * 1024 * 1024
 #: The place of a batch's bytes among its fields.
 _DATA = BatchAppended._fields.index("data")
 
@@ -35,14 +45,27 @@ class JournalError(ValueError):
     """Bytes that are not a journal."""
 
 
+class Link(NamedTuple):
+    """The place between two frames: how many are in front of it, and the checksum of the last of them."""
+
+    number: int = 0
+    checksum: int = 0
+
+
+#: In front of all frames.
+BEGINNING = Link()
+
+
 class Frame(NamedTuple):
-    """``batches``: those among the changes, each with the position of its bytes in the data."""
+    """``batches``: those among the changes, each with the position of its bytes in the data. ``behind``: the
+    place of the next frame."""
 
     data: bytes
     batches: list[tuple[BatchAppended | BatchRewritten, int]]
+    behind: Link
 
 
-def frame(changes: Iterable[Change]) -> Frame:
+def frame(changes: Iterable[Change], place: Link) -> Frame:
     """One frame with these changes."""
     blobs: list[bytes] = []
     rows: list[Any] = []
@@ -52,61 +75,107 @@ def frame(changes: Iterable[Change]) -> Frame:
             of_batches.append((change, len(blobs)))
         rows.append([type(change).__name__, *_plain(tuple(change)[: len(_fields(type(change)))], blobs)])
     lengths = [len(blob) for blob in blobs]
-    line = json.dumps([_VERSION, lengths, rows], separators=(",", ":")).encode()
+    line = json.dumps([VERSION, *place, lengths, rows], separators=(",", ":")).encode()
     payload = b"".join((line, b"\n", *blobs))
     starts = [*accumulate(lengths, initial=_HEAD.size + len(line) + 1)]
+    checksum = crc32c.crc32c(payload)
     return Frame(
-        _HEAD.pack(len(payload), crc32c.crc32c(payload)) + payload,
+        _HEAD.pack(len(payload), checksum) + payload,
         [(change, starts[index]) for change, index in of_batches],
+        Link(place.number + 1, checksum),
     )
 
 
-def encode(changes: Iterable[Change]) -> bytes:
+def frames(
+    changes: Iterable[Change],
+    place: Link = BEGINNING,
+    most_bytes: int = _FRAME_BYTES,
+    most_changes: int = _CHANGES_PER_FRAME,
+) -> Iterator[Frame]:
+    """Frames with all these changes, at least one in each."""
+    pending: list[Change] = []
+    size = 0
+    for change in changes:
+        pending.append(change)
+        size += len(change.data) if isinstance(change, BatchAppended | BatchRewritten) else 0
+        if len(pending) >= most_changes or size >= most_bytes:
+            yield (one := frame(pending, place))
+            pending, size, place = [], 0, one.behind
+    if pending:
+        yield frame(pending, place)
+
+
+def encode(changes: Iterable[Change], place: Link = BEGINNING) -> bytes:
     """The data of one frame."""
-    return frame(changes).data
+    return frame(changes, place).data
 
 
 class JournalReader:
     """Reads the whole frames of a journal; the tail behind the last one is no frame."""
 
-    def __init__(self, data: Bytes, start: int = 0, in_file: bool = False) -> None:
-        """``start``: the position of the first frame. ``in_file``: batches have their positions."""
+    def __init__(self, data: Bytes, start: int = 0, place: Link = BEGINNING, in_file: bool = False) -> None:
+        """``start``, ``place``: where the first frame is. ``in_file``: batches have their positions."""
         self._data = data
         self._in_file = in_file
         #: Behind the last whole frame that was read.
         self.end = start
+        self.place = place
+        #: Of the frames; None if there is none.
+        self.version: int | None = None
 
     def changes(self) -> Iterator[Change]:
         """The changes of all whole frames.
 
-        Raises JournalError for a whole frame that cannot be understood, and for damage in front of a whole
-        frame.
+        Raises JournalError for a whole frame that cannot be understood or is not the next one, and for damage
+        in front of a whole frame.
         """
         while (end := frame_end(self._data, self.end)) is not None:
+            place = self._pass(end)
             try:
                 changes = [*_read(self._data, self.end + _HEAD.size, end, self._in_file)]
-            except (ValueError, TypeError, KeyError, IndexError) as problem:
+            except (ValueError, TypeError, KeyError, IndexError, RecursionError) as problem:
                 raise JournalError(f"the frame at byte {self.end} is not understood: {problem}") from problem
-            self.end = end
+            self.end, self.place = end, place
             yield from changes
         behind = _next_frame(self._data, self.end)
         if behind is not None:
-            raise damaged(self.end, behind)
+            raise JournalError(
+                f"the frame at byte {self.end} is damaged, and whole ones follow from byte {behind} on"
+            )
 
+    def check(self, end: int, place: Link, is_ended: Callable[[], bool]) -> None:
+        """Raises JournalError if the bytes in front of ``end`` are not the frames in front of ``place``.
+        Returns early if ``is_ended()``."""
+        while self.end < end and not is_ended():
+            behind = frame_end(self._data, self.end)
+            if behind is None or behind > end:
+                raise JournalError(
+                    f"the frame at byte {self.end} is damaged, and whole ones follow from byte {end} on"
+                )
+            self.end, self.place = behind, self._pass(behind)
+        if not is_ended() and self.place != place:
+            raise JournalError(f"the frame in front of byte {end} is not the one that was written there")
 
-def check_frames(data: Bytes, end: int, is_ended: Callable[[], bool]) -> None:
-    """Raises JournalError if the bytes in front of ``end`` are not whole frames. Returns early if
-    ``is_ended()``."""
-    at = 0
-    while at < end and not is_ended():
-        behind = frame_end(data, at)
-        if behind is None:
-            raise damaged(at, end)
-        at = behind
-
-
-def damaged(at: int, behind: int) -> JournalError:
-    return JournalError(f"the frame at byte {at} is damaged, and whole ones follow from byte {behind} on")
+    def _pass(self, end: int) -> Link:
+        """The place behind the next frame, which ends there. Raises JournalError if it is another frame."""
+        at, place = self.end, self.place
+        found = _PLACE.match(self._data, at + _HEAD.size, end)
+        if found is None or int(found[1]) != (_UNNUMBERED if found[2] is None else VERSION):
+            raise JournalError(f"the frame at byte {at} is not understood: it has no version, or another one")
+        version = int(found[1])
+        if self.version not in (None, version):
+            raise JournalError(f"the frame at byte {at} has version {version}, those in front {self.version}")
+        if version == VERSION:
+            written = Link(int(found[2]), int(found[3]))
+            if written.number != place.number:
+                raise JournalError(
+                    f"the frame at byte {at} is number {written.number}, expected {place.number}: "
+                    "frames are missing, or not in their order"
+                )
+            if written != place:
+                raise JournalError(f"the frame at byte {at} does not follow the one in front of it")
+        self.version = version
+        return Link(place.number + 1, _HEAD.unpack_from(self._data, at)[1])
 
 
 def decode(data: bytes) -> tuple[list[Change], int]:
@@ -131,11 +200,9 @@ def frame_end(data: Bytes, at: int) -> int | None:
 def _next_frame(data: Bytes, at: int) -> int | None:
     """The position of the first whole frame behind this position. A tail that was cut off, or garbage, has
     none: there nothing is lost that a client was told."""
-    found = data.find(_PAYLOAD_BEGINS, at + _HEAD.size + 1)
-    while found >= 0:
-        if frame_end(data, found - _HEAD.size) is not None:
-            return found - _HEAD.size
-        found = data.find(_PAYLOAD_BEGINS, found + 1)
+    for found in _MAY_BEGIN.finditer(data, at + _HEAD.size + 1):
+        if frame_end(data, found.start() - _HEAD.size) is not None:
+            return found.start() - _HEAD.size
     return None
 
 
@@ -158,9 +225,7 @@ def _read(data: Bytes, at: int, end: int, in_file: bool) -> Iterator[Change]:
     line_end = data.find(b"\n", at, end)
     if line_end < 0:
         raise ValueError("it has no line")
-    version, lengths, rows = json.loads(data[at:line_end])
-    if version != _VERSION:
-        raise ValueError(f"version {version}, expected {_VERSION}")
+    *_, lengths, rows = json.loads(data[at:line_end])
     blobs, starts, at = [], [], line_end + 1
     if any(length < 0 for length in lengths) or at + sum(lengths) != end:
         raise ValueError(f"{end - at} bytes of byte strings, announced are {sum(lengths)}")
@@ -241,7 +306,10 @@ def _named_tuple_reader(kind: Any) -> _Reader:
     readers = [_reader(hints[name]) for name in _fields(kind)]
 
     def read(values: Any, blobs: list[bytes]) -> Any:
-        return kind(*(read_one(one, blobs) for read_one, one in zip(readers, values, strict=True)))
+        if len(values) > len(readers):
+            raise ValueError(f"{len(values)} values, expected at most {len(readers)}")
+        # fields with a default may be younger than the journal
+        return kind(*(read_one(one, blobs) for read_one, one in zip(readers, values, strict=False)))
 
     return read
 

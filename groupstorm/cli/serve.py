@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from groupstorm.cli.printing import print_line
 from groupstorm.cli.serve_options import DEFAULT_HOST, DEFAULT_PORT, LAST_PORT, ListenerOptions, read_listener
 from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.problems import InputError
@@ -47,6 +48,14 @@ def serve(
         Path | None,
         typer.Option(metavar="DIR", help="Keep topics, groups and offsets in this folder over a restart."),
     ] = None,
+    accept_loss: Annotated[
+        bool,
+        typer.Option(
+            "--accept-loss",
+            help="Go on with what is left in a --data folder that is refused since its journal is damaged or "
+            "cut; the damaged files are kept.",
+        ),
+    ] = False,
     brokers: Annotated[
         int, typer.Option(help="How many brokers, each with a port of its own, from --port on.")
     ] = 1,
@@ -87,7 +96,7 @@ def serve(
         typer.Option("--insecure", help="Listen beyond the loopback interface though there is no TLS."),
     ] = False,
 ) -> None:
-    """Serve Kafka's protocol over TCP until SIGINT or SIGTERM.
+    """Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP.
 
     The first line of standard output is `listening on HOST:PORT`; the log goes to standard error. SIGUSR1
     moves every group's coordinator to the next broker. Beyond the loopback interface the broker listens with
@@ -99,6 +108,8 @@ def serve(
     from groupstorm.broker.security.listener import secure
     from groupstorm.testing.control import control_beside
 
+    if accept_loss and data is None:
+        raise InputError("--accept-loss: needs --data, the folder whose losses are accepted")
     listener = ListenerOptions(host, port, listen, tls_cert, tls_key, tls_client_ca, sasl_users, insecure)
     endpoint, address_option, security = read_listener(listener, brokers)
     settings, topics = _settings(setting or []), _topics(topic or [])
@@ -111,7 +122,7 @@ def serve(
     console_log.configure()
     topic_of_trace = None if trace_to is None else read_topic_address("--trace-to", trace_to)
     options = service.ServeOptions(
-        endpoint.host, endpoint.port, address_option, trace, data, topic_of_trace, security
+        endpoint.host, endpoint.port, address_option, trace, data, accept_loss, topic_of_trace, security
     )
     companion: service.Companion = (
         nullcontext if control is None else control_beside(control, _print_control_url)
@@ -122,11 +133,11 @@ def serve(
 def _print_addresses(endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
-        typer.echo(f"listening on {host}:{endpoint.port}")
+        print_line(f"listening on {host}:{endpoint.port}", flush=True)
 
 
 def _print_control_url(url: str) -> None:
-    typer.echo(f"control on {url}")
+    print_line(f"control on {url}", flush=True)
 
 
 def _topics(texts: list[str]) -> dict[str, int]:

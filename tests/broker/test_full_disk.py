@@ -232,7 +232,7 @@ def test_a_brokers_trace_in_a_test_warns(tmp_path: Path) -> None:
 def test_a_journal_that_cannot_be_shortened_goes_on_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(data_directory, "_COMPACT_AFTER_BYTES", 100)
+    monkeypatch.setattr(data_directory, "_COMPACT_AFTER_BYTES", 300)
     warned: list[str] = []
     journal = BrokerJournal(tmp_path, lambda: pytest.fail("the broker must go on"), warned.append)
     journal.restart(lambda changes, now_ms: make_broker({}, {"orders": 1}, journal=changes, now_ms=now_ms), 0)

@@ -15,7 +15,7 @@ from groupstorm.broker import assembly
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.connection import Connection
-from groupstorm.broker.journal import decode, encode
+from groupstorm.broker.journal import decode, encode, frames
 from groupstorm.broker.surface import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, response_types
 from tests.broker.frames.requests import TOPICS, topic_id
@@ -178,7 +178,7 @@ class World:
     def check_restart(self) -> Broker:
         """Restart from all changes, and from the shortest journal. Raises whatever the restart raises."""
         restarted = assembly.make_broker(OPTIONS, {}, journal=self.kept, now_ms=self.now_ms)
-        short = decode(b"".join(encode([change]) for change in restarted.snapshot()))[0]
+        short = decode(b"".join(one.data for one in frames(restarted.snapshot(), most_changes=1)))[0]
         return assembly.make_broker(OPTIONS, {}, journal=short, now_ms=self.now_ms)
 
 
