@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.broker.kills import real_clients
 from tests.broker.kills.killing import KILLS_PER_FOLDER, kill_repeatedly
 
 
@@ -16,7 +17,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.broker.kills", description=__doc__)
     parser.add_argument("--count", type=int, default=100, help="how many kills")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
+    parser.add_argument("--librdkafka", action="store_true", help="its clients, which live through all kills")
     options = parser.parse_args()
+    if options.librdkafka:
+        return _kill_under_librdkafka(options.count, options.seed)
     kills = records = commits = transactions = generations = written = kept = 0
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -34,6 +38,18 @@ def main() -> int:
                 f" {written:,} records with keys acknowledged, none lost; {kept:,} with keys are left",
                 flush=True,
             )
+    return 0
+
+
+def _kill_under_librdkafka(count: int, seed: int) -> int:
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        told = real_clients.kill_repeatedly(Path(folder), count, seed)
+    print(
+        f"{count:,} kills in {time.monotonic() - began_s:,.0f} s: {len(told.plain):,} records and as many"
+        f" with keys, {len(told.committed):,} transactions committed and {len(told.aborted):,} aborted,"
+        f" {told.position:,} records processed and committed by a group: none lost, none twice"
+    )
     return 0
 
 

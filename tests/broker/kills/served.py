@@ -25,11 +25,11 @@ _CONTEXT = multiprocessing.get_context("fork")
 class ServedProcess:
     """A broker, from its first line until it is killed."""
 
-    def __init__(self, data: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, data: Path, arguments: Sequence[str], port: int) -> None:
         """``data``: the broker's folder; the process's standard error is in the file beside it."""
         self._log = data.with_suffix(".log")
         reading, writing = os.pipe()
-        arguments = ["serve", "--port", "0", "--data", str(data), *arguments]
+        arguments = ["serve", "--port", str(port), "--data", str(data), *arguments]
         self._process = _CONTEXT.Process(target=_serve, args=(arguments, writing, self._log), daemon=True)
         self._process.start()
         os.close(writing)
@@ -50,8 +50,8 @@ class ServedProcess:
 
 
 @contextmanager
-def served(data: Path, *arguments: str) -> Iterator[ServedProcess]:
-    process = ServedProcess(data, arguments)
+def served(data: Path, *arguments: str, port: int = 0) -> Iterator[ServedProcess]:
+    process = ServedProcess(data, arguments, port)
     try:
         yield process
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker.kills import real_clients
 from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
@@ -24,6 +25,15 @@ def test_kills_lose_nothing(tmp_path: Path, kills: int) -> None:
         compacted = told.compacted
         assert compacted.newest_committed
         assert 0 < compacted.kept < compacted.written / 2, "nothing was compacted"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", sizes(3, 300, within_minutes=60))
+def test_kills_lose_and_double_nothing_of_real_clients(tmp_path: Path, kills: int) -> None:
+    told = real_clients.kill_repeatedly(tmp_path, kills, seed=1)
+    assert told.plain
+    assert told.committed
+    assert told.position
 
 
 @pytest.mark.slow
