@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from groupstorm.problems import InputError
 from groupstorm.watch.watching import MICROSECONDS, Picture
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from prometheus_client.core import Metric
 
+#: Of the loopback interface.
+LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 #: Label values, and the value.
 Sample = tuple[tuple[str, ...], float]
 
@@ -190,6 +195,20 @@ class Collector:
         return highest
 
 
+def _for_local_names(application: WSGIApplication) -> WSGIApplication:
+    """The page for requests that name this machine as its own: a web page elsewhere can let its name lead
+    here (DNS rebinding)."""
+
+    def answer(environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        with suppress(ValueError):
+            if urlsplit(f"//{environment.get('HTTP_HOST', '')}").hostname in LOCAL_NAMES:
+                return application(environment, start_response)
+        start_response("403 Forbidden", [("Content-Type", "text/plain")])
+        return [f"Host: expected one of {', '.join(LOCAL_NAMES)}\n".encode()]
+
+    return answer
+
+
 @contextmanager
 def metrics_page(collector: Collector, host: str, port: int) -> Iterator[str]:
     """Serve the page over HTTP for the block; its address. Raises InputError."""
@@ -207,6 +226,8 @@ def metrics_page(collector: Collector, host: str, port: int) -> Iterator[str]:
         raise InputError(
             f"--prometheus {port}: cannot listen on {host}: {problem.strerror or problem}"
         ) from problem
+    if host in LOCAL_NAMES:
+        server.set_app(_for_local_names(server.get_app()))
     try:
         shown = f"[{host}]" if ":" in host else host
         yield f"http://{shown}:{server.server_port}/metrics"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
@@ -113,6 +114,20 @@ def test_a_counter_does_not_go_back_though_a_gauge_does() -> None:
             counter = samples["groupstorm_group_generations_total", labels(group="g")]
             seen.append((counter, samples["groupstorm_trace_missing_rows", frozenset()]))
     assert seen == [(2, 5), (2, 3), (4, 1)]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9400", "127.0.0.1.evil.example", "[evil", "@"]
+)
+def test_a_page_elsewhere_whose_name_leads_here_reads_nothing(host: str) -> None:
+    with metrics_page(Collector(), "127.0.0.1", 0) as address:
+        request = urllib.request.Request(address, headers={"Host": host})
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request)
+        assert refused.value.code == 403
+        local = urllib.request.Request(address, headers={"Host": "LOCALHOST:1"})
+        with urllib.request.urlopen(local) as answer:
+            assert answer.status == 200
 
 
 def test_a_port_that_is_taken_is_refused() -> None:
