@@ -12,13 +12,13 @@ from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import INT32_MAX, BrokerConfig
+from groupstorm.broker.group_records import limited_appends
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.topics import TopicError, Topics
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
 from groupstorm.broker.settings import read_settings
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.problems import InputError
 
 #: In one process. Each broker has a listener of its own.
@@ -74,8 +74,9 @@ def make_broker(
     coordinator = GroupCoordinator(
         coordinator_config,
         member_ids=random_member_id,
-        append=_append_policy(config.groupstorm_append_latency_ms),
+        append=limited_appends(config.groupstorm_append_latency_ms, lambda: state.config.message_max_bytes),
         whole_records=True,
+        resolves_in_turns=True,
     )
     loaded = coordinator.load(records, now_ms)
     return Broker(state, coordinator, release, loaded.events)
@@ -96,11 +97,6 @@ def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
         raise InputError(
             f"advertised.listeners: {brokers} brokers need as many ports from {advertised.port} on"
         )
-
-
-def _append_policy(latency_ms: int) -> AppendPolicy:
-    """Every append takes so long. Kafka's take the time of a disk, or of the slowest replica."""
-    return immediate if latency_ms == 0 else lambda _records, _cause: (latency_ms, None)
 
 
 def random_member_id(prefix: str) -> str:

@@ -14,6 +14,8 @@ from groupstorm.protocol.framing import FrameBuffer, FrameError
 
 #: Responses to requests that came together leave together, as soon as they are so many bytes.
 SEND_BYTES = 65_536
+#: Requests that came together are served together for so long: then other connections have their turn.
+TURN_S = 0.005
 
 
 class ConnectionServer(Protocol):
@@ -60,6 +62,7 @@ class Connection(asyncio.Protocol):
         self._advancing = False
         self._paused = False
         self._throttled = False
+        self._behind = False
         self._held: ConnectionOutput | None = None
         self._unsent: list[bytes] = []
         self._unsent_bytes = 0
@@ -163,7 +166,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _advance(self) -> None:
-        if len(self._frames):
+        if len(self._frames) and not self._behind:
             self._advancing = True
             try:
                 self._serve_frames()
@@ -174,6 +177,7 @@ class Connection(asyncio.Protocol):
         self._mute_or_unmute()
 
     def _serve_frames(self) -> None:
+        end_s = self._server.now_s() + TURN_S
         while self._transport is not None and not self._transport.is_closing():
             if self._in_flight or not self._can_write or self._paused or self._throttled:
                 break
@@ -186,6 +190,14 @@ class Connection(asyncio.Protocol):
                 break
             self._in_flight = True
             self._receive_frame(frame)
+            if self._server.now_s() > end_s and len(self._frames):
+                self._behind = True
+                asyncio.get_running_loop().call_soon(self._catch_up)
+                break
+
+    def _catch_up(self) -> None:
+        self._behind = False
+        self._advance()
 
     def _receive_frame(self, frame: bytes) -> None:
         self._server.received(self._number, self._peer, frame)
@@ -193,7 +205,8 @@ class Connection(asyncio.Protocol):
     def _mute_or_unmute(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
-        wanted = not (self._in_flight or self._paused or self._throttled) and self._can_write
+        busy = self._in_flight or self._paused or self._throttled or self._behind
+        wanted = not busy and self._can_write
         if wanted and not self._reading:
             self._transport.resume_reading()
         elif self._reading and not wanted:

@@ -6,12 +6,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from groupstorm.protocol.codec import ResponseTypes, decoder, request_type, response_types
+from groupstorm.protocol.codec import ResponseTypes, decode_in_turns, decoder, request_type, response_types
 from groupstorm.protocol.headers import read_header
+from groupstorm.turns import Turns
 
 #: Fetch and Heartbeat: an idle client's requests are equal but for their correlation ids.
 _REPEATED = frozenset({1, 12})
 _LONGEST_KEPT = 512
+#: Longer requests are decoded in turns. An item takes at least two bytes.
+_LONGEST_AT_ONCE = 8_192
 _KEPT = 1_000
 #: Where the correlation id begins and ends.
 _ID_AT, _ID_END = 4, 8
@@ -54,6 +57,19 @@ class Decoder:
             self._known.clear()
         decoded = self._known[rest] = _decode(api_key, version, frame)
         return decoded
+
+    @staticmethod
+    def is_long(frame: bytes) -> bool:
+        """Whether to decode this request with `in_turns`."""
+        return len(frame) > _LONGEST_AT_ONCE
+
+    @staticmethod
+    def in_turns(api_key: int, version: int, frame: bytes) -> Turns[Decoded]:
+        """The same as `decode`, for long requests."""
+        flexible, _, types = _codecs(api_key, version)
+        header = read_header(frame, flexible)
+        message, _ = yield from decode_in_turns(request_type(api_key, version), frame, header.body_at)
+        return Decoded(types, header.correlation_id, header.client_id, message)
 
 
 def _decode(api_key: int, version: int, frame: bytes) -> Decoded:

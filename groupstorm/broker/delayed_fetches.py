@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from groupstorm.broker.apis.api import Done, Encoded, Wait
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.turns import Turns
 
 #: Deadlines of answered fetches that are kept beyond one for each waiting fetch.
 _OUTDATED_KEPT = 1_000
@@ -16,7 +17,7 @@ _OUTDATED_KEPT = 1_000
 
 class FetchAnswer(NamedTuple):
     connection: int
-    response: Done | Encoded
+    response: Done | Encoded | Turns[Done]
 
 
 class DelayedFetches:

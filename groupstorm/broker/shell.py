@@ -238,7 +238,8 @@ class Server:
         self._timer_ms = deadline_ms
         if deadline_ms is not None:
             delay_s = ((deadline_ms - self._start_ms) * 1000 - self._now_us()) / 1_000_000
-            self._timer = self._loop.call_later(max(TICK_S, delay_s), self._fire, deadline_ms)
+            least_s = 0 if self.broker.has_unfinished else TICK_S
+            self._timer = self._loop.call_later(max(least_s, delay_s), self._fire, deadline_ms)
 
     def _fire(self, deadline_ms: int) -> None:
         self._timer = None

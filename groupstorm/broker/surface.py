@@ -13,6 +13,7 @@ from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.topics import Topic
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.turns import Turns
 
 
 class Coordinator(Protocol):
@@ -25,6 +26,8 @@ class Coordinator(Protocol):
     ) -> Effects: ...
 
     def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
+
+    def resolve_in_turns(self) -> Turns[Effects] | None: ...
 
     def match_only(self, may_match: Callable[[str], bool] | None, /) -> None: ...
 

@@ -71,6 +71,7 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND, EXPIRATION, JOIN, MEMBER_SESSION, SESSION, Timer
 from groupstorm.coordinator.topics import Topic
 from groupstorm.coordinator.writes import on_append_timer, submit, turn_of_parked
+from groupstorm.turns import Turns, at_once
 
 #: Handles one request on one group.
 Handler = Callable[[Shard, GroupRequest, PendingReply], Write | None]
@@ -104,12 +105,16 @@ class GroupCoordinator:
         member_ids: Callable[[str], str],
         append: AppendPolicy = immediate,
         whole_records: bool = False,
+        resolves_in_turns: bool = False,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``; it is called only for joins that no
         check refuses. ``whole_records``: records of groups hold their members, as `load` and `move` need
-        them."""
+        them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`."""
         self._shard = Shard(config, member_ids, append, whole_records)
         self._handlers: Mapping[type, Handler] = HANDLERS
+        self._resolves_in_turns = resolves_in_turns
+        #: The groups whose regular expressions are being resolved.
+        self._resolving: set[str] = set()
 
     def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
         """One request. The reply to ``token`` comes now or with a later call."""
@@ -130,8 +135,24 @@ class GroupCoordinator:
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
             submit(shard, write)
+        if shard.background and not self._resolves_in_turns:
+            return at_once(self._resolve())
+        return shard.take_effects()
+
+    def resolve_in_turns(self) -> Turns[Effects] | None:
+        """Resolve the regular expressions that wait for it. None if there are none."""
+        return self._resolve() if self._shard.background else None
+
+    def _resolve(self) -> Turns[Effects]:
+        """Groups are resolved one by one. Kafka leaves out a group that is being resolved."""
+        shard = self._shard
         while shard.background:
-            resolved = resolve_regexes(shard, *shard.background.pop(0))
+            group, regexes = shard.background.pop(0)
+            if group in self._resolving:
+                continue
+            self._resolving.add(group)
+            resolved = yield from resolve_regexes(shard, group, regexes)
+            self._resolving.discard(group)
             if resolved is not None:
                 submit(shard, resolved)
         return shard.take_effects()

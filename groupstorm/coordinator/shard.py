@@ -83,7 +83,7 @@ class Shard:
         self.now_ms = 0
         self._replies: list[Reply] = []
         self._events: list[Event] = []
-        #: Records that this call has given to the append policy.
+        #: Records that this call has given to the append policy, which took them.
         self.records: list[Record] = []
 
     def take_effects(self) -> Effects:

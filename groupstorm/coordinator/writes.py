@@ -33,9 +33,9 @@ def submit(shard: Shard, write: Write) -> None:
     if before is not None and not write.records:
         write.behind, write.due_ms = before, before.due_ms
     else:
-        shard.records.extend(write.records)
         write.created, writes.created = writes.created, []
         delay_ms, write.error = shard.append(write.records, write.cause)
+        shard.records.extend(write.records if write.error is None else ())
         write.due_ms = shard.now_ms + max(delay_ms, 0)
         if before is not None:
             write.due_ms = max(write.due_ms, before.due_ms)

@@ -8,6 +8,7 @@ import pytest
 
 from groupstorm.coordinator.consumer.regexes import problem_of, resolve
 from groupstorm.coordinator.topics import Topic, Topics
+from groupstorm.turns import at_once
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_whole_names_are_matched() -> None:
     topics.update(
         {name: Topic(UUID(int=n), 1) for n, name in enumerate(("foo", "foo-1", "FOO", "bar"), 1)}, ()
     )
-    found = resolve(topics, ["foo.*", "(?i)foo", "oo", r"\Qfoo-\E\d", "["], 7)
+    found = at_once(resolve(topics, ["foo.*", "(?i)foo", "oo", r"\Qfoo-\E\d", "["], 7))
     assert {regex: sorted(one.topics) for regex, one in found.items()} == {
         "foo.*": ["foo", "foo-1"],
         "(?i)foo": ["FOO", "foo"],

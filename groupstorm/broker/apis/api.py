@@ -47,6 +47,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.protocol.codec import ResponseTypes
 from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
 from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.turns import Turns
 
 #: One of kio's responses; which class depends on API and version.
 KioMessage: TypeAlias = Any
@@ -280,9 +281,10 @@ class Done(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The response to the request, as bytes."""
+    """The response to the request, as bytes. ``mute_ms``: how long the client's quota mutes it."""
 
     body: list[bytes]
+    mute_ms: int = 0
 
 
 class NoAnswer(NamedTuple):
@@ -297,7 +299,7 @@ class AskCoordinator(NamedTuple):
     """Ask the group coordinator; ``finish`` makes the response of its answers as soon as it has given all."""
 
     requests: Sequence[messages.Request]
-    finish: Callable[[Sequence[Any]], KioMessage]
+    finish: Callable[[Sequence[Any]], KioMessage | Turns[KioMessage]]
     may_match: Callable[[str], bool] | None = None
     """Whether a regular expression of the client's group may match a topic; None: it may match each."""
 
@@ -309,11 +311,11 @@ class Wait(NamedTuple):
     deadline_ms: int
     logs: Sequence[PartitionLog]
     is_ready: Callable[[], bool]
-    finish: Callable[[], Done | Encoded]
+    finish: Callable[[], Done | Encoded | Turns[Done]]
 
 
 Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | Wait
-Handler: TypeAlias = Callable[[BrokerState, Call], Outcome]
+Handler: TypeAlias = Callable[[BrokerState, Call], Outcome | Turns[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,18 @@ from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS, check_dynamic
 from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 #: Gives the configurations of a resource after its changes, unchecked: of the resource's options, its present
 #: configurations, and the changes. Raises ResourceError.
 Changing = Callable[[BrokerState, Mapping[str, Option], Mapping[str, str], Any], dict[str, str]]
 
 
-def change_configs(state: BrokerState, call: Call, changing: Changing) -> Done:
+def change_configs(state: BrokerState, call: Call, changing: Changing) -> Turns[Done]:
     """Answer for each resource; a wrong change leaves its resource as it is."""
-    times = Counter((asked.resource_type, asked.resource_name) for asked in call.message.resources)
+    times = Counter(
+        (yield from in_turns((asked.resource_type, asked.resource_name) for asked in call.message.resources))
+    )
     responses = []
     for asked in call.message.resources:
         error, sentence = Error.NONE, None
@@ -53,6 +56,7 @@ def change_configs(state: BrokerState, call: Call, changing: Changing) -> Done:
             resource_name=asked.resource_name,
         )
         responses.append(response)
+        yield 20 + len(asked.configs)
     return Done(call.types.response(responses=tuple(responses)))
 
 

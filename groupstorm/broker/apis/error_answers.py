@@ -8,7 +8,7 @@ whole, or one in every item: the table below says which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.schemas import field_names
 from groupstorm.protocol.codec.shape import FieldShape, shapes_of
+from groupstorm.turns import Turns, in_turns
 
 #: In place of a field of the request's item: the item itself, which is a name or a number.
 _ITEM = ""
@@ -150,7 +151,9 @@ PRODUCE, FETCH, LIST_GROUPS = 0, 1, 16
 _FIRST_FETCH_WITHOUT_ITEMS = 13
 
 
-def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentence: str | None = None) -> Any:
+def error_answer(
+    api: Api, state: BrokerState, call: Call, error: Error, sentence: str | None = None
+) -> Turns[Any]:
     """The response to a request that is not carried out; None if Kafka sends none (Produce with acks=0).
 
     ``sentence``: about the error, where the response has a field for one.
@@ -159,9 +162,13 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentenc
     """
     if api.key in _ASKING_THE_COORDINATOR:
         outcome = api.handle(state, call)
+        if isinstance(outcome, Generator):
+            outcome = yield from outcome
         if not isinstance(outcome, AskCoordinator):
             return getattr(outcome, "response", None)  # refused before the coordinator is asked
-        return outcome.finish([_refusal(request, error) for request in outcome.requests])
+        refused = yield from in_turns(_refusal(request, error) for request in outcome.requests)
+        response = outcome.finish(refused)
+        return (yield from response) if isinstance(response, Generator) else response
     if api.key == PRODUCE and call.message.acks == 0:
         return None
     errors = {"error_code": error, "error_message": sentence}
@@ -169,7 +176,7 @@ def error_answer(api: Api, state: BrokerState, call: Call, error: Error, sentenc
     has_items = not (api.key == FETCH and call.version >= _FIRST_FETCH_WITHOUT_ITEMS)
     for items in _ITEMS.get(api.key, ()) if has_items else ():
         if hasattr(call.message, items.asked):
-            answered = _answered(call, items, call.message, errors)
+            answered = yield from _answered(call, items, call.message, errors)
             values[items.field] = (*values.get(items.field, ()), *answered)
     return _filled(call, call.types.root.__name__, values)
 
@@ -183,7 +190,7 @@ def _refusal(request: messages.Request, error: Error) -> Any:
     return error_response(request, error)
 
 
-def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) -> tuple[Any, ...]:
+def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) -> Turns[tuple[Any, ...]]:
     answers = []
     for item in getattr(asked, items.asked) or ():
         values = {
@@ -191,12 +198,13 @@ def _answered(call: Call, items: _Items, asked: Any, errors: Mapping[str, Any]) 
             for field, source in items.copied.items()
         }
         if items.echoed is not None:
-            values[items.echoed.field] = _answered(call, items.echoed, item, {})
+            values[items.echoed.field] = yield from _answered(call, items.echoed, item, {})
         if items.inner is None and errors:
             values |= {**errors, items.error_field: errors["error_code"]}
         elif items.inner is not None:
-            values[items.inner.field] = _answered(call, items.inner, item, errors)
+            values[items.inner.field] = yield from _answered(call, items.inner, item, errors)
         answers.append(_filled(call, items.structure, values))
+        yield 1
     return tuple(answers)
 
 

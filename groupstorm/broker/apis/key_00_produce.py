@@ -37,6 +37,7 @@ from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.quotas.entities import PRODUCER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
+from groupstorm.turns import Turns, in_turns
 
 _ALL = -1
 _ACKS = (_ALL, 0, 1)
@@ -55,24 +56,25 @@ class _Written(NamedTuple):
     record_errors: tuple[RecordError, ...] = ()
 
 
-def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
+def handle(state: BrokerState, call: Call) -> Turns[Done | NoAnswer]:
     message = call.message
     errors: set[Error] = set()
-    refused = _transaction_error(state, call)
+    refused = yield from _transaction_error(state, call)
     responses = []
     for asked in message.topic_data:
-        topic, error = find_topic(state, call, asked) if refused is Error.NONE else (None, refused)
-        if topic is not None and topic.is_internal:
-            topic, error = None, Error.INVALID_TOPIC_EXCEPTION  # ReplicaManager.appendRecords
         written = []
         for partition in asked.partition_data:
+            topic, error = find_topic(state, call, asked) if refused is Error.NONE else (None, refused)
+            if topic is not None and topic.is_internal:
+                topic, error = None, Error.INVALID_TOPIC_EXCEPTION  # ReplicaManager.appendRecords
             result = _write(state, call, topic, error, partition)
             errors.add(result.error)
             written.append(_partition_response(call, partition.index, result))
+            yield 5
         responses.append(
             call.types.make("TopicProduceResponse", partition_responses=tuple(written), **same_topic(asked))
         )
-    throttle_ms = state.quotas.record(PRODUCER_BYTE_RATE, call.client, call.size_bytes, call.now_ms)
+    throttle_ms = state.quotas.record(PRODUCER_BYTE_RATE, call.client, call.size_bytes, state.now_ms)
     if message.acks == 0:
         failed = sorted(error.name for error in errors if error is not Error.NONE)
         return NoAnswer(f"a producer with acks=0 met {', '.join(failed)}" if failed else None, throttle_ms)
@@ -82,13 +84,16 @@ def handle(state: BrokerState, call: Call) -> Done | NoAnswer:
 API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)
 
 
-def _transaction_error(state: BrokerState, call: Call) -> Error:
+def _transaction_error(state: BrokerState, call: Call) -> Turns[Error]:
     """The error of a request with transactional records whose producer may not use its transactional id."""
-    if state.authorizer is None or not any(
+    if state.authorizer is None:
+        return Error.NONE
+    said = yield from in_turns(
         says_transactional(partition.records)
         for topic in call.message.topic_data
         for partition in topic.partition_data
-    ):
+    )
+    if not any(said):
         return Error.NONE
     name = call.message.transactional_id
     known = name is not None and may(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,8 +36,9 @@ from groupstorm.broker.log.batches import last_offset
 from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
 from groupstorm.broker.quotas.entities import CONSUMER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
-from groupstorm.protocol.codec import encoder
+from groupstorm.protocol.codec import encode_in_turns, encoder
 from groupstorm.protocol.codec.shape import MILLISECOND
+from groupstorm.turns import Turns, at_once, in_turns
 
 _READ_COMMITTED = 1
 _NO_REPLICA = -1
@@ -47,6 +48,8 @@ _FIRST_WITH_TOPIC_IDS = 13
 #: So many encoded responses without records are kept, each of at most so many partitions.
 _IDLE_KEPT = 1_000
 _IDLE_PARTITIONS = 32
+#: So many bytes of records are copied in the time of a unit of work.
+_BYTES_PER_WORK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +81,39 @@ class _Asked:
         return self.log.last_stable_offset if self.committed_only and self.log is not None else None
 
 
-def handle(state: BrokerState, call: Call) -> Done | Encoded | Wait:
-    session, is_full, error = _session(state, call)
+def handle(state: BrokerState, call: Call) -> Turns[Done | Encoded | Wait]:
+    named = yield from in_turns(
+        ((_name(topic), partition.partition), partition)
+        for topic in call.message.topics
+        for partition in topic.partitions
+    )
+    session, is_full, error = _session(state, call, dict(named))
     if error is not Error.NONE:
         return Done(call.types.response(error_code=error, session_id=NO_SESSION, responses=()))
-    wanted = _wanted(call) if session is None else session.partitions
-    asked = [_ask(state, call, key, partition) for key, partition in wanted.items()]
+    wanted = tuple((dict(named) if session is None else session.partitions).items())
+    asked = yield from in_turns((_ask(state, call, key, partition) for key, partition in wanted), work=2)
     max_bytes, min_bytes = _limits(state, call)
     max_wait_ms = milliseconds(call.message.max_wait)
 
     def is_ready() -> bool:
         return _is_ready(asked, min_bytes)
 
-    def finish() -> Done | Encoded:
+    def finish() -> Done | Encoded | Turns[Done]:
         idle = _idle(state, call, asked) if session is None else None
         if idle is not None:
             return idle
-        reads = _read(asked, max_bytes)
-        throttle_ms = _throttle_ms(state, call, reads, is_full)
+        return read()
+
+    def read() -> Turns[Done]:
+        reads = yield from _read(asked, max_bytes)
+        throttle_ms = yield from _throttle_ms(state, call, reads, is_full)
         if throttle_ms:
             return Done(_throttled(state, call, session, is_full, throttle_ms))
-        return Done(_response(call, reads, session, is_full))
+        return Done((yield from _response(call, reads, session, is_full)))
 
     if max_wait_ms <= 0 or all(one.is_denied for one in asked) or is_ready():
-        return finish()
+        outcome = finish()
+        return (yield from outcome) if isinstance(outcome, Generator) else outcome
     logs = [one.log for one in asked if one.log is not None]
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
 
@@ -109,7 +121,9 @@ def handle(state: BrokerState, call: Call) -> Done | Encoded | Wait:
 API = Api(1, "Fetch", 4, 18, handle)
 
 
-def _session(state: BrokerState, call: Call) -> tuple[FetchSession | None, bool, Error]:
+def _session(
+    state: BrokerState, call: Call, wanted: Mapping[PartitionKey, Any]
+) -> tuple[FetchSession | None, bool, Error]:
     """The session, whether the response must name every partition, and the error if there is no session
     (FetchManager.newContext)."""
     message = call.message
@@ -123,23 +137,15 @@ def _session(state: BrokerState, call: Call) -> tuple[FetchSession | None, bool,
         if epoch == INITIAL_EPOCH and message.topics:
             session = sessions.begin(uses_topic_ids, call.now_ms)
         if session is not None:
-            session.change(_wanted(call), ())
+            session.change(wanted, ())
         return session, True, Error.NONE
     session, error = sessions.use(session_id, epoch, uses_topic_ids, call.now_ms)
     if session is not None:
-        session.change(_wanted(call), _forgotten(call))
+        session.change(wanted, _forgotten(call))
         if not session.partitions:
             sessions.end(session_id)
             return None, True, Error.NONE
     return session, False, error
-
-
-def _wanted(call: Call) -> dict[PartitionKey, Any]:
-    return {
-        (_name(topic), partition.partition): partition
-        for topic in call.message.topics
-        for partition in topic.partitions
-    }
 
 
 def _forgotten(call: Call) -> Iterable[PartitionKey]:
@@ -179,7 +185,7 @@ def _is_replica(call: Call) -> bool:
     return bool(asker.replica_id != _NO_REPLICA)
 
 
-def _is_ready(asked: list[_Asked], min_bytes: int) -> bool:
+def _is_ready(asked: Sequence[_Asked], min_bytes: int) -> bool:
     available = 0
     for one in asked:
         if one.is_denied:
@@ -203,7 +209,7 @@ def _limits(state: BrokerState, call: Call) -> tuple[int, int]:
     return most, min(call.message.min_bytes, most)
 
 
-def _idle(state: BrokerState, call: Call, asked: list[_Asked]) -> Encoded | None:
+def _idle(state: BrokerState, call: Call, asked: Sequence[_Asked]) -> Encoded | None:
     """The response if the client is at the end of every partition and has no quota. Idle clients get the same
     one twice a second: it is encoded once."""
     if (
@@ -223,7 +229,8 @@ def _idle(state: BrokerState, call: Call, asked: list[_Asked]) -> Encoded | None
         if len(state.idle_fetches) >= _IDLE_KEPT:
             state.idle_fetches.clear()
         reads = [_Read(one, Error.NONE, [], b"") for one in asked]
-        body = [b"".join(encoder(call.types.root)(_response(call, reads, None, True)))]
+        body = encoder(call.types.root)(at_once(_response(call, reads, None, True)))
+        body = [b"".join(body)]
         state.idle_fetches[key] = body
     return Encoded(body)
 
@@ -237,7 +244,7 @@ class _Read(NamedTuple):
     data: bytes
 
 
-def _read(asked: list[_Asked], max_bytes: int) -> list[_Read]:
+def _read(asked: Sequence[_Asked], max_bytes: int) -> Turns[list[_Read]]:
     reads, left, anything = [], max_bytes, False
     for one in asked:
         error = one.present_error()
@@ -253,15 +260,17 @@ def _read(asked: list[_Asked], max_bytes: int) -> list[_Read]:
         anything = anything or bool(data)
         left = max(0, left - len(data))
         reads.append(_Read(one, error, records, data))
+        yield 2 + len(data) // _BYTES_PER_WORK
     return reads
 
 
-def _throttle_ms(state: BrokerState, call: Call, reads: list[_Read], is_full: bool) -> int:
+def _throttle_ms(state: BrokerState, call: Call, reads: list[_Read], is_full: bool) -> Turns[int]:
     """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
     if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None or _is_replica(call):
         return 0
     shown = reads if is_full else [one for one in reads if one.data or one.error is not Error.NONE]
-    size_bytes = _LENGTH_BYTES + sum(map(len, encoder(call.types.root)(_response(call, shown, None, True))))
+    chunks = yield from encode_in_turns((yield from _response(call, shown, None, True)))
+    size_bytes = _LENGTH_BYTES + sum(map(len, chunks))
     row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
     throttle_ms = state.quotas.record(*row)
     if throttle_ms:
@@ -282,10 +291,11 @@ def _throttled(
     )
 
 
-def _response(call: Call, reads: list[_Read], session: FetchSession | None, is_full: bool) -> Any:
+def _response(call: Call, reads: list[_Read], session: FetchSession | None, is_full: bool) -> Turns[Any]:
     topics: dict[Any, list[Any]] = {}
     for one, error, records, data in reads:
         has_changed = _has_changed(session, one, error, data)
+        yield 2
         if is_full or has_changed:
             topics.setdefault(one.key[0], []).append(_partition(call, one, error, data, records))
     responses = tuple(

@@ -22,6 +22,7 @@ from groupstorm.broker.log.partition import (
     TimedOffset,
 )
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 _LATEST = -1
 _EARLIEST = -2
@@ -43,8 +44,8 @@ _FIRST_VERSION = {
 _NONE_FOUND = TimedOffset(NO_TIMESTAMP, NO_OFFSET)
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    topics = answer_partitions(state, call, "ListOffsetsTopicResponse", _partition)
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    topics = yield from answer_partitions(state, call, "ListOffsetsTopicResponse", _partition)
     return Done(call.types.response(topics=topics))
 
 

@@ -27,9 +27,11 @@ from groupstorm.broker.apis.api import (
     Api,
     BrokerState,
     Call,
+    Done,
     Encoded,
 )
 from groupstorm.broker.apis.internal_topics import ensure_internal_topic
+from groupstorm.broker.apis.key_19_create_topics import COST_OF_PARTITION, COST_OF_TOPIC
 from groupstorm.broker.apis.rights import (
     authorized_operations,
     cluster_operations,
@@ -39,29 +41,38 @@ from groupstorm.broker.apis.rights import (
 )
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
-from groupstorm.broker.log.topics import Topic, TopicError, check_name
+from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, TopicError, check_name
 from groupstorm.coordinator.errors import Error
-from groupstorm.protocol.codec import encoder
+from groupstorm.protocol.codec import encode_in_turns
+from groupstorm.turns import Turns, in_turns
 
 #: Versions that may name a topic by its id.
 _FIRST_BY_ID = 12
 _ANSWERS_KEPT = 64
-#: Of all kept answers; 100,000 topics are answered with 6 MB, and the key takes as much.
+#: Topics and partitions of one kept answer. Longer ones are encoded in turns.
+_KEPT_AT_MOST = 20_000
+#: Of all kept answers.
 _BYTES_KEPT = 8 * 1024 * 1024
 #: A kept answer's version, address, number of changes of the topics, the cluster's operations, and topics.
 _Key = tuple[object, ...]
 _CHANGES = 2
 
 
-def handle(state: BrokerState, call: Call) -> Encoded:
-    found = list(_find(state, call))
+def handle(state: BrokerState, call: Call) -> Turns[Done | Encoded]:
+    found = yield from _find(state, call)
     cluster_asked = getattr(call.message, "include_cluster_authorized_operations", False)
     operations = cluster_operations(state, call, cluster_asked)
     key = (call.version, call.reached_at, state.topics.changes, operations, tuple(found))
-    body = state.metadata_cache.get(key)
+    partitions = (len(topic.partitions) for one in found if (topic := state.topics.get_by_id(one.topic_id)))
+    is_kept = len(found) + sum(partitions) <= _KEPT_AT_MOST
+    body = state.metadata_cache.get(key) if is_kept else None
     if body is None:
-        body = [b"".join(encoder(call.types.root)(_response(state, call, found, operations)))]
-        _keep(state.metadata_cache, key, body)
+        response = yield from _response(state, call, found, operations)
+        if not is_kept:
+            return Done(response)
+        body = [b"".join((yield from encode_in_turns(response)))]
+        if state.topics.changes == key[_CHANGES]:
+            _keep(state.metadata_cache, key, body)
     return Encoded(body)
 
 
@@ -87,18 +98,42 @@ class _Found(NamedTuple):
     operations: int = NO_AUTHORIZED_OPERATIONS
 
 
-def _find(state: BrokerState, call: Call) -> Iterator[_Found]:
+def _find(state: BrokerState, call: Call) -> Turns[list[_Found]]:
     asked = call.message.topics
+    found = []
     if asked is None or (call.version == 0 and not asked):
-        yield from (
-            _known(state, call, topic)
-            for topic in state.topics
-            if topic_error(state, call, topic.name) is Error.NONE
-        )
-        return
+        for topic in tuple(state.topics):
+            if topic_error(state, call, topic.name) is Error.NONE:
+                found.append(_known(state, call, topic))
+            yield 1
+        return found
+    may_create = yield from _may_create(state, call)
     for one in asked:
         topic_id = getattr(one, "topic_id", None)
-        yield _by_id(state, call, topic_id) if one.name is None else _by_name(state, call, one.name)
+        before = state.topics.changes
+        found.append(
+            _by_id(state, call, topic_id) if one.name is None else _by_name(state, call, one.name, may_create)
+        )
+        has_created = state.topics.changes != before
+        yield COST_OF_TOPIC + state.config.num_partitions * COST_OF_PARTITION if has_created else 1
+    return found
+
+
+def _may_create(state: BrokerState, call: Call) -> Turns[bool]:
+    """Whether unknown topics are created: Kafka asks the controller to create all of them with one request,
+    which has its limit (DefaultAutoTopicCreationManager, ReplicationControlManager)."""
+    if not state.config.auto_create_topics_enable or not getattr(
+        call.message, "allow_auto_topic_creation", True
+    ):
+        return False
+    unknown = set()
+    for one in call.message.topics:
+        if state.topics.get(one.name or "") is None:
+            unknown.add(one.name)
+        if len(unknown) * state.config.num_partitions > MAX_PARTITIONS_PER_REQUEST:
+            return False
+        yield 1
+    return True
 
 
 def _known(state: BrokerState, call: Call, topic: Topic) -> _Found:
@@ -117,16 +152,13 @@ def _by_id(state: BrokerState, call: Call, topic_id: uuid.UUID | None) -> _Found
     return _known(state, call, topic) if error is Error.NONE else _Found(None, topic_id, error)
 
 
-def _by_name(state: BrokerState, call: Call, name: str) -> _Found:
+def _by_name(state: BrokerState, call: Call, name: str, may_create: bool) -> _Found:
     error = topic_error(state, call, name)
     if error is not Error.NONE:
         return _Found(name, None, error)
     topic = state.topics.get(name)
     if topic is not None:
         return _known(state, call, topic)
-    may_create = state.config.auto_create_topics_enable and getattr(
-        call.message, "allow_auto_topic_creation", True
-    )
     if may_create and not (
         may_on_cluster(state, call, Operation.CREATE)
         or may(state, call, Operation.CREATE, ResourceType.TOPIC, name)
@@ -147,12 +179,15 @@ def _by_name(state: BrokerState, call: Call, name: str) -> _Found:
     return _Found(name, None, error, authorized_operations(state, call, asked, ResourceType.TOPIC, name))
 
 
-def _response(state: BrokerState, call: Call, found: list[_Found], operations: int) -> Any:
+def _response(state: BrokerState, call: Call, found: list[_Found], operations: int) -> Turns[Any]:
+    topics = []
+    for one in found:
+        topics.append((yield from _topic(state, call, one)))
     return call.types.response(
         brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
-        topics=tuple(_topic(state, call, one) for one in found),
+        topics=tuple(topics),
         cluster_authorized_operations=operations,
         error_code=Error.NONE,
     )
@@ -169,23 +204,27 @@ def _broker(state: BrokerState, call: Call, node: int) -> Any:
     )
 
 
-def _topic(state: BrokerState, call: Call, found: _Found) -> Any:
+def _topic(state: BrokerState, call: Call, found: _Found) -> Turns[Any]:
     name, topic_id, error, operations = found
     topic = None if error is not Error.NONE else state.topics.get_by_id(topic_id)
+    partitions: tuple[Any, ...] = ()
+    if topic is not None:
+        partitions = yield from in_turns(_partitions(call, topic))
+    yield 2
     return call.types.make(
         "MetadataResponseTopic",
         error_code=error,
         name=name,
         topic_id=topic_id,
         is_internal=topic is not None and topic.is_internal,
-        partitions=() if topic is None else _partitions(state, call, topic),
+        partitions=partitions,
         topic_authorized_operations=operations,
     )
 
 
-def _partitions(state: BrokerState, call: Call, topic: Topic) -> tuple[Any, ...]:
+def _partitions(call: Call, topic: Topic) -> Iterator[Any]:
     make = call.types.make
-    return tuple(
+    return (
         make(
             "MetadataResponsePartition",
             error_code=Error.NONE,

@@ -15,11 +15,12 @@ from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, D
 from groupstorm.broker.apis.lookup import find_topic, same_topic
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 _NO_RETENTION = -1
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     message = call.message
     names: list[str | None] = []
     refused: dict[tuple[int, int], Error] = {}
@@ -27,7 +28,9 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
     for index, asked in enumerate(message.topics):
         topic, error = find_topic(state, call, asked)
         names.append(None if topic is None else topic.name)
+        yield 1
         for partition in asked.partitions:
+            yield 2
             if topic is None or topic.partition(partition.partition_index) is None:
                 known_topic = topic is not None
                 refused[index, partition.partition_index] = (
@@ -40,14 +43,14 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
                 partition.committed_metadata or "",
             )
 
-    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Any:
+    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         decided: dict[tuple[str | None, int], Error] = {
             (name, partition): error for answer in answers for name, partition, error in answer.partitions
         }
-        return _response(call, names, refused, decided)
+        return (yield from _response(call, names, refused, decided))
 
     if not offsets:
-        return Done(finish(()))
+        return Done((yield from finish(())))
     request = messages.OffsetCommit(
         group=message.group_id,
         member_id=message.member_id,
@@ -74,7 +77,7 @@ def _response(
     names: Sequence[str | None],
     refused: dict[tuple[int, int], Error],
     decided: dict[tuple[str | None, int], Error],
-) -> Any:
+) -> Turns[Any]:
     make = call.types.make
     topics = []
     for index, (asked, name) in enumerate(zip(call.message.topics, names, strict=True)):
@@ -83,5 +86,7 @@ def _response(
             number = partition.partition_index
             error = refused.get((index, number)) or decided.get((name, number), Error.UNKNOWN_SERVER_ERROR)
             partitions.append(make("OffsetCommitResponsePartition", partition_index=number, error_code=error))
+            yield 1
         topics.append(make("OffsetCommitResponseTopic", partitions=tuple(partitions), **same_topic(asked)))
+        yield 1
     return call.types.response(topics=tuple(topics))

@@ -20,6 +20,7 @@ from groupstorm.broker.apis.rights import group_error, topic_error
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_WITH_GROUP_ERROR = 2
 _FIRST_BATCHED_VERSION = 8
@@ -52,14 +53,18 @@ class _Question(NamedTuple):
     error: Error = Error.NONE
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     groups = call.message.groups if call.version >= _FIRST_BATCHED_VERSION else (call.message,)
-    questions = [_question(state, call, group) for group in groups]
+    questions = []
+    for group in groups:
+        questions.append((yield from _question(state, call, group)))
 
-    def finish(answers: Sequence[messages.OffsetFetchResponse]) -> Any:
+    def finish(answers: Sequence[messages.OffsetFetchResponse]) -> Turns[Any]:
         given = iter(answers)
-        answered = [(one, next(given) if one.error is Error.NONE else _denied(one)) for one in questions]
-        return _response(state, call, answered)
+        answered = yield from in_turns(
+            (one, next(given) if one.error is Error.NONE else _denied(one)) for one in questions
+        )
+        return (yield from _response(state, call, answered))
 
     return AskCoordinator([one.request for one in questions if one.error is Error.NONE], finish)
 
@@ -67,22 +72,24 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
 API = Api(9, "OffsetFetch", 1, 10, handle)
 
 
-def _question(state: BrokerState, call: Call, group: Any) -> _Question:
+def _question(state: BrokerState, call: Call, group: Any) -> Turns[_Question]:
     refused: list[_Topic] = []
-    wanted: dict[str, tuple[int, ...]] | None = None
+    wanted: dict[str, list[int]] | None = None
+    yield 1
     if group.topics is not None:
         wanted = {}
         for asked in group.topics:
             name = _name(state, call, asked)
             error = Error.UNKNOWN_TOPIC_ID if name is None else topic_error(state, call, name)
             if name is None or error is not Error.NONE:
-                partitions = _all(asked.partition_indexes, error)
+                partitions = yield from _all(asked.partition_indexes, error)
                 refused.append(_Topic(name or "", getattr(asked, "topic_id", None), partitions))
             else:
-                wanted[name] = (*wanted.get(name, ()), *asked.partition_indexes)
+                wanted.setdefault(name, []).extend(asked.partition_indexes)
+                yield 1
     request = messages.OffsetFetch(
         group=group.group_id,
-        topics=wanted,
+        topics=None if wanted is None else {name: tuple(indexes) for name, indexes in wanted.items()},
         version=call.version,
         member_id=getattr(group, "member_id", None),
         member_epoch=getattr(group, "member_epoch", messages.NO_GENERATION),
@@ -106,17 +113,18 @@ def _name(state: BrokerState, call: Call, asked: Any) -> str | None:
     return None if topic is None else topic.name
 
 
-def _all(indexes: Iterable[int], error: Error) -> tuple[_Partition, ...]:
-    return tuple(_Partition(index, _NO_OFFSET, error) for index in indexes)
+def _all(indexes: Iterable[int], error: Error) -> Turns[tuple[_Partition, ...]]:
+    return (yield from in_turns(_Partition(index, _NO_OFFSET, error) for index in indexes))
 
 
 def _topics(
     state: BrokerState, call: Call, partitions: Iterable[tuple[str, _Partition]]
-) -> tuple[_Topic, ...]:
+) -> Turns[tuple[_Topic, ...]]:
     """Partitions by topic. With topic ids, a topic that has been deleted cannot be named and is left out."""
     by_name: dict[str, list[_Partition]] = {}
     for name, partition in partitions:
         by_name.setdefault(name, []).append(partition)
+        yield 1
     topics = []
     for name, of_topic in by_name.items():
         topic = state.topics.get(name)
@@ -127,41 +135,46 @@ def _topics(
 
 
 def _response(
-    state: BrokerState, call: Call, answered: list[tuple[_Question, messages.OffsetFetchResponse]]
-) -> Any:
+    state: BrokerState, call: Call, answered: Iterable[tuple[_Question, messages.OffsetFetchResponse]]
+) -> Turns[Any]:
     if call.version >= _FIRST_BATCHED_VERSION:
-        return call.types.response(groups=tuple(_group(state, call, *one) for one in answered))
-    question, answer = answered[0]
+        groups = []
+        for one in answered:
+            groups.append((yield from _group(state, call, *one)))
+        return call.types.response(groups=tuple(groups))
+    ((question, answer),) = answered
     if answer.error is not Error.NONE and call.version < _FIRST_WITH_GROUP_ERROR:
-        topics = tuple(
-            _Topic(asked.name, None, _all(asked.partition_indexes, answer.error))
-            for asked in question.topics or ()
-        )
+        topics = []
+        for asked in question.topics or ():
+            topics.append(_Topic(asked.name, None, (yield from _all(asked.partition_indexes, answer.error))))
     else:
-        topics = _all_topics(state, call, question, answer)
-    return call.types.response(
-        error_code=answer.error, topics=_structures(call, topics, "OffsetFetchResponseTopic")
-    )
+        topics = list((yield from _all_topics(state, call, question, answer)))
+    structures = yield from _structures(call, topics, "OffsetFetchResponseTopic")
+    return call.types.response(error_code=answer.error, topics=structures)
 
 
 def _all_topics(
     state: BrokerState, call: Call, question: _Question, answer: messages.OffsetFetchResponse
-) -> tuple[_Topic, ...]:
+) -> Turns[tuple[_Topic, ...]]:
     """The coordinator's answer and the refused topics; of all offsets only those that the client may see."""
     if answer.error is not Error.NONE:
         return ()
-    topics = _topics(state, call, _of_answer(answer))
+    topics = yield from _topics(state, call, _of_answer(answer))
     if question.topics is None:
         return tuple(one for one in topics if topic_error(state, call, one.name) is Error.NONE)
     return (*topics, *question.refused)
 
 
-def _group(state: BrokerState, call: Call, question: _Question, answer: messages.OffsetFetchResponse) -> Any:
-    topics = _all_topics(state, call, question, answer)
+def _group(
+    state: BrokerState, call: Call, question: _Question, answer: messages.OffsetFetchResponse
+) -> Turns[Any]:
+    topics = yield from _all_topics(state, call, question, answer)
+    structures = yield from _structures(call, topics, "OffsetFetchResponseTopics")
+    yield 1
     return call.types.make(
         "OffsetFetchResponseGroup",
         group_id=question.group,
-        topics=_structures(call, topics, "OffsetFetchResponseTopics"),
+        topics=structures,
         error_code=answer.error,
     )
 
@@ -170,26 +183,25 @@ def _of_answer(answer: messages.OffsetFetchResponse) -> Iterable[tuple[str, _Par
     return ((name, _Partition(index, offset, error)) for name, index, offset, error in answer.partitions)
 
 
-def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> tuple[Any, ...]:
+def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> Turns[tuple[Any, ...]]:
     """kio's structures; those of a batched response have a plural name: ...Topics, ...Partitions."""
     partition_structure = topic_structure.replace("Topic", "Partition")
     make = call.types.make
-    return tuple(
-        make(
-            topic_structure,
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partitions=tuple(
-                make(
-                    partition_structure,
-                    partition_index=partition.number,
-                    committed_offset=partition.offset.offset,
-                    committed_leader_epoch=partition.offset.leader_epoch,
-                    metadata=partition.offset.metadata,
-                    error_code=partition.error,
-                )
-                for partition in topic.partitions
-            ),
+    structures = []
+    for topic in topics:
+        partitions = yield from in_turns(
+            make(
+                partition_structure,
+                partition_index=partition.number,
+                committed_offset=partition.offset.offset,
+                committed_leader_epoch=partition.offset.leader_epoch,
+                metadata=partition.offset.metadata,
+                error_code=partition.error,
+            )
+            for partition in topic.partitions
         )
-        for topic in topics
-    )
+        structures.append(
+            make(topic_structure, name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+        )
+        yield 1
+    return tuple(structures)

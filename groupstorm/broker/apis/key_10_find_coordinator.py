@@ -16,20 +16,24 @@ from groupstorm.broker.apis.internal_topics import coordinators_of, ensure_inter
 from groupstorm.broker.apis.rights import SENTENCES, group_error, may
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _GROUP, _TRANSACTION = 0, 1
 _NO_NODE = -1
 _FIRST_BATCHED_VERSION = 4
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     message, types = call.message, call.types
     key_type = getattr(message, "key_type", _GROUP)
     if call.version < _FIRST_BATCHED_VERSION:
         return Done(types.response(**_answer(state, call, key_type, message.key)))
-    coordinators = tuple(
-        types.make("Coordinator", key=key, **_answer(state, call, key_type, key))
-        for key in message.coordinator_keys
+    coordinators = yield from in_turns(
+        (
+            types.make("Coordinator", key=key, **_answer(state, call, key_type, key))
+            for key in message.coordinator_keys
+        ),
+        work=2,
     )
     return Done(types.response(coordinators=coordinators))
 

@@ -12,6 +12,7 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_BATCHED_VERSION = 3
 
@@ -31,8 +32,8 @@ def read_leave(message: Any, version: int, client_id: str) -> messages.LeaveGrou
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     request = read_leave(call.message, call.version, call.client_id)
 
-    def finish(answers: Sequence[messages.LeaveGroupResponse]) -> Any:
-        return _response(call, answers[0])
+    def finish(answers: Sequence[messages.LeaveGroupResponse]) -> Turns[Any]:
+        return (yield from _response(call, answers[0]))
 
     return AskCoordinator((request,), finish)
 
@@ -40,12 +41,12 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
 API = Api(13, "LeaveGroup", 0, 5, handle)
 
 
-def _response(call: Call, answer: messages.LeaveGroupResponse) -> Any:
+def _response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[Any]:
     if call.version < _FIRST_BATCHED_VERSION:
         errors = (answer.error, *(member.error for member in answer.members))
         first = next((error for error in errors if error is not Error.NONE), Error.NONE)
         return call.types.response(error_code=first)
-    members = tuple(
+    members = yield from in_turns(
         call.types.make(
             "MemberResponse",
             member_id=member.member_id,

@@ -16,19 +16,23 @@ from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     requests = [messages.DescribeGroup(group, call.version) for group in call.message.groups]
-    errors = [group_error(state, call, request.group) for request in requests]
+    errors = yield from in_turns(group_error(state, call, request.group) for request in requests)
 
-    def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Any:
+    def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Turns[Any]:
         denied = [
             error_response(request, error)
             for request, error in zip(requests, errors, strict=True)
             if error is not Error.NONE
         ]
-        return call.types.response(groups=tuple(_group(state, call, one) for one in (*denied, *answers)))
+        groups = []
+        for one in (*denied, *answers):
+            groups.append((yield from _group(state, call, one)))
+        return call.types.response(groups=tuple(groups))
 
     allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
     return AskCoordinator(allowed, finish)
@@ -37,9 +41,9 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
 API = Api(15, "DescribeGroups", 0, 6, handle)
 
 
-def _group(state: BrokerState, call: Call, answer: Any) -> Any:
+def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:
     asked = getattr(call.message, "include_authorized_operations", False) and answer.error is Error.NONE
-    members = tuple(
+    members = yield from in_turns(
         call.types.make(
             "DescribedGroupMember",
             member_id=member.member_id,
@@ -51,6 +55,7 @@ def _group(state: BrokerState, call: Call, answer: Any) -> Any:
         )
         for member in answer.members
     )
+    yield 2
     return call.types.make(
         "DescribedGroup",
         error_code=answer.error,

@@ -14,6 +14,7 @@ from groupstorm.broker.apis.rights import group_error, may_on_cluster
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
@@ -25,21 +26,24 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
 
     sees_all = may_on_cluster(state, call, Operation.DESCRIBE)
 
-    def finish(answers: Sequence[messages.ListGroupsResponse]) -> Any:
+    def finish(answers: Sequence[messages.ListGroupsResponse]) -> Turns[Any]:
         answer = answers[0]
-        groups = tuple(
-            call.types.make(
+        groups = []
+        for one in answer.groups:
+            yield 2
+            if not state.coordinates_group(call, one.group):
+                continue
+            if not sees_all and group_error(state, call, one.group) is not Error.NONE:
+                continue
+            listed = call.types.make(
                 "ListedGroup",
                 group_id=one.group,
                 protocol_type=one.protocol_type,
                 group_state=one.state,
                 group_type=one.group_type,
             )
-            for one in answer.groups
-            if state.coordinates_group(call, one.group)
-            and (sees_all or group_error(state, call, one.group) is Error.NONE)
-        )
-        return call.types.response(error_code=answer.error, groups=groups)
+            groups.append(listed)
+        return call.types.response(error_code=answer.error, groups=tuple(groups))
 
     return AskCoordinator((request,), finish)
 

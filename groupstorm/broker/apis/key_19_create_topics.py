@@ -18,31 +18,52 @@ from groupstorm.broker.apis.rights import may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
 from groupstorm.broker.config_options import ConfigError, check
-from groupstorm.broker.log.topics import Topic, TopicError
+from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, TopicError
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _DEFAULT = -1
+#: Kafka's sentence about a request that would create too many partitions.
+EXCESSIVE = "Excessively large number of partitions per request."
+#: The work of making a topic, and each of its partitions.
+COST_OF_TOPIC, COST_OF_PARTITION = 20, 3
 _FIRST_WITH_CONFIGS = 5
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    times_asked = Counter(asked.name for asked in call.message.topics)
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    times_asked = Counter((yield from in_turns(asked.name for asked in call.message.topics)))
+    numbers = yield from in_turns(_partitions(state, asked) for asked in call.message.topics)
+    is_excessive = sum(numbers) > MAX_PARTITIONS_PER_REQUEST
     results = []
     for asked in call.message.topics:
+        yield 10
         try:
+            if is_excessive:
+                raise TopicError(Error.POLICY_VIOLATION, EXCESSIVE)
             if times_asked[asked.name] > 1:
                 raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
             error = topic_error(state, call, asked.name)
             if error is not Error.NONE:
                 raise TopicError(error, "Authorization failed.")
-            results.append(_created(state, call, asked, *_create(state, call, asked)))
+            topic, partitions, factor = _create(state, call, asked)
+            yield COST_OF_TOPIC + partitions * COST_OF_PARTITION
+            results.append(_created(state, call, asked, topic, partitions, factor))
         except TopicError as problem:
             results.append(_refused(call, asked, problem))
     return Done(call.types.response(topics=tuple(results)))
 
 
 API = Api(19, "CreateTopics", 2, 7, handle)
+
+
+def _partitions(state: BrokerState, asked: Any) -> int:
+    """How many partitions the request wants for the topic
+    (ReplicationControlManager.validateTotalNumberOfPartitions)."""
+    if asked.assignments:
+        return len(asked.assignments)
+    wanted = state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
+    return max(0, wanted)
 
 
 def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
@@ -18,13 +19,14 @@ from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_WITH_IDS = 6
 _FIRST_SAYING_DISABLED = 3
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    asked = _asked(call)
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    asked = yield from in_turns(_asked(call))
     times = Counter(asked)
     responses = []
     for name, topic_id in asked:
@@ -36,16 +38,17 @@ def handle(state: BrokerState, call: Call) -> Done:
         if topic is not None and error is Error.NONE:
             state.delete_topic(topic)
         responses.append(_response(state, call, name, topic_id, topic, error))
+        yield 5 if topic is None else 5 + len(topic.partitions)
     return Done(call.types.response(responses=tuple(responses)))
 
 
 API = Api(20, "DeleteTopics", 1, 6, handle)
 
 
-def _asked(call: Call) -> list[tuple[str | None, Any]]:
+def _asked(call: Call) -> Iterator[tuple[str | None, Any]]:
     if call.version < _FIRST_WITH_IDS:
-        return [(name, None) for name in call.message.topic_names]
-    return [(one.name, one.topic_id) for one in call.message.topics]
+        return ((name, None) for name in call.message.topic_names)
+    return ((one.name, one.topic_id) for one in call.message.topics)
 
 
 def _find(state: BrokerState, call: Call, name: str | None, topic_id: Any) -> tuple[Topic | None, Error]:

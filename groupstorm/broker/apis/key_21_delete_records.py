@@ -7,13 +7,14 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import Found, answer_partitions, find_led
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 _HIGH_WATERMARK = -1
 _NO_OFFSET = -1
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    topics = answer_partitions(state, call, "DeleteRecordsTopicResult", _partition)
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    topics = yield from answer_partitions(state, call, "DeleteRecordsTopicResult", _partition)
     return Done(call.types.response(topics=topics))
 
 

@@ -11,10 +11,11 @@ from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    topics = answer_partitions(state, call, "OffsetForLeaderTopicResult", _partition, "topic")
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    topics = yield from answer_partitions(state, call, "OffsetForLeaderTopicResult", _partition, "topic")
     return Done(call.types.response(topics=topics))
 
 

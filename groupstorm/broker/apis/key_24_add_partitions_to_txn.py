@@ -17,50 +17,58 @@ from groupstorm.broker.apis.rights import may, may_on_cluster, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.transactions import Partition
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_SAYING_FENCED = 2
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     message = call.message
     if call.version < _FIRST_BATCHED_VERSION:
-        errors = _denied(state, call) or _add(
-            state,
-            call,
-            message.v3_and_below_transactional_id,
-            message.v3_and_below_producer_id,
-            message.v3_and_below_producer_epoch,
-            message.v3_and_below_topics,
-        )
-        return Done(call.types.response(results_by_topic_v3_and_below=_topics(call, errors)))
+        errors = yield from _denied(state, call)
+        if not errors:
+            errors = yield from _add(
+                state,
+                call,
+                message.v3_and_below_transactional_id,
+                message.v3_and_below_producer_id,
+                message.v3_and_below_producer_epoch,
+                message.v3_and_below_topics,
+            )
+        topics = yield from _topics(call, errors)
+        return Done(call.types.response(results_by_topic_v3_and_below=topics))
     if not may_on_cluster(state, call, Operation.CLUSTER_ACTION):
         error = Error.CLUSTER_AUTHORIZATION_FAILED
         return Done(call.types.response(error_code=error, results_by_transaction=()))
-    results = tuple(
-        call.types.make(
-            "AddPartitionsToTxnResult",
-            transactional_id=one.transactional_id,
-            topic_results=_topics(call, _transaction(state, call, one)),
+    results = []
+    for one in message.transactions:
+        errors = yield from _transaction(state, call, one)
+        topics = yield from _topics(call, errors)
+        made = call.types.make(
+            "AddPartitionsToTxnResult", transactional_id=one.transactional_id, topic_results=topics
         )
-        for one in message.transactions
-    )
-    return Done(call.types.response(error_code=Error.NONE, results_by_transaction=results))
+        results.append(made)
+        yield 1
+    return Done(call.types.response(error_code=Error.NONE, results_by_transaction=tuple(results)))
 
 
 API = Api(24, "AddPartitionsToTxn", 0, 5, handle)
 
 
-def _denied(state: BrokerState, call: Call) -> dict[Partition, Error]:
+def _denied(state: BrokerState, call: Call) -> Turns[dict[Partition, Error]]:
     """The errors of a producer that may not use its transactional id or one of the topics; {} if it may."""
-    partitions = _partitions(call.message.v3_and_below_topics)
+    if state.authorizer is None:
+        return {}
+    partitions = yield from _partitions(call.message.v3_and_below_topics)
     name = call.message.v3_and_below_transactional_id
     if not may(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name):
         return dict.fromkeys(partitions, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    errors = {topic: topic_error(state, call, topic) for topic, _ in partitions}
+    errors = {topic: topic_error(state, call, topic) for topic in dict.fromkeys(row[0] for row in partitions)}
     if not any(errors.values()):
         return {}
-    return {row: errors[row[0]] or _unadded(state, row) for row in partitions}
+    rows = yield from in_turns((row, errors[row[0]] or _unadded(state, row)) for row in partitions)
+    return dict(rows)
 
 
 def _unadded(state: BrokerState, row: Partition) -> Error:
@@ -69,25 +77,28 @@ def _unadded(state: BrokerState, row: Partition) -> Error:
     return Error.OPERATION_NOT_ATTEMPTED if is_known else Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _transaction(state: BrokerState, call: Call, one: Any) -> dict[Partition, Error]:
+def _transaction(state: BrokerState, call: Call, one: Any) -> Turns[dict[Partition, Error]]:
     who = (one.transactional_id, one.producer_id, one.producer_epoch)
     if one.verify_only:
-        return {row: state.transactions.verify(*who, row) for row in _partitions(one.topics)}
-    return _add(state, call, *who, one.topics)
+        partitions = yield from _partitions(one.topics)
+        rows = yield from in_turns((row, state.transactions.verify(*who, row)) for row in partitions)
+        return dict(rows)
+    return (yield from _add(state, call, *who, one.topics))
 
 
-def _partitions(topics: Any) -> list[Partition]:
-    return [(topic.name, number) for topic in topics for number in topic.partitions]
+def _partitions(topics: Any) -> Turns[tuple[Partition, ...]]:
+    return (yield from in_turns((topic.name, number) for topic in topics for number in topic.partitions))
 
 
 def _add(
     state: BrokerState, call: Call, transactional_id: str, producer_id: int, epoch: int, topics: Any
-) -> dict[Partition, Error]:
-    partitions = _partitions(topics)
+) -> Turns[dict[Partition, Error]]:
+    partitions = yield from _partitions(topics)
     if not state.coordinates_transactions(call, transactional_id):
         return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
-    if any(state.topics.partition(*row) is None for row in partitions):
-        return {row: _unadded(state, row) for row in partitions}
+    rows = yield from in_turns((row, _unadded(state, row)) for row in partitions)
+    if any(error is Error.UNKNOWN_TOPIC_OR_PARTITION for _, error in rows):
+        return dict(rows)
     who = (transactional_id, producer_id, epoch)
     error = state.transactions.add_partitions(*who, partitions, call.now_ms)
     if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
@@ -95,14 +106,17 @@ def _add(
     return dict.fromkeys(partitions, error)
 
 
-def _topics(call: Call, errors: dict[Partition, Error]) -> tuple[Any, ...]:
+def _topics(call: Call, errors: dict[Partition, Error]) -> Turns[tuple[Any, ...]]:
     by_topic: dict[str, list[Any]] = {}
     for (name, number), error in errors.items():
         result = call.types.make(
             "AddPartitionsToTxnPartitionResult", partition_index=number, partition_error_code=error
         )
         by_topic.setdefault(name, []).append(result)
-    return tuple(
-        call.types.make("AddPartitionsToTxnTopicResult", name=name, results_by_partition=tuple(results))
-        for name, results in by_topic.items()
+        yield 1
+    return (
+        yield from in_turns(
+            call.types.make("AddPartitionsToTxnTopicResult", name=name, results_by_partition=tuple(results))
+            for name, results in by_topic.items()
+        )
     )

@@ -14,18 +14,20 @@ from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, D
 from groupstorm.broker.apis.lookup import find_topic
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_SAYING_ABORTABLE = 4
 _FIRST_ADDING_THE_GROUP = 5
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     message = call.message
     errors: dict[tuple[str, int], Error] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for topic in message.topics:
         found, error = find_topic(state, call, topic)
         for partition in topic.partitions:
+            yield 2
             key = (topic.name, partition.partition_index)
             errors[key] = error
             if found is None:
@@ -39,17 +41,17 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
                 partition.committed_metadata or "",
             )
 
-    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Any:
+    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         for answer in answers:
             errors.update({(topic, number): error for topic, number, error in answer.partitions})
-        return _response(call, errors)
+        return (yield from _response(call, errors))
 
     if not offsets:
-        return Done(finish(()))
+        return Done((yield from finish(())))
     error = _check(state, call)
     if error is not Error.NONE:
         partitions = [(topic, number, error) for topic, numbers in offsets.items() for number in numbers]
-        return Done(finish([messages.OffsetCommitResponse(tuple(partitions))]))
+        return Done((yield from finish([messages.OffsetCommitResponse(tuple(partitions))])))
     request = messages.TxnOffsetCommit(
         group=message.group_id,
         producer_id=message.producer_id,
@@ -83,21 +85,18 @@ def _check(state: BrokerState, call: Call) -> Error:
     return error
 
 
-def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Any:
+def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
     make = call.types.make
-    topics = tuple(
-        make(
-            "TxnOffsetCommitResponseTopic",
-            name=topic.name,
-            partitions=tuple(
-                make(
-                    "TxnOffsetCommitResponsePartition",
-                    partition_index=one.partition_index,
-                    error_code=errors[topic.name, one.partition_index],
-                )
-                for one in topic.partitions
-            ),
+    topics = []
+    for topic in call.message.topics:
+        partitions = yield from in_turns(
+            make(
+                "TxnOffsetCommitResponsePartition",
+                partition_index=one.partition_index,
+                error_code=errors[topic.name, one.partition_index],
+            )
+            for one in topic.partitions
         )
-        for topic in call.message.topics
-    )
-    return call.types.response(topics=topics)
+        topics.append(make("TxnOffsetCommitResponseTopic", name=topic.name, partitions=partitions))
+        yield 1
+    return call.types.response(topics=tuple(topics))

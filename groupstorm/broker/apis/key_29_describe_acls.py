@@ -11,9 +11,10 @@ from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, entry_fields, rea
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.authorization.acls import Acl, PatternType, ResourceType
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     wanted = read_filter(call.message)
     if state.authorizer is None:
         response = call.types.response(
@@ -23,16 +24,20 @@ def handle(state: BrokerState, call: Call) -> Done:
         )
         return Done(response)
     by_resource: dict[tuple[ResourceType, str, PatternType], list[Acl]] = {}
-    for acl in state.acls.matching(wanted):
+    for acl in (yield from state.acls.matching(wanted)):
+        yield 1
         by_resource.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(acl)
-    resources = tuple(_resource(call, acls) for acls in by_resource.values())
-    return Done(call.types.response(error_code=Error.NONE, error_message=None, resources=resources))
+    resources = []
+    for acls in by_resource.values():
+        resources.append((yield from _resource(call, acls)))
+    return Done(call.types.response(error_code=Error.NONE, error_message=None, resources=tuple(resources)))
 
 
 API = Api(29, "DescribeAcls", 1, 3, handle)
 
 
-def _resource(call: Call, acls: list[Acl]) -> Any:
+def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:
     make = call.types.make
-    described = tuple(make("AclDescription", **entry_fields(acl)) for acl in acls)
+    described = yield from in_turns((make("AclDescription", **entry_fields(acl)) for acl in acls), work=2)
+    yield 2
     return make("DescribeAclsResource", **resource_fields(acls[0]), acls=described)

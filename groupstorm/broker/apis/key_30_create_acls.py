@@ -11,10 +11,11 @@ from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, read_acl
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.authorization.acls import is_filter, problem_of
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    acls = [read_acl(asked) for asked in call.message.creations]
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    acls = yield from in_turns(read_acl(asked) for asked in call.message.creations)
     if state.authorizer is None:
         refused = _result(call, Error.SECURITY_DISABLED, NO_AUTHORIZER)
         return Done(call.types.response(results=(refused,) * len(acls)))
@@ -28,6 +29,7 @@ def handle(state: BrokerState, call: Call) -> Done:
         if problem is None:
             state.create_acl(acl)
         results.append(_result(call, Error.NONE if problem is None else Error.INVALID_REQUEST, problem))
+        yield 2
     return Done(call.types.response(results=tuple(results)))
 
 

@@ -21,6 +21,7 @@ from groupstorm.broker.config_entries import (
 )
 from groupstorm.broker.dynamic_configs import ALL_BROKERS
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 #: ConfigResource.Type
 TOPIC, BROKER, GROUP = 2, 4, 32
@@ -59,15 +60,17 @@ def broker_of(state: BrokerState, call: Call, name: str) -> str:
     return str(int(name)) if name else ALL_BROKERS
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    results = tuple(_result(state, call, asked) for asked in call.message.resources)
-    return Done(call.types.response(results=results))
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    results = []
+    for asked in call.message.resources:
+        results.append((yield from _result(state, call, asked)))
+    return Done(call.types.response(results=tuple(results)))
 
 
 API = Api(32, "DescribeConfigs", 1, 4, handle)
 
 
-def _result(state: BrokerState, call: Call, asked: Any) -> Any:
+def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
         names = asked.configuration_keys
@@ -75,13 +78,15 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Any:
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
     except ResourceError as problem:
         error, sentence = problem.error, str(problem)
+    configs = yield from in_turns((_entry(call, entry) for entry in entries), work=3)
+    yield 1
     return call.types.make(
         "DescribeConfigsResult",
         error_code=error,
         error_message=sentence,
         resource_type=asked.resource_type,
         resource_name=asked.resource_name,
-        configs=tuple(_entry(call, entry) for entry in entries),
+        configs=configs,
     )
 
 

@@ -8,9 +8,10 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
 from groupstorm.broker.config_options import Option
+from groupstorm.turns import Turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return change_configs(state, call, _replaced)
 
 

@@ -8,14 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.key_19_create_topics import assigned_replicas
+from groupstorm.broker.apis.key_19_create_topics import COST_OF_PARTITION, assigned_replicas
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    times = Counter(asked.name for asked in call.message.topics)
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    times = Counter((yield from in_turns(asked.name for asked in call.message.topics)))
     results = []
     for asked in call.message.topics:
         error, sentence = Error.NONE, None
@@ -31,6 +32,7 @@ def handle(state: BrokerState, call: Call) -> Done:
             "CreatePartitionsTopicResult", name=asked.name, error_code=error, error_message=sentence
         )
         results.append(result)
+        yield 2 + (max(0, asked.count) * COST_OF_PARTITION if error is Error.NONE else 0)
     return Done(call.types.response(results=tuple(results)))
 
 

@@ -9,17 +9,18 @@ from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
 from groupstorm.broker.apis.rights import group_error
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     names = tuple(dict.fromkeys(call.message.groups_names))
-    errors = {name: group_error(state, call, name) for name in names}
+    errors = dict((yield from in_turns((name, group_error(state, call, name)) for name in names)))
     allowed = [name for name, error in errors.items() if error is Error.NONE]
     requests = [messages.DeleteGroup(name, call.client_id) for name in allowed]
 
-    def finish(answers: Sequence[messages.DeleteGroupResponse]) -> Any:
+    def finish(answers: Sequence[messages.DeleteGroupResponse]) -> Turns[Any]:
         decided = {name: answer.error for name, answer in zip(allowed, answers, strict=True)}
-        results = tuple(
+        results = yield from in_turns(
             call.types.make("DeletableGroupResult", group_id=name, error_code=decided.get(name, error))
             for name, error in errors.items()
         )

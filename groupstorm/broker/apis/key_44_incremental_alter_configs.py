@@ -15,12 +15,13 @@ from groupstorm.broker.apis.key_32_describe_configs import ResourceError
 from groupstorm.broker.config_options import ConfigType, Option
 from groupstorm.broker.topic_configs import default_of
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns
 
 #: AlterConfigOp.OpType
 _SET, _DELETE, _APPEND, _SUBTRACT = range(4)
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return change_configs(state, call, _changed)
 
 

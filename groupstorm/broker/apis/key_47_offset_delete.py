@@ -13,11 +13,12 @@ from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, D
 from groupstorm.broker.apis.lookup import find_topic
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     errors: dict[tuple[str, int], Error] = {}
-    wanted: dict[str, tuple[int, ...]] = {}
+    wanted: dict[str, list[int]] = {}
     for topic in call.message.topics:
         found, error = find_topic(state, call, topic)
         for one in topic.partitions:
@@ -26,36 +27,35 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
                 error = Error.UNKNOWN_TOPIC_OR_PARTITION
             errors[topic.name, one.partition_index] = Error.NONE if known else error
             if known:
-                wanted[topic.name] = (*wanted.get(topic.name, ()), one.partition_index)
+                wanted.setdefault(topic.name, []).append(one.partition_index)
+            yield 2
 
-    def finish(answers: Sequence[messages.OffsetDeleteResponse]) -> Any:
+    def finish(answers: Sequence[messages.OffsetDeleteResponse]) -> Turns[Any]:
         (answer,) = answers
         if answer.error is not Error.NONE:
             return call.types.response(error_code=answer.error, topics=())
         errors.update({(name, number): error for name, number, error in answer.partitions})
-        return _response(call, errors)
+        return (yield from _response(call, errors))
 
-    return AskCoordinator((messages.OffsetDelete(call.message.group_id, wanted, call.client_id),), finish)
+    partitions = {name: tuple(numbers) for name, numbers in wanted.items()}
+    return AskCoordinator((messages.OffsetDelete(call.message.group_id, partitions, call.client_id),), finish)
 
 
 API = Api(47, "OffsetDelete", 0, 0, handle)
 
 
-def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Any:
+def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
     make = call.types.make
-    topics = tuple(
-        make(
-            "OffsetDeleteResponseTopic",
-            name=topic.name,
-            partitions=tuple(
-                make(
-                    "OffsetDeleteResponsePartition",
-                    partition_index=one.partition_index,
-                    error_code=errors[topic.name, one.partition_index],
-                )
-                for one in topic.partitions
-            ),
+    topics = []
+    for topic in call.message.topics:
+        partitions = yield from in_turns(
+            make(
+                "OffsetDeleteResponsePartition",
+                partition_index=one.partition_index,
+                error_code=errors[topic.name, one.partition_index],
+            )
+            for one in topic.partitions
         )
-        for topic in call.message.topics
-    )
-    return call.types.response(error_code=Error.NONE, topics=topics)
+        topics.append(make("OffsetDeleteResponseTopic", name=topic.name, partitions=partitions))
+        yield 1
+    return call.types.response(error_code=Error.NONE, topics=tuple(topics))

@@ -11,9 +11,10 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.quotas.entities import Component, Entity, QuotaError, check_filter
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     message = call.message
     components = [Component(one.entity_type, one.match_type, one.match) for one in message.components]
     try:
@@ -21,7 +22,7 @@ def handle(state: BrokerState, call: Call) -> Done:
     except QuotaError as problem:
         return Done(call.types.response(error_code=problem.error, error_message=str(problem), entries=None))
     found = state.quotas.found(components, message.strict)
-    entries = tuple(_entry(call, entity, values) for entity, values in found.items())
+    entries = yield from in_turns((_entry(call, entity, values) for entity, values in found.items()), work=3)
     return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=entries))
 
 

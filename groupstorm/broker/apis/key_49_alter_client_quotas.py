@@ -12,14 +12,15 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.quotas.entities import Entity, QuotaError, check_entity, check_value
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
-    asked = [
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
+    asked = yield from in_turns(
         ({part.entity_type: part.entity_name for part in entry.entity}, entry.ops)
         for entry in call.message.entries
-    ]
-    times = Counter(frozenset(parts.items()) for parts, _ in asked)
+    )
+    times = Counter((yield from in_turns(frozenset(parts.items()) for parts, _ in asked)))
     entries = []
     for parts, ops in {frozenset(parts.items()): (parts, ops) for parts, ops in asked}.values():
         error, sentence = Error.NONE, None
@@ -32,6 +33,7 @@ def handle(state: BrokerState, call: Call) -> Done:
         except QuotaError as problem:
             error, sentence = problem.error, str(problem)
         entries.append(_entry(call, parts, error, sentence))
+        yield 5
     return Done(call.types.response(entries=tuple(entries)))
 
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     asked = [one.name for one in call.message.users or ()] or state.credentials.names()
     times = Counter(asked)
-    results = tuple(_result(state, call, name, times[name] > 1) for name in times)
+    results = yield from in_turns((_result(state, call, name, times[name] > 1) for name in times), work=2)
     return Done(call.types.response(error_code=Error.NONE, error_message=None, results=results))
 
 

@@ -12,27 +12,32 @@ from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.security.credentials import SCRAM_MECHANISMS
 from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 #: ScramControlManager.MAX_ITERATIONS
-_ITERATIONS_MAX = 16_384
+ITERATIONS_MAX = 16_384
 _Problem = tuple[Error, str]
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     message = call.message
     problems: dict[str, _Problem | None] = {}
     for one in (*message.deletions, *message.upsertions):
         problem = _problem(state, one, one.name in problems)
         problems[one.name] = problems.get(one.name) or problem
+        yield 1
     for one in message.deletions:
         if problems[one.name] is None:
             state.alter_credential(one.name, one.mechanism, None)
+        yield 1
     for one in message.upsertions:
         if problems[one.name] is None:
             parts = (one.salt, one.iterations, one.salted_password)
             credential = credential_of_salted(SCRAM_MECHANISMS[one.mechanism], *parts)
             state.alter_credential(one.name, one.mechanism, credential)
-    return Done(call.types.response(results=tuple(_result(call, *row) for row in problems.items())))
+        yield 5
+    results = yield from in_turns(_result(call, *row) for row in problems.items())
+    return Done(call.types.response(results=results))
 
 
 API = Api(51, "AlterUserScramCredentials", 0, 0, handle)
@@ -55,7 +60,7 @@ def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None
 
 
 def _problem_of_upsertion(one: Any) -> _Problem | None:
-    if not ITERATIONS <= one.iterations <= _ITERATIONS_MAX:
+    if not ITERATIONS <= one.iterations <= ITERATIONS_MAX:
         few_or_many = "few" if one.iterations < ITERATIONS else "many"
         return Error.UNACCEPTABLE_CREDENTIAL, f"Too {few_or_many} iterations"
     if not one.salted_password:

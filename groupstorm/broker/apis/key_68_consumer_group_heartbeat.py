@@ -57,12 +57,17 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
         )
 
     if any(topic_error(state, call, name) is not Error.NONE for name in request.topics or ()):
-        return Done(finish([_refused(request)]))
+        return Done(finish([_refused(request, Error.TOPIC_AUTHORIZATION_FAILED)]))
+    if sum(map(len, request.topics or ())) > state.config.message_max_bytes:
+        # the member's record would be too large, which the coordinator finds out only at the end
+        return Done(finish([_refused(request, Error.UNKNOWN_SERVER_ERROR)]))
     return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
 
-def _refused(request: messages.ConsumerGroupHeartbeat) -> messages.ConsumerGroupHeartbeatResponse:
-    response = error_response(request, Error.TOPIC_AUTHORIZATION_FAILED)
+def _refused(
+    request: messages.ConsumerGroupHeartbeat, error: Error
+) -> messages.ConsumerGroupHeartbeatResponse:
+    response = error_response(request, error)
     assert isinstance(response, messages.ConsumerGroupHeartbeatResponse)
     return response
 

@@ -15,24 +15,28 @@ from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 _FIRST_MEMBER_TYPE = 1
 _CLASSIC, _CONSUMER = 0, 1
 _HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator:
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     requests = [messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids]
-    errors = [group_error(state, call, request.group) for request in requests]
+    errors = yield from in_turns(group_error(state, call, request.group) for request in requests)
 
-    def finish(answers: Sequence[messages.DescribeConsumerGroupResponse]) -> Any:
+    def finish(answers: Sequence[messages.DescribeConsumerGroupResponse]) -> Turns[Any]:
         denied = [
             error_response(request, error)
             for request, error in zip(requests, errors, strict=True)
             if error is not Error.NONE
         ]
         seen = (answer if _may_see(state, call, answer) else _hidden(answer) for answer in answers)
-        return call.types.response(groups=tuple(_group(state, call, one) for one in (*denied, *seen)))
+        groups = []
+        for one in (*denied, *seen):
+            groups.append((yield from _group(state, call, one)))
+        return call.types.response(groups=tuple(groups))
 
     allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
     return AskCoordinator(allowed, finish)
@@ -51,8 +55,10 @@ def _hidden(answer: messages.DescribeConsumerGroupResponse) -> messages.Describe
     return messages.DescribeConsumerGroupResponse(error, answer.group, error_message=_HIDDEN_TOPICS)
 
 
-def _group(state: BrokerState, call: Call, answer: Any) -> Any:
+def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:
     asked = call.message.include_authorized_operations and answer.error is Error.NONE
+    members = yield from in_turns((_member(state, call, member) for member in answer.members), work=10)
+    yield 2
     return call.types.make(
         "DescribedGroup",
         error_code=answer.error,
@@ -62,7 +68,7 @@ def _group(state: BrokerState, call: Call, answer: Any) -> Any:
         group_epoch=answer.epoch,
         assignment_epoch=answer.assignment_epoch,
         assignor_name=answer.assignor,
-        members=tuple(_member(state, call, member) for member in answer.members),
+        members=members,
         authorized_operations=authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
     )
 

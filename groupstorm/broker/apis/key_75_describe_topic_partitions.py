@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop
 from typing import Any
 
 from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Done
@@ -10,25 +11,36 @@ from groupstorm.broker.authorization.acls import ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 #: max.request.partition.size.limit
-_MOST = 2000
+PARTITIONS_DESCRIBED = 2000
+#: So many names are looked through in the time of a unit of work.
+_SCANNED_PER_WORK = 20
 
 
-def handle(state: BrokerState, call: Call) -> Done:
+def handle(state: BrokerState, call: Call) -> Turns[Done]:
     cursor = call.message.cursor
     start, first = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
     named = {topic.name for topic in call.message.topics} or {topic.name for topic in state.topics}
-    denied = {name for name in named if topic_error(state, call, name) is not Error.NONE}
+    errors = yield from in_turns(topic_error(state, call, name) for name in named)
+    denied = {name for name, error in zip(named, errors, strict=True) if error is not Error.NONE}
+    yield len(named) // _SCANNED_PER_WORK
     hidden = [name for name in sorted(denied) if call.message.topics]
     named -= denied
-    left = max(1, min(call.message.response_partition_limit, _MOST))
+    left = max(1, min(call.message.response_partition_limit, PARTITIONS_DESCRIBED))
     topics, next_cursor = [], None
-    for name in sorted(name for name in named if name >= start):
+    waiting = [name for name in named if name >= start]
+    yield len(waiting) // _SCANNED_PER_WORK
+    heapify(waiting)  # to sort them would take too long at once
+    yield len(waiting) // _SCANNED_PER_WORK
+    while waiting:
+        name = heappop(waiting)
         if left == 0:
             next_cursor = call.types.make("Cursor", topic_name=name, partition_index=0)
             break
         topic = state.topics.get(name)
+        yield 3
         if topic is None:
             topics.append(_topic(state, call, name, None, range(0)))
             continue

@@ -10,6 +10,7 @@ from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
+from groupstorm.turns import Turns, in_turns
 
 NO_EPOCH = -1
 
@@ -42,17 +43,21 @@ def answer_partitions(
     structure: str,
     answer: Callable[[BrokerState, Call, Found, Any], Any],
     name_field: str = "name",
-) -> tuple[Any, ...]:
+) -> Turns[tuple[Any, ...]]:
     """A ``structure`` for each topic of a request, and in it ``answer`` to each of its partitions."""
-    return tuple(
-        call.types.make(
-            structure,
-            **{name_field: getattr(asked, name_field)},
-            partitions=tuple(answer(state, call, found, partition) for partition in asked.partitions),
+    topics = []
+    for asked in call.message.topics:
+        partitions = yield from in_turns(
+            (
+                answer(state, call, find_topic(state, call, asked, name_field), partition)
+                for partition in asked.partitions
+            ),
+            work=2,
         )
-        for asked in call.message.topics
-        for found in (find_topic(state, call, asked, name_field),)
-    )
+        named = {name_field: getattr(asked, name_field)}
+        topics.append(call.types.make(structure, **named, partitions=partitions))
+        yield 1
+    return tuple(topics)
 
 
 def find_led(state: BrokerState, call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) -> Led:

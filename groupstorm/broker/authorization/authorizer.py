@@ -23,6 +23,7 @@ from groupstorm.broker.authorization.acls import (
     Permission,
     ResourceType,
 )
+from groupstorm.turns import Turns
 
 #: Operation -> those whose permission includes it.
 _IMPLYING: Mapping[Operation, frozenset[Operation]] = {
@@ -70,8 +71,13 @@ class Acls:
         if not index[key]:
             del index[key]
 
-    def matching(self, wanted: AclFilter) -> list[Acl]:
-        return [acl for acl in self._acls if wanted.matches(acl)]
+    def matching(self, wanted: AclFilter) -> Turns[list[Acl]]:
+        found = []
+        for acl in tuple(self._acls):
+            if wanted.matches(acl):
+                found.append(acl)
+            yield 1
+        return found
 
     def about(self, resource_type: ResourceType, name: str) -> Iterator[Acl]:
         """The rules about one resource: of its name, of all prefixes of it, and of all resources."""

@@ -1,8 +1,10 @@
 """Regular expressions in subscriptions: RE2's syntax, matched against whole topic names.
 
 Kafka uses RE2/J 1.8; google-re2 is RE2 itself. `_as_re2_reads_it` evens out where RE2/J reads a text in
-another way. RE2 alone refuses nested repetitions of more than 1,000 in all, as ``(a{50}){50}``. Kafka:
-TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid.
+another way. RE2 alone refuses nested repetitions of more than 1,000 in all, as ``(a{50}){50}``, and programs
+that are larger than `PROGRAM_BYTES` allows, some 40,000 instructions: a match takes the longer the larger its
+program.
+Kafka: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid.
 """
 
 from __future__ import annotations
@@ -17,10 +19,19 @@ import re2
 from groupstorm.coordinator.consumer.group import ResolvedRegex
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import hash_order
+from groupstorm.turns import Turns
 
 #: The least time between two resolutions of a group's expressions
 #: (GroupMetadataManager.REGEX_BATCH_REFRESH_MIN_INTERVAL_MS).
 REFRESH_INTERVAL_MIN_MS = 10_000
+
+
+#: What a program, and its automata, may take (RE2's max_mem).
+PROGRAM_BYTES = 1 << 20
+#: RE2 looks at every instruction for every character at worst: so many take the time of a unit of work.
+_STEPS_PER_WORK = 2_000
+#: So many instructions are compiled in the time of a unit of work.
+_INSTRUCTIONS_PER_WORK = 40
 
 
 #: RE2's errors, by their beginnings -> RE2/J's descriptions (com.google.re2j.Parser).
@@ -50,6 +61,8 @@ def _compiled(regex: str) -> Any:
     """The expression for `re2`, or `_Invalid` if RE2/J does not take it."""
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = PROGRAM_BYTES
+    options.never_capture = True  # nobody asks for groups, and they take RE2's slowest way
     try:
         return re2.compile(_as_re2_reads_it(regex), options)
     except _Invalid as problem:
@@ -64,7 +77,7 @@ def _compiled(regex: str) -> Any:
 
 #: What can change the meaning of the text behind it: quoted text, an escape, a class, a named group.
 _PIECE = re.compile(
-    r"\\Q.*?(?:\\E|$) | \\. | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\] | \(\?P?<(?P<name>\w+)>",
+    r"\\Q.*?(?:\\E|$) | \\. | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*(?:\]|$) | \(\?P?<(?P<name>\w+)>",
     re.DOTALL | re.VERBOSE,
 )
 
@@ -99,15 +112,19 @@ def problem_of(regex: str) -> str | None:
 
 def resolve(
     topics: Topics, regexes: Iterable[str], now_ms: int, may_match: Callable[[str], bool] | None = None
-) -> dict[str, ResolvedRegex]:
-    """The topics that each expression matches; none for one that RE2 does not take. ``may_match``: which
+) -> Turns[dict[str, ResolvedRegex]]:
+    """The topics that each expression matches now; none for one that RE2 does not take. ``may_match``: which
     topics it may match, None: every one."""
     found = {}
+    names, version = tuple(topics.by_name), topics.version
     for regex in hash_order(regexes):
         pattern = _compiled(regex)
-        names = () if isinstance(pattern, _Invalid) else topics.by_name
-        matched = [name for name in names if pattern.fullmatch(name)]
-        if may_match is not None:
-            matched = [name for name in matched if may_match(name)]
-        found[regex] = ResolvedRegex(frozenset(matched), topics.version, now_ms)
+        matched = []
+        yield 0 if isinstance(pattern, _Invalid) else pattern.programsize // _INSTRUCTIONS_PER_WORK
+        for name in () if isinstance(pattern, _Invalid) else names:
+            if pattern.fullmatch(name) and (may_match is None or may_match(name)):
+                matched.append(name)
+                topics.hash_of((name,))  # is kept: the group needs the hashes of all of them at once
+            yield 1 + pattern.programsize * len(name) // _STEPS_PER_WORK
+        found[regex] = ResolvedRegex(frozenset(matched), version, now_ms)
     return found

@@ -12,7 +12,18 @@ from __future__ import annotations
 
 from groupstorm.protocol.codec.decode import decoder
 from groupstorm.protocol.codec.encode import encoder
+from groupstorm.protocol.codec.long_messages import decode_in_turns, encode_in_turns, release_in_turns
 from groupstorm.protocol.codec.schemas import ResponseTypes, request_type, response_types
 from groupstorm.protocol.codec.shape import CodecError
 
-__all__ = ["CodecError", "ResponseTypes", "decoder", "encoder", "request_type", "response_types"]
+__all__ = [
+    "CodecError",
+    "ResponseTypes",
+    "decode_in_turns",
+    "decoder",
+    "encode_in_turns",
+    "encoder",
+    "release_in_turns",
+    "request_type",
+    "response_types",
+]

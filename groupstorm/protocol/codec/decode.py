@@ -146,7 +146,7 @@ def _entity_reader(entity: KioType) -> Reader:
         else:
             lines += [line for shape in run for line in _single_source(shape, names)]
     if entity.__flexible__:
-        names["read_tags"] = _tags_reader(entity, tagged)
+        names["read_tags"] = tags_reader(entity, tagged)
         for shape in tagged.values():
             names[f"default_{shape.name}"] = shape.default
             lines.append(f"set_{shape.name}(e, default_{shape.name})")
@@ -222,9 +222,9 @@ def _nullable_entity_reader(read: Reader) -> Reader:
     return read_nullable
 
 
-def _tags_reader(entity: KioType, tagged: dict[int, FieldShape]) -> Callable[[bytes, int, Any], int]:
+def tags_reader(entity: KioType, tagged: dict[int, FieldShape]) -> Callable[[bytes, int, Any], int]:
     """Reads tagged fields into an object; tags that this version does not know are skipped (KIP-482)."""
-    readers = {tag: (_field_reader(shape), vars(entity)[shape.name].__set__) for tag, shape in tagged.items()}
+    readers = {tag: (field_reader(shape), vars(entity)[shape.name].__set__) for tag, shape in tagged.items()}
 
     def read(data: bytes, at: int, target: Any) -> int:
         count, at = read_unsigned_varint(data, at)
@@ -257,10 +257,10 @@ def _length_width(shape: FieldShape) -> int:
     return 4 if shape.array else _LENGTH_BYTES[shape.kafka_type or ""]
 
 
-def _field_reader(shape: FieldShape) -> Reader:
+def field_reader(shape: FieldShape) -> Reader:
     """A reader of a whole field, its length included: for tagged fields and elements of arrays."""
     if _has_length(shape):
-        return _reader_with_length(shape, _sized_reader(shape))
+        return reader_with_length(shape, _sized_reader(shape))
     fixed = _fixed(shape)
     if fixed is None:
         return _structure_reader(shape)
@@ -273,7 +273,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
-def _reader_with_length(shape: FieldShape, read_sized: SizedReader) -> Reader:
+def reader_with_length(shape: FieldShape, read_sized: SizedReader) -> Reader:
     if shape.flexible:
 
         def read_compact(data: bytes, at: int) -> tuple[Any, int]:
@@ -327,8 +327,8 @@ def _bytes_reader(shape: FieldShape) -> SizedReader:
 
 
 def _array_reader(shape: FieldShape) -> SizedReader:
-    read_items = _items_reader(shape)
-    smallest = _smallest_element(shape)
+    read_items = items_reader(shape)
+    smallest = smallest_element(shape)
 
     def read(data: bytes, at: int, count: int) -> tuple[tuple[Any, ...] | None, int]:
         if count <= 0:
@@ -343,12 +343,12 @@ def _array_reader(shape: FieldShape) -> SizedReader:
     return read
 
 
-def _items_reader(shape: FieldShape) -> SizedReader:
+def items_reader(shape: FieldShape) -> SizedReader:
     packed = PACKED_FORMATS.get(shape.kafka_type or "") if shape.entity is None else None
     if packed is not None:
         size = struct.calcsize(">" + packed)
         return lambda data, at, count: (struct.unpack_from(f">{count}{packed}", data, at), at + size * count)
-    read_item = _entity_reader(shape.entity) if shape.entity is not None else _field_reader(_element(shape))
+    read_item = _entity_reader(shape.entity) if shape.entity is not None else field_reader(_element(shape))
 
     def read(data: bytes, at: int, count: int) -> tuple[tuple[Any, ...], int]:
         items: list[Any] = []
@@ -377,10 +377,10 @@ def _smallest_field(shape: FieldShape) -> int:
         return 1 if shape.flexible else _length_width(shape)
     if shape.entity is not None and shape.nullable:
         return 1
-    return _smallest_element(shape)
+    return smallest_element(shape)
 
 
-def _smallest_element(shape: FieldShape) -> int:
+def smallest_element(shape: FieldShape) -> int:
     if shape.entity is not None:
         return int(_smallest(shape.entity))
     fixed = _fixed(shape)

@@ -89,10 +89,10 @@ def _entity_writer(entity: KioType) -> Writer:
             lines += _packed_source(shapes_of_run, is_end, names)
             continue
         for shape in shapes_of_run:
-            names[f"write_{shape.name}"] = _field_writer(shape)
+            names[f"write_{shape.name}"] = field_writer(shape)
             lines.append(f"write_{shape.name}(append, e.{shape.name})")
     if tagged:
-        names["write_tags"] = _tags_writer(sorted(tagged, key=lambda shape: shape.tag or 0))
+        names["write_tags"] = tags_writer(sorted(tagged, key=lambda shape: shape.tag or 0))
         lines.append("write_tags(append, e)")
     elif ends_with_no_tags:
         names["NO_TAGS"] = _NO_TAGS
@@ -161,7 +161,7 @@ def _packed_values(shape: FieldShape) -> str:
 
 def _long_run_writer(run: list[FieldShape], ending: str) -> Writer:
     """The same field by field, for arrays of any length."""
-    fields = [(attrgetter(shape.name), _field_writer(shape)) for shape in run]
+    fields = [(attrgetter(shape.name), field_writer(shape)) for shape in run]
     padding = _NO_TAGS * len(ending)
 
     def write(append: Append, entity: Any) -> None:
@@ -172,7 +172,7 @@ def _long_run_writer(run: list[FieldShape], ending: str) -> Writer:
     return write
 
 
-def _field_writer(shape: FieldShape) -> Writer:
+def field_writer(shape: FieldShape) -> Writer:
     if shape.array:
         return _array_writer(shape)
     if shape.entity is not None:
@@ -275,7 +275,7 @@ _VALUE_WRITERS: dict[str, Callable[[FieldShape], Writer]] = {
 def _array_writer(shape: FieldShape) -> Writer:
     null = _null_of(shape, b"\xff\xff\xff\xff")
     flexible = shape.flexible
-    write_items = _items_writer(shape)
+    write_items = items_writer(shape)
 
     def write(append: Append, items: Sequence[Any] | None) -> None:
         if items is None:
@@ -287,7 +287,7 @@ def _array_writer(shape: FieldShape) -> Writer:
     return write
 
 
-def _items_writer(shape: FieldShape) -> Writer:
+def items_writer(shape: FieldShape) -> Writer:
     packed = _format(shape)
     if packed is not None:
         return lambda append, items: append(struct.pack(f">{len(items)}{packed}", *items))
@@ -317,10 +317,10 @@ def _nullable_entity_writer(write_entity: Writer, null: bytes, present: bytes) -
     return write
 
 
-def _tags_writer(shapes: list[FieldShape]) -> Writer:
+def tags_writer(shapes: list[FieldShape]) -> Writer:
     """Writes tagged fields by tag, without those that have their default value (KIP-482)."""
     fields = [
-        (shape.tag or 0, attrgetter(shape.name), shape.default, _field_writer(shape)) for shape in shapes
+        (shape.tag or 0, attrgetter(shape.name), shape.default, field_writer(shape)) for shape in shapes
     ]
 
     def write(append: Append, entity: Any) -> None:

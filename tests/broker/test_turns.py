@@ -1,0 +1,394 @@
+"""No request keeps the broker from others: a long one is carried out in turns."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.apis import APIS
+from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec import (
+    CodecError,
+    decode_in_turns,
+    decoder,
+    encode_in_turns,
+    encoder,
+    request_type,
+    response_types,
+)
+from groupstorm.turns import at_once
+from tests.broker import wire
+from tests.broker.asking import join, metadata, topic_id
+from tests.broker.driver import Driver
+from tests.broker.random_messages import random_message
+from tests.broker.wire import milliseconds, structure
+
+#: Items of a long request: more than a turn's work, whatever the API.
+_MANY = 3 * WORK_PER_TURN
+_FIND_COORDINATOR_KEYS = {"key_type": 0, "coordinator_keys": tuple(f"g{number}" for number in range(_MANY))}
+
+AskFor = tuple[int, int, Callable[[Driver], dict[str, Any]]]
+
+
+def _named(api_key: int, version: int, kind: str, field: str = "name", **more: Any) -> tuple[Any, ...]:
+    """Many structures with different names."""
+    return tuple(
+        structure(api_key, version, kind, **{field: f"name-{number}"}, **more) for number in range(_MANY)
+    )
+
+
+def _partitions(
+    api_key: int, version: int, topic: str, partition: str, **more: Any
+) -> Callable[[Driver], Any]:
+    """One topic with many partitions, most of which there are not."""
+    index = more.pop("index", "partition_index")
+    fields = {"name": more.pop("named", "name"), "partitions": more.pop("partitions", "partitions")}
+
+    def topics(driver: Driver) -> dict[str, Any]:
+        asked = tuple(
+            structure(api_key, version, partition, **{index: number}, **more) for number in range(_MANY)
+        )
+        made = {fields["name"]: "orders", fields["partitions"]: asked, "topic_id": topic_id(driver)}
+        return {"topics": (structure(api_key, version, topic, **made),)}
+
+    return topics
+
+
+def _fields(**fields: Any) -> Callable[[Driver], dict[str, Any]]:
+    return lambda _driver: fields
+
+
+def _both(asked: Callable[[Driver], dict[str, Any]], **more: Any) -> Callable[[Driver], dict[str, Any]]:
+    return lambda driver: {**asked(driver), **more}
+
+
+_LONG: dict[str, AskFor] = {
+    "Produce": (
+        wire.PRODUCE,
+        9,
+        _fields(
+            transactional_id=None,
+            acks=-1,
+            topic_data=_named(
+                wire.PRODUCE,
+                9,
+                "TopicProduceData",
+                partition_data=(structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=b""),),
+            ),
+        ),
+    ),
+    "Fetch": (
+        wire.FETCH,
+        11,
+        _both(
+            _partitions(
+                wire.FETCH,
+                11,
+                "FetchTopic",
+                "FetchPartition",
+                named="topic",
+                index="partition",
+                current_leader_epoch=-1,
+            ),
+            replica_id=-1,
+            session_epoch=-1,
+            max_wait=milliseconds(500),
+        ),
+    ),
+    "ListOffsets": (
+        wire.LIST_OFFSETS,
+        5,
+        _both(_partitions(wire.LIST_OFFSETS, 5, "ListOffsetsTopic", "ListOffsetsPartition"), replica_id=-1),
+    ),
+    "Metadata": (
+        wire.METADATA,
+        4,
+        _fields(topics=_named(wire.METADATA, 4, "MetadataRequestTopic"), allow_auto_topic_creation=False),
+    ),
+    "OffsetCommit": (
+        wire.OFFSET_COMMIT,
+        8,
+        _both(
+            _partitions(wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", "OffsetCommitRequestPartition"),
+            group_id="g",
+            generation_id_or_member_epoch=-1,
+        ),
+    ),
+    "OffsetFetch": (
+        wire.OFFSET_FETCH,
+        8,
+        _fields(groups=_named(wire.OFFSET_FETCH, 8, "OffsetFetchRequestGroup", "group_id", topics=None)),
+    ),
+    "FindCoordinator": (wire.FIND_COORDINATOR, 4, _fields(**_FIND_COORDINATOR_KEYS)),
+    "DescribeGroups": (
+        wire.DESCRIBE_GROUPS,
+        5,
+        _fields(groups=tuple(f"name-{number}" for number in range(_MANY))),
+    ),
+    "CreateTopics": (
+        wire.CREATE_TOPICS,
+        5,
+        _fields(topics=_named(wire.CREATE_TOPICS, 5, "CreatableTopic", num_partitions=0)),
+    ),
+    "DeleteTopics": (
+        wire.DELETE_TOPICS,
+        5,
+        _fields(topic_names=tuple(f"name-{number}" for number in range(_MANY))),
+    ),
+    "DeleteRecords": (
+        wire.DELETE_RECORDS,
+        1,
+        _partitions(wire.DELETE_RECORDS, 1, "DeleteRecordsTopic", "DeleteRecordsPartition"),
+    ),
+    "OffsetForLeaderEpoch": (
+        wire.OFFSET_FOR_LEADER_EPOCH,
+        3,
+        _both(
+            _partitions(
+                *(wire.OFFSET_FOR_LEADER_EPOCH, 3, "OffsetForLeaderTopic", "OffsetForLeaderPartition"),
+                named="topic",
+                index="partition",
+            ),
+            replica_id=-1,
+        ),
+    ),
+    "DescribeConfigs": (
+        wire.DESCRIBE_CONFIGS,
+        2,
+        _fields(
+            resources=_named(
+                wire.DESCRIBE_CONFIGS,
+                2,
+                "DescribeConfigsResource",
+                "resource_name",
+                resource_type=2,
+                configuration_keys=None,
+            )
+        ),
+    ),
+    "DeleteGroups": (
+        wire.DELETE_GROUPS,
+        1,
+        _fields(groups_names=tuple(f"name-{number}" for number in range(_MANY))),
+    ),
+    "CreatePartitions": (
+        wire.CREATE_PARTITIONS,
+        1,
+        _fields(topics=_named(wire.CREATE_PARTITIONS, 1, "CreatePartitionsTopic", count=9, assignments=None)),
+    ),
+    "ConsumerGroupDescribe": (
+        wire.CONSUMER_GROUP_DESCRIBE,
+        1,
+        _fields(group_ids=tuple(f"name-{number}" for number in range(_MANY))),
+    ),
+    "DescribeTopicPartitions": (
+        wire.DESCRIBE_TOPIC_PARTITIONS,
+        0,
+        _fields(
+            topics=_named(wire.DESCRIBE_TOPIC_PARTITIONS, 0, "TopicRequest"),
+            response_partition_limit=2000,
+            cursor=None,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("api", _LONG)
+def test_another_client_is_answered_between_the_turns(api: str) -> None:
+    """Each item is a unit of work at least, three times as many as a turn carries out."""
+    api_key, version, fields = _LONG[api]
+    driver = Driver({"auto.create.topics.enable": "false"}, {"orders": 1})
+    connection = driver.send(api_key, version, **fields(driver))
+    turns = 1
+    while connection not in driver.answers:
+        other = driver.send(wire.API_VERSIONS, 0)
+        assert driver.answers[other].error_code == Error.NONE
+        assert driver.broker.next_deadline() == driver.now_ms, "the rest of the request waits for its turn"
+        driver.collect(driver.broker.fire(driver.now_ms))
+        turns += 1
+    assert turns > _MANY // WORK_PER_TURN
+    assert str(driver.answers[connection]).count("error_code=") >= _MANY
+
+
+def test_the_client_of_a_long_request_goes_away() -> None:
+    """The broker finishes the request, and answers nobody."""
+    driver = Driver()
+    connection = driver.send(wire.FIND_COORDINATOR, 4, **_FIND_COORDINATOR_KEYS)
+    driver.broker.forget(connection)
+    driver.advance(0)
+    assert connection not in driver.answers
+    assert driver.broker.next_deadline() != driver.now_ms
+
+
+def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
+    driver = Driver({}, {"orders": 1})
+    api_key, version, fields = _LONG["ListOffsets"]
+    connection = driver.send(api_key, version, **fields(driver))
+    deleted = driver.ask(wire.DELETE_TOPICS, 5, topic_names=("orders",)).responses[0]
+    driver.advance(0)
+    errors = {Error(one.error_code) for one in driver.answers[connection].topics[0].partitions}
+    assert (deleted.error_code, errors) == (Error.NONE, {Error.UNKNOWN_TOPIC_OR_PARTITION})
+
+
+def _all_messages() -> list[tuple[Any, Any]]:
+    return [
+        (request_type(key, api.max_version), response_types(key, api.max_version).root)
+        for key, api in APIS.items()
+    ]
+
+
+@pytest.mark.parametrize("types", _all_messages(), ids=lambda types: types[0].__name__)
+def test_messages_in_turns_are_the_same_bytes(types: tuple[Any, Any]) -> None:
+    draw = random.Random(7)
+    for kind in types:
+        for _ in range(20):
+            message = random_message(kind, draw)
+            data = b"".join(encoder(kind)(message))
+            assert b"".join(at_once(encode_in_turns(message))) == data
+            assert at_once(decode_in_turns(kind, b"..." + data, 3)) == decoder(kind)(b"..." + data, 3)
+
+
+@pytest.mark.parametrize("cut", range(0, 36, 3))
+def test_a_long_request_that_ends_too_early_is_refused(cut: int) -> None:
+    kind = request_type(wire.METADATA, 4)
+    topics = tuple(structure(wire.METADATA, 4, "MetadataRequestTopic", name=f"name-{n}") for n in range(4))
+    data = b"".join(encoder(kind)(kind(topics=topics, allow_auto_topic_creation=True)))
+    assert cut < len(data)
+    with pytest.raises(CodecError):
+        at_once(decode_in_turns(kind, data[:cut], 0))
+
+
+# limits
+
+
+def test_a_request_creates_ten_thousand_partitions_at_most() -> None:
+    """ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, its sentence and its sum: -1 counts as
+    num.partitions, a number below 1 as none; the request is refused as a whole."""
+    driver = Driver({"num.partitions": "5000"})
+    kind = "CreatableTopic"
+    numbers = {"a": 5_000, "b": -1, "c": 1, "d": 0}
+    topics = tuple(
+        structure(wire.CREATE_TOPICS, 5, kind, name=name, num_partitions=number, replication_factor=1)
+        for name, number in numbers.items()
+    )
+    refused = driver.ask(wire.CREATE_TOPICS, 5, topics=topics).topics
+    sentence = "Excessively large number of partitions per request."
+    assert {(one.error_code, one.error_message) for one in refused} == {(Error.POLICY_VIOLATION, sentence)}
+    assert not list(driver.broker.state.topics)
+
+
+@pytest.mark.parametrize(("partitions", "is_made"), [(5_000, True), (5_001, False)])
+def test_metadata_creates_as_many_as_one_request_may(partitions: int, is_made: bool) -> None:
+    """Kafka creates the unknown topics of a Metadata with one CreateTopics (AutoTopicCreationManager): all of
+    them or none, and the answer is the same."""
+    driver = Driver({"num.partitions": str(partitions)}, {"known": 1})
+    connection = driver.send(
+        wire.METADATA,
+        4,
+        topics=tuple(
+            structure(wire.METADATA, 4, "MetadataRequestTopic", name=name) for name in ("a", "known", "b")
+        ),
+        allow_auto_topic_creation=True,
+    )
+    driver.advance(0)
+    found = [Error(one.error_code) for one in driver.answers[connection].topics]
+    unknown = Error.UNKNOWN_TOPIC_OR_PARTITION
+    assert found == [unknown, Error.NONE, unknown]
+    assert [one.error_code for one in metadata(driver, 4, "a", allow_auto_topic_creation=False)] == [
+        Error.NONE if is_made else unknown
+    ]
+
+
+def _synced(metadata_bytes: int) -> tuple[Error, int]:
+    """A group of one, and what its log kept."""
+    driver = Driver({"group.initial.rebalance.delay.ms": "0", "message.max.bytes": "100000"})
+    kind = "JoinGroupRequestProtocol"
+    protocols = (structure(wire.JOIN_GROUP, 3, kind, name="range", metadata=b"x" * metadata_bytes),)
+    connection = join(driver, 3, protocols=protocols)
+    driver.advance(0)
+    joined = driver.answers[connection]
+    synced = driver.ask(
+        wire.SYNC_GROUP,
+        2,
+        group_id="g",
+        member_id=joined.member_id,
+        generation_id=joined.generation_id,
+        assignments=(),
+    )
+    return Error(synced.error_code), len(driver.broker.coordinator.snapshot())
+
+
+def test_a_group_whose_record_is_too_large_is_not_written() -> None:
+    """A batch of the offsets topic holds message.max.bytes. RecordTooLargeException is UNKNOWN_SERVER_ERROR
+    for the leader's SyncGroup (GroupMetadataManager.appendGroupMetadataErrorToResponseError)."""
+    assert _synced(99_000) == (Error.NONE, 1)
+    error, _ = _synced(101_000)
+    assert error is Error.UNKNOWN_SERVER_ERROR
+
+
+def test_a_commit_that_does_not_fit_into_one_batch_is_refused() -> None:
+    driver = Driver({"message.max.bytes": "10000"}, {"orders": _MANY})
+    api_key, version, fields = _LONG["OffsetCommit"]
+    connection = driver.send(api_key, version, **fields(driver))
+    driver.advance(0)
+    errors = [one.error_code for topic in driver.answers[connection].topics for one in topic.partitions]
+    assert set(errors) == {Error.UNKNOWN_SERVER_ERROR}
+    assert not driver.broker.coordinator.snapshot()
+
+
+# regular expressions
+
+
+def _heartbeat(driver: Driver, regex: str) -> Any:
+    return driver.ask(
+        wire.CONSUMER_GROUP_HEARTBEAT,
+        1,
+        group_id="g",
+        member_id="AAAAAAAAAAAAAAAAAAAAAQ",
+        member_epoch=0,
+        rebalance_timeout=milliseconds(60_000),
+        instance_id=None,
+        rack_id=None,
+        server_assignor=None,
+        subscribed_topic_names=(),
+        subscribed_topic_regex=regex,
+        topic_partitions=(),
+    )
+
+
+def test_other_requests_are_served_while_a_regular_expression_is_resolved() -> None:
+    """Its program has 17,105 instructions, RE2 may look at all of them for each of a name's 249 characters:
+    2,000 such steps are a unit of work, so that each topic is beyond a turn."""
+    driver = Driver({}, {f"{'x' * 240}-{number}": 1 for number in range(5)})
+    assert _heartbeat(driver, "(.?){1000}(.?){900}").error_code == Error.NONE
+    turns = 0
+    while driver.broker.next_deadline() == driver.now_ms:
+        other = driver.send(wire.API_VERSIONS, 0)
+        assert driver.answers[other].error_code == Error.NONE
+        driver.collect(driver.broker.fire(driver.now_ms))
+        turns += 1
+    assert turns >= 4
+    group = driver.ask(wire.CONSUMER_GROUP_DESCRIBE, 1, group_ids=("g",)).groups[0]
+    assert group.group_epoch > 1, "the expression matches topics"
+
+
+@pytest.mark.parametrize("regex", ["(" * 10_000 + "x" + ")" * 10_000, "[" * 30_000, "(.*a)|" * 100])
+def test_long_expressions_take_no_time(regex: str) -> None:
+    """They took minutes: groups by their number, unclosed classes by the square of it."""
+    driver = Driver({}, {f"{'x' * 240}-{number}": 1 for number in range(100)})
+    answer = _heartbeat(driver, regex)
+    assert answer.error_code == (Error.INVALID_REGULAR_EXPRESSION if "[" in regex else Error.NONE)
+    driver.advance(0)
+
+
+def test_an_expression_with_too_large_a_program_is_refused() -> None:
+    answer = _heartbeat(Driver(), r"(\pL?){300}")
+    assert (Error(answer.error_code), answer.error_message) == (
+        Error.INVALID_REGULAR_EXPRESSION,
+        r"SubscribedTopicRegex `(\pL?){300}` is not a valid regular expression:"
+        " pattern too large - compile failed.",
+    )
