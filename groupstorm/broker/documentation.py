@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.broker.apis import APIS
+from groupstorm.broker.apis.key_51_alter_user_scram_credentials import ITERATIONS_MAX
+from groupstorm.broker.apis.key_75_describe_topic_partitions import PARTITIONS_DESCRIBED
 from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
+from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST
 from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
 from groupstorm.broker.topic_configs import EFFECTIVE, TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
+from groupstorm.coordinator.consumer.regexes import PROGRAM_BYTES
 
 #: What each setting does.
 SETTING_NOTES: Mapping[str, str] = {
@@ -113,6 +117,44 @@ def _default(name: str) -> str:
     assert name in OPTIONS
     value = shown(getattr(BrokerConfig(), name.replace(".", "_")))
     return f"`{value}`" if value else "none"
+
+
+#: A setting or a fixed number, the thing that it limits, and what a client sees beyond the limit.
+LIMITS: tuple[tuple[str | int, str, str], ...] = (
+    ("socket.request.max.bytes", "", "the connection is closed before the request is read"),
+    ("sasl.server.max.receive.size", "before a client has authenticated", "the same"),
+    ("max.connections", "of each broker", "further connections are closed at once, before TLS's handshake"),
+    ("connections.max.idle.ms", "", "a connection without requests is closed, during its handshake too"),
+    ("group.max.size", "", "GROUP_MAX_SIZE_REACHED for further members"),
+    ("group.consumer.max.size", "", "the same"),
+    ("groupstorm.max.groups", "ours", "POLICY_VIOLATION for a request that would make one more"),
+    ("groupstorm.max.topics", "ours", "the same; Metadata says it of the topic"),
+    ("groupstorm.max.partitions", "ours", "the same"),
+    (MAX_PARTITIONS_PER_REQUEST, "partitions that one request creates", "POLICY_VIOLATION for all of its "
+     "topics; Metadata with more unknown topics creates none"),
+    ("message.max.bytes", "of a batch", "MESSAGE_TOO_LARGE"),
+    ("message.max.bytes", "of what a request writes about a group: its members' metadata and assignments, "
+     "offsets", "UNKNOWN_SERVER_ERROR, and the group stays as it was"),
+    ("offset.metadata.max.bytes", "", "OFFSET_METADATA_TOO_LARGE"),
+    ("max.incremental.fetch.session.cache.slots", "", "fetches are answered in full"),
+    (PROGRAM_BYTES, "bytes of a regular expression's program and automaton: some 40,000 instructions; ours",
+     "INVALID_REGULAR_EXPRESSION: pattern too large - compile failed"),
+    (ITERATIONS_MAX, "iterations of a SCRAM credential", "UNACCEPTABLE_CREDENTIAL: Too many iterations"),
+    (PARTITIONS_DESCRIBED, "partitions in one answer to DescribeTopicPartitions", "a cursor to go on with"),
+)  # fmt: skip
+
+
+def limits_table() -> str:
+    """Every limit. Those without a name of a setting cannot be changed."""
+    rows = [
+        (f"{limit:,}" if isinstance(limit, int) else f"`{limit}`", what, _default_of(limit), beyond)
+        for limit, what, beyond in LIMITS
+    ]
+    return _table(("limit", "of", "default", "beyond it"), rows)
+
+
+def _default_of(limit: str | int) -> str:
+    return "fixed" if isinstance(limit, int) else _default(limit)
 
 
 def topic_configs_table() -> str:

@@ -6,7 +6,14 @@ import re
 
 import typer
 
-from groupstorm.broker.documentation import SETTING_NOTES, apis_table, settings_table, topic_configs_table
+from groupstorm.broker.documentation import (
+    LIMITS,
+    SETTING_NOTES,
+    apis_table,
+    limits_table,
+    settings_table,
+    topic_configs_table,
+)
 from groupstorm.broker.settings import SETTINGS
 from groupstorm.cli.serve import serve
 from tests.generated_pages import DOCS, check_section
@@ -41,12 +48,11 @@ def test_the_options_are_those_of_the_command() -> None:
     }
 
 
-def test_limits_have_the_defaults_of_the_code() -> None:
-    page = (DOCS / "serve.md").read_text("utf-8")
-    limits = page.partition("## Limits")[2].partition("\n## ")[0]
-    defaults = dict(re.findall(r"^\| `(\S+)` \| (\S+) \|", settings_table(), re.MULTILINE))
-    rows = re.findall(r"^\| (`.*?) \| (`\d+`) \|", limits, re.MULTILINE)
-    assert len(rows) == limits.count("\n| `"), "every row has a default"
-    for names, default in rows:
-        for name in re.findall(r"`([a-z.]+)`", names):
-            assert defaults[name] == default, name
+def test_the_limits_are_those_of_the_code() -> None:
+    check_section("serve.md", "limits", limits_table())
+
+
+def test_every_setting_that_limits_clients_is_in_the_table_of_limits() -> None:
+    """A new one is found by its name."""
+    limiting = {name for name in SETTINGS if name.startswith("groupstorm.max.") or name.endswith(".max.size")}
+    assert limiting <= {limit for limit, _, _ in LIMITS}

@@ -73,7 +73,7 @@ class LogBatches:
     __slots__ = ("_data", "_store", "columns")
 
     def __init__(self, store: RecordStore) -> None:
-        self.columns = Columns.from_bytes(b"")
+        self.columns = Columns(array("q"), array("q"), array("q"), array("q"), array("q"))
         #: None: in the file.
         self._data: list[bytes | None] = []
         self._store = store
