@@ -30,7 +30,7 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.service import CYCLES
 from groupstorm.broker.surface import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
-from groupstorm.protocol.codec.shape import shapes_of
+from groupstorm.protocol.codec.shape import KioType, shapes_of
 from groupstorm.protocol.endpoints import Endpoint
 
 _HOST = "127.0.0.1"
@@ -65,16 +65,16 @@ HEARTBEAT, GROUP_DESCRIBE, DESCRIBE_PARTITIONS = 68, 69, 75
 def made(api_key: int, version: int, kind: str = "", /, **values: Any) -> Any:
     """A structure of a request, or the request; fields that are not named have their defaults."""
     root = request_type(api_key, version)
-    chosen = getattr(sys.modules[root.__module__], kind) if kind else root
+    chosen: KioType = getattr(sys.modules[root.__module__], kind) if kind else root
     defaults = {shape.name: () if shape.array else shape.default for shape in shapes_of(chosen)}
     return chosen(**{name: values.get(name, default) for name, default in defaults.items()})
 
 
 def frame(api_key: int, version: int, **values: Any) -> bytes:
     message = made(api_key, version, **values)
-    flexible = bool(type(message).__flexible__)
-    header = struct.pack(">hhih", api_key, version, 1, 5) + b"bench" + b"\x00" * flexible
-    payload = header + b"".join(encoder(type(message))(message))
+    kind: KioType = type(message)
+    header = struct.pack(">hhih", api_key, version, 1, 5) + b"bench" + b"\x00" * bool(kind.__flexible__)
+    payload = header + b"".join(encoder(kind)(message))
     return struct.pack(">i", len(payload)) + payload
 
 

@@ -102,6 +102,9 @@ class SingleMemberCoordinator:
     def match_only(self, _may_match: Callable[[str], bool] | None, /) -> None:
         """Its member subscribes by names."""
 
+    def resolve_in_turns(self) -> None:
+        """Its member subscribes by names."""
+
     def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
         return Effects([], [], [])
 
