@@ -1,0 +1,428 @@
+"""Idempotence and isolation over restarts and compaction: what a client sees afterwards is what was promised.
+
+A restart goes on from the journal, from a journal that was written anew, or from a checkpoint.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.data_directory import DataDirectory
+from groupstorm.coordinator.errors import Error
+from tests.broker import wire
+from tests.broker.asking import alter_configs, delete_records, fetch, list_offsets, produce
+from tests.broker.driver import Driver
+from tests.broker.kills.requests import read
+from tests.broker.test_checkpoint import NOW_MS, OnDisk
+from tests.broker.test_serve import DEADLINE_S, serving
+from tests.broker.transactional import TransactionalProducer
+
+TRANSACTIONAL = 0x10
+#: A pass every 15 s, over all records but those of the last second.
+COMPACTED = {"cleanup.policy": "compact", "segment.ms": "1000", "min.cleanable.dirty.ratio": "0.0"}
+
+
+class Durable(OnDisk):
+    """A driver whose broker begins again from its folder, at a time of the test's choice."""
+
+    def __init__(self, folder: Path, now_ms: int = NOW_MS) -> None:
+        super().__init__(folder)
+        self.folder = folder
+        self.now_ms = now_ms
+
+    def restarted(self, how: str) -> Durable:
+        folder = self.folder
+        if how == "checkpoint":
+            self.journal.checkpoint()
+        elif how == "journal written anew":
+            folder = self.folder / "anew"
+            directory = DataDirectory(folder, pytest.fail)
+            directory.rewrite(self.broker.snapshot())
+            directory.close()
+        self.journal.close()
+        return Durable(folder, self.now_ms)
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Durable:
+    return Durable(tmp_path)
+
+
+@pytest.fixture(params=["journal", "journal written anew", "checkpoint"])
+def restart(request: pytest.FixtureRequest) -> Iterator[Callable[[Durable], Durable]]:
+    begun: list[Durable] = []
+
+    def restarted(driver: Durable) -> Durable:
+        begun.append(driver.restarted(request.param))
+        return begun[-1]
+
+    yield restarted
+    begun[-1].journal.close()  # the ones before are closed
+
+
+def compact(driver: Durable, **more: str) -> None:
+    configs = COMPACTED | {name.replace("_", "."): value for name, value in more.items()}
+    assert alter_configs(driver, 1, *((name, 0, value) for name, value in configs.items())) is Error.NONE
+
+
+def write(driver: Driver, *values: bytes, key: bytes = b"k", **fields: Any) -> tuple[Error, int]:
+    """One batch of records with the same key; the error and the offset of the answer."""
+    more = {"transactional_id": fields.pop("transactional_id")} if "transactional_id" in fields else {}
+    data = wire.batch(values, keys=[key] * len(values), timestamp_ms=driver.now_ms, **fields)
+    answer = produce(driver, 9, records=data, **more)
+    return Error(answer.error_code), answer.base_offset
+
+
+def write_in(producer: TransactionalProducer, value: bytes, key: bytes = b"k") -> None:
+    """One record of the producer's transaction."""
+    own = {"producer_id": producer.producer_id, "epoch": producer.epoch, "sequence": producer.sequence}
+    more = {"attributes": TRANSACTIONAL, "transactional_id": producer.name}
+    assert write(producer.driver, value, key=key, **own, **more)[0] is Error.NONE
+    producer.sequence += 1
+
+
+def transact(driver: Driver, value: bytes, commit: bool, name: str = "t") -> TransactionalProducer:
+    producer = TransactionalProducer(driver, name)
+    producer.add()
+    write_in(producer, value)
+    assert producer.end(commit=commit) is Error.NONE
+    return producer
+
+
+def committed(driver: Driver) -> list[bytes | None]:
+    return [one.value for one in read(driver, "orders", 0)]  # type: ignore[arg-type]  # it asks as RawClient
+
+
+# idempotent producers
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_repeated_batch_is_stored_once(
+    driver: Durable, restart: Callable[[Durable], Durable], is_compacted: bool
+) -> None:
+    """One of the producer's last five (KIP-98); compaction leaves the records of the last one."""
+    if is_compacted:
+        compact(driver)
+    own: dict[str, Any] = {"producer_id": 7, "epoch": 1}
+    batches = [{**own, "sequence": 2 * number} for number in range(6)]
+    for fields in batches:
+        write(driver, b"1", b"2", **fields)
+    driver.now_ms += 2_000
+    write(driver, b"other", key=b"another")
+    driver.advance(20_000)
+    before = committed(driver)
+    assert (before == [b"2", b"other"]) is is_compacted
+    again = restart(driver)
+    for number, fields in enumerate(batches[1:], start=1):
+        assert write(again, b"1", b"2", **fields) == (Error.NONE, 2 * number)
+    assert committed(again) == before
+    assert write(again, b"gap", **own, sequence=13)[0] is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert write(again, b"old", producer_id=7, epoch=0, sequence=12)[0] is Error.INVALID_PRODUCER_EPOCH
+    assert write(again, b"next", **own, sequence=12) == (Error.NONE, 13)
+
+
+def test_an_epoch_that_only_a_marker_tells_fences_the_epoch_before(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    """transaction.version=2: the marker has the next epoch, with which the producer has written nothing."""
+    producer = TransactionalProducer(driver)
+    producer.add()
+    write_in(producer, b"1")
+    before: dict[str, Any] = {"producer_id": producer.producer_id, "epoch": producer.epoch}
+    assert producer.end(version=5) is Error.NONE
+    again = restart(driver)
+    assert write(again, b"late", **before, sequence=1)[0] is Error.INVALID_PRODUCER_EPOCH
+    producer.driver = again
+    producer.add()
+    write_in(producer, b"2")
+    assert producer.end(version=5) is Error.NONE
+    assert committed(again) == [b"1", b"2"]
+
+
+# transactions
+
+
+def test_aborted_records_stay_hidden(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
+    for number in range(4):
+        transact(driver, b"%d" % number, commit=number % 2 == 0)
+    again = restart(driver)
+    assert committed(again) == [b"0", b"2"]
+    transact(again, b"4", commit=False)
+    assert committed(again) == [b"0", b"2"]
+
+
+@pytest.mark.parametrize("ends", ["in front of the pass", "behind the pass"])
+def test_aborted_records_behind_the_cleaned_part_stay_hidden(
+    driver: Durable, restart: Callable[[Durable], Durable], ends: str
+) -> None:
+    """A pass cleans whole segments in front of the first open transaction. It does not touch the aborted
+    records behind them, which are hidden by the log's list of aborted transactions alone."""
+    compact(driver)
+    for value in (b"1", b"2"):
+        write(driver, value)
+    driver.now_ms += 2_000
+    write(driver, b"other", key=b"another")
+    producer = TransactionalProducer(driver)
+    producer.add()
+    write_in(producer, b"aborted")
+    if ends == "in front of the pass":
+        producer.end(commit=False)
+    driver.advance(20_000)
+    if ends == "behind the pass":
+        producer.end(commit=False)
+    assert fetch(driver, 12, 0).records[:8] == (1).to_bytes(8, "big"), "the record at 0 was cleaned away"
+    assert committed(driver) == [b"2", b"other"]
+    assert committed(restart(driver)) == [b"2", b"other"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_open_transaction_hides_all_behind_it_until_it_ends(
+    driver: Durable, restart: Callable[[Durable], Durable], commit: bool
+) -> None:
+    write(driver, b"before")
+    producer = TransactionalProducer(driver)
+    producer.add()
+    write_in(producer, b"first")
+    transact(driver, b"other", commit=True, name="second")
+    again = restart(driver)
+    assert committed(again) == [b"before"]
+    producer.driver = again
+    write_in(producer, b"second")
+    assert committed(again) == [b"before"]
+    assert producer.end(commit=commit) is Error.NONE
+    hidden = [] if commit else [b"first", b"second"]
+    values = [one for one in (b"before", b"first", b"other", b"second") if one not in hidden]
+    assert committed(again) == values
+    assert committed(restart(again)) == values
+
+
+def test_a_transaction_times_out_after_a_restart_as_it_would_have(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    """transaction.timeout.ms counts from the transaction's begin; timeouts are checked every 10 s."""
+    producer = TransactionalProducer(driver)
+    producer.init(timeout_ms=25_000)
+    producer.add()
+    write_in(producer, b"aborted")
+    driver.advance(12_000)
+    write(driver, b"other")
+    again = restart(driver)
+    again.advance(8_000)
+    assert committed(again) == []
+    again.advance(20_000)
+    assert committed(again) == [b"other"]
+    producer.driver = again
+    assert producer.add() is Error.PRODUCER_FENCED
+
+
+def test_the_repeated_end_of_a_transaction_is_answered_as_the_first_one(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    """KIP-890: the repetition names the epoch before. It may find the other outcome only as an error."""
+    producer = TransactionalProducer(driver)
+    producer.add()
+    write_in(producer, b"1")
+    before = producer.producer_id, producer.epoch
+    producer.end(version=5)
+    after = producer.producer_id, producer.epoch
+    producer.driver = restart(driver)
+    for commit, error in ((True, Error.NONE), (False, Error.INVALID_TXN_STATE)):
+        producer.producer_id, producer.epoch = before
+        assert producer.end(version=5, commit=commit) is error
+        assert error is not Error.NONE or (producer.producer_id, producer.epoch) == after
+    assert committed(producer.driver) == [b"1"]
+
+
+def test_a_transaction_that_has_ended_does_not_time_out(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    producer = transact(driver, b"1", commit=True)
+    producer.driver = restart(driver)
+    producer.driver.advance(100_000)
+    assert producer.add() is Error.NONE
+    write_in(producer, b"2")
+    producer.driver.advance(20_000)
+    assert producer.end() is Error.NONE
+    assert committed(producer.driver) == [b"1", b"2"]
+
+
+def test_the_repeated_end_behind_the_last_epoch_names_the_new_producer_id(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    """Epochs end at 32766: the end of a transaction in the last one gives another producer id."""
+    producer = TransactionalProducer(driver)
+    known = driver.broker.state.transactions.get("t")
+    assert known is not None
+    known.epoch = producer.epoch = 2**15 - 2
+    producer.add()
+    before = producer.producer_id, producer.epoch
+    assert producer.end(version=5) is Error.NONE
+    after = producer.producer_id, producer.epoch
+    assert after != before
+    producer.driver = restart(driver)
+    producer.producer_id, producer.epoch = before
+    assert producer.end(version=5) is Error.NONE
+    assert (producer.producer_id, producer.epoch) == after
+
+
+# where a log begins and ends, and what is clean
+
+
+@pytest.mark.parametrize("before", [3, 4])
+def test_a_log_begins_and_ends_where_it_did(
+    driver: Durable, restart: Callable[[Durable], Durable], before: int
+) -> None:
+    """DeleteRecords: into the middle of a batch, and of all that is there."""
+    for _ in range(2):
+        write(driver, b"1", b"2")
+    assert delete_records(driver, 2, before) == (Error.NONE, before)
+    again = restart(driver)
+    assert (list_offsets(again, 7, -2).offset, list_offsets(again, 7, -1).offset) == (before, 4)
+    assert fetch(again, 12, before - 1).error_code == Error.OFFSET_OUT_OF_RANGE
+    assert write(again, b"3") == (Error.NONE, 4)
+    assert list_offsets(restart(again), 7, -2).offset == before
+
+
+def test_records_that_retention_has_dropped_stay_dropped(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    """By time (retention.ms, looked at every 5 minutes), and by size: what is left counts after a restart."""
+    size = len(wire.batch([b"1"], keys=[b"k"]))
+    limits = (("retention.ms", 0, "1000"), ("retention.bytes", 0, str(3 * size)))
+    assert alter_configs(driver, 1, *limits) is Error.NONE
+    write(driver, b"1")
+    driver.advance(301_000)
+    for _ in range(3):
+        write(driver, b"1")
+    again = restart(driver)
+    assert list_offsets(again, 7, -2).offset == 1
+    assert write(again, b"1") == (Error.NONE, 4)
+    assert list_offsets(again, 7, -2).offset == 2
+
+
+def test_aborted_records_stay_hidden_when_the_records_before_them_are_deleted(
+    driver: Durable, restart: Callable[[Durable], Durable]
+) -> None:
+    for number in range(4):
+        transact(driver, b"%d" % number, commit=number % 2 == 0)
+    assert delete_records(driver, 2, 2) == (Error.NONE, 2)
+    again = restart(driver)
+    aborted = fetch(again, 12, 2, isolation_level=1).aborted_transactions
+    assert [one.first_offset for one in aborted] == [2, 6]
+
+
+def test_what_is_clean_stays_clean(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
+    """Only what was written since the last pass counts as dirty: too little for another one."""
+    compact(driver, min_cleanable_dirty_ratio="0.5")
+    write(driver, b"old")
+    for number in range(10):
+        write(driver, b"%d" % number, key=b"%d" % number)
+    for value in (b"new", b"newest"):
+        driver.advance(20_000)
+        write(driver, value)
+    again = restart(driver)
+    values = committed(again)
+    assert [values[0], *values[-2:]] == [b"old", b"new", b"newest"]
+    again.advance(40_000)
+    assert committed(again) == values
+    assert alter_configs(again, 1, ("min.cleanable.dirty.ratio", 0, "0.0")) is Error.NONE
+    again.advance(20_000)
+    assert committed(again)[0] == b"0", "it is the ratio that has held the pass back"
+
+
+def test_segments_go_on(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
+    """The active segment is not compacted, and ends segment.ms behind its first record."""
+    compact(driver)
+    for value in (b"1", b"2"):
+        write(driver, value)
+    again = restart(driver)
+    again.now_ms += 1_001
+    write(again, b"3")
+    third = restart(again)
+    write(third, b"4")
+    third.advance(20_000)
+    assert committed(third) == [b"2", b"3", b"4"]
+
+
+# real clients
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_confluent_kafka_reads_committed_records_once_after_compaction_and_a_restart(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    """A pass cleans the first segment; aborted records and an open transaction are behind it. The broker that
+    begins again hides them from a consumer, and aborts what was open for the producer's next life."""
+    kafka = pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka (extra `kafka`)")
+    admin = pytest.importorskip("confluent_kafka.admin")
+    arguments = ("--data", str(tmp_path / "data"), "--set", "log.cleaner.backoff.ms=20")
+    now_ms = time.time_ns() // 1_000_000
+
+    def transaction(producer: Any, value: bytes, end: str) -> None:
+        producer.begin_transaction()
+        producer.produce("prices", value, key=b"k", partition=0, timestamp=now_ms)
+        producer.flush(DEADLINE_S)
+        if end != "open":
+            getattr(producer, f"{end}_transaction")(DEADLINE_S)
+
+    def transactional(servers: str) -> Any:
+        producer = kafka.Producer({"bootstrap.servers": servers, "transactional.id": "t"})
+        producer.init_transactions(DEADLINE_S)
+        return producer
+
+    with serving(*arguments) as (process, address):
+        servers = "{}:{}".format(*address)
+        administrator = admin.AdminClient({"bootstrap.servers": servers})
+        topic = admin.NewTopic("prices", num_partitions=1, replication_factor=1, config=COMPACTED)
+        administrator.create_topics([topic])["prices"].result(DEADLINE_S)
+        idempotent = kafka.Producer({"bootstrap.servers": servers, "enable.idempotence": True})
+        for value in (b"1", b"2"):
+            idempotent.produce("prices", value, key=b"k", partition=0, timestamp=now_ms - 60_000)
+        assert idempotent.flush(DEADLINE_S) == 0
+        producer = transactional(servers)
+        for value, end in ((b"aborted", "abort"), (b"3", "commit"), (b"open", "open")):
+            transaction(producer, value, end)
+        deadline_s = time.monotonic() + DEADLINE_S
+        while (values := consumed(kafka, servers)) != [b"2", b"3"]:
+            assert time.monotonic() < deadline_s, f"{values}: the first segment was not compacted"
+        process.send_signal(how)
+        process.wait(timeout=DEADLINE_S)
+    with serving(*arguments) as (_, address):
+        servers = "{}:{}".format(*address)
+        assert consumed(kafka, servers) == [b"2", b"3"]
+        transaction(transactional(servers), b"4", "commit")
+        values = consumed(kafka, servers)  # passes go on behind the open transaction
+        assert values[-1] == b"4"
+        assert set(values) <= {b"2", b"3", b"4"}
+
+
+def consumed(kafka: Any, servers: str) -> list[bytes]:
+    """The values that a consumer of committed records gets from the beginning to the last stable offset."""
+    consumer = kafka.Consumer(
+        {
+            "bootstrap.servers": servers,
+            "group.id": "g",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+        }
+    )
+    consumer.assign([kafka.TopicPartition("prices", 0, 0)])
+    values: list[bytes] = []
+    deadline_s = time.monotonic() + DEADLINE_S
+    while time.monotonic() < deadline_s:
+        for message in consumer.consume(100, timeout=0.1):
+            if message.error() is None:
+                values.append(message.value())
+            else:
+                assert message.error().code() == kafka.KafkaError._PARTITION_EOF, message.error()
+                consumer.close()
+                return values
+    raise AssertionError(f"no end of the partition within {DEADLINE_S} s, after {values}")
