@@ -13,14 +13,18 @@ from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
+from groupstorm.storms.checks.committed_positions import CommittedPositions, GivenUp
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
+from groupstorm.storms.checks.fenced_commits import FencedCommits
 from groupstorm.storms.checks.membership import MembershipChecks
+from groupstorm.storms.checks.owned_time import OwnedTime
 from groupstorm.storms.checks.ownership import OwnershipChecks
 from groupstorm.storms.checks.requests import RequestChecks
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.states import StateChecks
 from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
+    FENCED,
     HELD,
     INVARIANTS,
     MEMBERS_LIVE,
@@ -126,6 +130,8 @@ class InvariantChecks:
     ``appends``: how the coordinator's writes end (None: at once).
     ``consumer_groups``: members may be of group.protocol=consumer.
     ``causes_known``: the coordinator itself has emitted its events; else they are inferred from responses.
+    ``figures_from_us``: from when on the run's figures count. ``sees_commits``: every commit that is sent to
+    the coordinator is told (`commit_arrives`).
     """
 
     def __init__(
@@ -136,6 +142,8 @@ class InvariantChecks:
         joins_before_v9: Callable[[str], bool] = lambda _: False,
         appends: Appends | None = None,
         consumer_groups: bool = False,
+        figures_from_us: int = 0,
+        sees_commits: bool = False,
     ) -> None:
         self._verdicts = Verdicts(joins, consumer_groups)
         self.verdicts = self._verdicts.of
@@ -148,6 +156,10 @@ class InvariantChecks:
         )
         self._consumer_groups = ConsumerGroupChecks(self._verdicts)
         self._skipped_assignments = SkippedAssignments(joins_before_v9)
+        self._fenced_commits = FencedCommits(members)
+        self._owned_time = OwnedTime(self._verdicts, members, figures_from_us)
+        self._positions = CommittedPositions(self._verdicts, self._owned_time.owners)
+        self._sees_commits = sees_commits
         self._time_us = 0
         self._checks: dict[type, Callable[[Any], None]] = {
             coordinator_events.GroupCreated: self._created,
@@ -166,13 +178,15 @@ class InvariantChecks:
             coordinator_events.JoinAnswered: self._join_answered,
             coordinator_events.SyncParked: self._sync_parked,
             coordinator_events.SyncAnswered: self._sync_answered,
-            scenario_events.PartitionsCreated: self._skipped_assignments.partitions_created,
+            scenario_events.ScenarioStarted: self._scenario_started,
+            scenario_events.PartitionsCreated: self._partitions_created,
+            scenario_events.PartitionsDeleted: self._partitions_deleted,
             scenario_events.StepTaken: self._step_taken,
             member_events.MemberStarted: self._started,
             member_events.RejoinRequested: self._ownership.rejoin_requested,
             member_events.PartitionsAssigned: self._assigned,
-            member_events.PartitionsRevoked: self._ownership.given_up,
-            member_events.PartitionsLost: self._ownership.given_up,
+            member_events.PartitionsRevoked: self._given_up,
+            member_events.PartitionsLost: self._given_up,
             member_events.MemberPaused: self._paused,
             member_events.MemberResumed: self._resumed,
             member_events.MemberCrashed: self._crashed,
@@ -198,6 +212,7 @@ class InvariantChecks:
             check = checks.get(type(event))
             if check is not None:
                 self._time_us = time_us
+                self._owned_time.advance(time_us)
                 check(event)
 
     def close(self) -> None:
@@ -208,16 +223,21 @@ class InvariantChecks:
         self._requests.state_changed(event)
         self._membership.state_changed(self._time_us, event)
         self._skipped_assignments.state_changed(event)
+        self._fenced_commits.state_changed(event)
 
     def _created(self, event: coordinator_events.GroupCreated) -> None:
         self._states.group_created(event)
         self._membership.created(self._time_us, event)
         self._skipped_assignments.created(event)
         self._consumer_groups.begins_anew()
+        self._fenced_commits.begins_anew()
+        self._owned_time.has_group = True
 
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
         self._membership.group_deleted(self._time_us, event)
         self._consumer_groups.begins_anew()
+        self._fenced_commits.begins_anew()
+        self._owned_time.has_group = False
 
     def _added(self, event: coordinator_events.MemberAdded) -> None:
         self._membership.added(self._time_us, event)
@@ -225,17 +245,20 @@ class InvariantChecks:
     def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
         self._membership.replaced(self._time_us, event)
         self._consumer_groups.removed(event.previous_member_id)
+        self._fenced_commits.removed(event.previous_member_id)
         self._skipped_assignments.replaced(event)
 
     def _removed(self, event: coordinator_events.MemberRemoved) -> None:
         self._membership.removed(self._time_us, event)
         self._requests.member_gone(event.member_id)
         self._consumer_groups.removed(event.member_id)
+        self._fenced_commits.removed(event.member_id)
 
     def _begins_anew(
         self, event: coordinator_events.GroupConverted | coordinator_events.AppendFailed
     ) -> None:
         self._consumer_groups.begins_anew()
+        self._fenced_commits.begins_anew()
         if isinstance(event, coordinator_events.AppendFailed):
             self._states.append_failed(event.cause)
             if event.cause in _CONSUMER_GROUP_WRITES:
@@ -252,6 +275,7 @@ class InvariantChecks:
 
     def _reconciled(self, event: coordinator_events.MemberReconciled) -> None:
         self._consumer_groups.reconciled(event)
+        self._fenced_commits.reconciled(event)
         self._ownership.reconciled(event)
         self._membership.reconciled(self._time_us, event)
         self._skipped_assignments.is_consumer_group()
@@ -274,16 +298,42 @@ class InvariantChecks:
         self._ownership.sync_answered(event)
         self._skipped_assignments.sync_answered(event)
 
+    def _scenario_started(self, event: scenario_events.ScenarioStarted) -> None:
+        self._owned_time.created(event.partitions)
+
+    def _partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
+        self._skipped_assignments.partitions_created(event)
+        self._owned_time.created(event.partitions)
+        self._positions.created(event.partitions)
+
+    def _partitions_deleted(self, event: scenario_events.PartitionsDeleted) -> None:
+        self._owned_time.deleted(event.partitions)
+        self._positions.deleted(event.partitions)
+
     def _step_taken(self, event: scenario_events.StepTaken) -> None:
         self._membership.step_taken(self._time_us, event)
+        self._owned_time.step_taken(event)
 
     def _started(self, event: member_events.MemberStarted) -> None:
         self._membership.started(event)
         self._ownership.started(event)
+        self._owned_time.started(event.member)
 
     def _assigned(self, event: member_events.PartitionsAssigned) -> None:
         self._membership.completed(event)
         self._ownership.taken(event)
+        if self._sees_commits:
+            self._positions.taken(self._time_us, event)
+        self._owned_time.taken(event)
+
+    def _given_up(self, event: member_events.PartitionsRevoked | member_events.PartitionsLost) -> None:
+        self._ownership.given_up(event)
+        self._stops_owning(event)
+
+    def _stops_owning(self, event: GivenUp) -> None:
+        if self._sees_commits:
+            self._positions.given_up(self._time_us, event)
+        self._owned_time.given_up(event)
 
     def _paused(self, event: member_events.MemberPaused) -> None:
         self._membership.paused(self._time_us, event)
@@ -292,6 +342,7 @@ class InvariantChecks:
         self._membership.resumed(self._time_us, event)
 
     def _crashed(self, event: member_events.MemberCrashed) -> None:
+        self._stops_owning(event)
         self._membership.crashed(self._time_us, event)
         self._ownership.ended(event)
 
@@ -299,7 +350,27 @@ class InvariantChecks:
         self._membership.ended(event)
         self._ownership.ended(event)
 
-    # -- the world itself ------------------------------------------------------------------------
+    # -- commits, which have no rows --------------------------------------------------------------
+
+    def commit_arrives(
+        self, member_id: str, generation: int, positions: Mapping[str, int]
+    ) -> Callable[[], None]:
+        """A commit has come to the coordinator, behind all rows so far. Returns what to call, behind all rows
+        by then, if the coordinator accepts it."""
+        reason, arrived_us = self._fenced_commits.reason(member_id, generation, positions), self._time_us
+
+        def accepted() -> None:
+            if reason is not None:
+                self.violated(
+                    FENCED,
+                    f"after {arrived_us / 1_000_000:.3f} s a commit of {member_id or 'nobody'} in generation "
+                    f"{generation} for {listed(sorted(positions))} was accepted: {reason}",
+                )
+            self._positions.accepted(positions)
+
+        return accepted
+
+    # -- the world itself, and the figures ---------------------------------------------------------
 
     def generation_completed(
         self, name: str, owned: tuple[TopicPartition, ...], processed: tuple[TopicPartition, ...]
@@ -312,6 +383,11 @@ class InvariantChecks:
             self.violated(
                 WORKS_ON_OWN, f"{name} processes {listed([str(tp) for tp in strange])}, but does not own them"
             )
+
+    def figures_made(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
+        """The run is over. By its figures partitions had no owner for ``unowned`` seconds, for ``crashed`` of
+        them since an owner had crashed."""
+        self._owned_time.finish(now_us, unowned, crashed)
 
     def finish(self, world: FinalState, now_us: int) -> None:
         """Check what must be true at the end of a run, behind its last row."""

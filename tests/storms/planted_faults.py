@@ -12,14 +12,27 @@ from typing import Any, Protocol
 from groupstorm.assignors.contract import AssignmentResult, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition, decode_assignment
 from groupstorm.clients.causes import RejoinCause
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, Operation, RunCallback
-from groupstorm.coordinator import simulated
-from groupstorm.coordinator.classic import changes, heartbeats, rebalances, replies, sessions, states, syncs
+from groupstorm.coordinator import offset_requests, simulated
+from groupstorm.coordinator.classic import (
+    changes,
+    heartbeats,
+    offset_rules,
+    rebalances,
+    replies,
+    sessions,
+    states,
+    syncs,
+)
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.figures import gaps
 from groupstorm.storms.record_positions import Work
+from groupstorm.storms.world import commit_requests, position_commits
 from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
@@ -168,6 +181,52 @@ def strangers_count_as_settled(patch: Patch) -> None:
         return group is not None and all(process.settled for process in living)
 
     patch.setattr(Members, "settled_in", settled_in)
+
+
+def commits_are_forgotten(patch: Patch) -> None:
+    """The coordinator answers a commit on revocation, and its offsets stay as they were."""
+    patch.setattr(Environment, "commit", lambda _, __: NO_ERROR)
+
+
+def owners_begin_too_far(patch: Patch) -> None:
+    """A new owner begins five records behind the committed offset."""
+    start = Work.start
+
+    def five_too_far(
+        self: Work, partitions: tuple[TopicPartition, ...], committed: tuple[int, ...], now_us: int
+    ) -> tuple[int, ...]:
+        return start(self, partitions, tuple(one + 5 if one >= 0 else one for one in committed), now_us)
+
+    patch.setattr(Work, "start", five_too_far)
+
+
+def fenced_commits_count(patch: Patch) -> None:
+    """Members commit in the generation before theirs, and the coordinator accepts that."""
+    request, validate = commit_requests.commit_request, offset_rules.validate_commit
+
+    def late(config: Any, positions: Any, sent: Generation) -> Any:
+        return request(config, positions, sent._replace(id=sent.id - 1))
+
+    def accept(group: Any, commit: Any) -> Error:
+        error = validate(group, commit)
+        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
+
+    patch.setattr(position_commits, "commit_request", late)
+    patch.setattr(offset_requests, "validate_commit", accept)
+
+
+# -- the figures -----------------------------------------------------------------------------------
+
+
+def gaps_are_a_second_short(patch: Patch) -> None:
+    """Each time without an owner counts a second less."""
+    add = gaps.GapSums.add
+    patch.setattr(gaps.GapSums, "add", lambda self, one, gap_us: add(self, one, max(0, gap_us - 1_000_000)))
+
+
+def crashes_cost_nothing(patch: Patch) -> None:
+    """Gaps that crashes begin do not count as such."""
+    patch.setattr(gaps, "_CRASH", None)
 
 
 # -- the coordinator -------------------------------------------------------------------------------
@@ -330,5 +389,10 @@ PLANT: Mapping[str, Callable[[Patch], None]] = {
         generation_stands_still,
         wrong_previous_state,
         a_change_that_kafka_does_not_know,
+        commits_are_forgotten,
+        owners_begin_too_far,
+        fenced_commits_count,
+        gaps_are_a_second_short,
+        crashes_cost_nothing,
     )
 }

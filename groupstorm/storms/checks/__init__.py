@@ -7,4 +7,7 @@ They share no code with the coordinator, the members and the world that they che
 * `ownership`: who owns what, by the members' rows and by the assignments of the coordinator.
 * `requests`: JoinGroup and SyncGroup requests that the coordinator parked.
 * `membership`: who is in the group, who lives, who is silent.
+* `fenced_commits`: which generation or epoch a commit may carry.
+* `committed_positions`: where owners begin, and what the group has committed.
+* `owned_time`: how long partitions had no owner, beside the figures.
 """

@@ -67,6 +67,12 @@ REVOCATIONS: Final = "revocations_end"
 #: Checked if members are of group.protocol=consumer.
 CONSUMER_GROUP_INVARIANTS: Final = (TWO_HOLDERS, EPOCHS, TARGETS, REVOCATIONS)
 
+#: In the verdicts only if they are violated: the traces of runs in which they hold stay as they were.
+COMMITS_KEPT: Final = "accepted_commits_are_kept"
+NOTHING_SKIPPED: Final = "nothing_committed_is_skipped"
+FENCED: Final = "fenced_members_commit_nothing"
+TIMES_ADD_UP: Final = "owned_and_unowned_time_add_up"
+
 
 class Verdicts:
     """``of``: invariant -> "held", or the sentence of its first violation."""

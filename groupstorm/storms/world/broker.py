@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
@@ -16,7 +16,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import HeartbeatResponse, Request, Response
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
 from groupstorm.coordinator.topics import Topic
@@ -46,6 +46,8 @@ _LONG_WRITE_MS: Final = 1_000
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _COORDINATOR: Final = Source.COORDINATOR
+
+OnCommit: TypeAlias = Callable[[OffsetCommit, Callable[[Response], None]], Callable[[Response], None]]
 
 #: Events after which the coordinator may answer a heartbeat differently.
 _GROUP_CHANGES = frozenset(
@@ -112,6 +114,7 @@ class VirtualBroker:
         "clock",
         "coordinator",
         "fires_timers",
+        "on_commit",
         "requests",
     )
 
@@ -131,6 +134,8 @@ class VirtualBroker:
         self._trace = trace
         self._on_group_change = on_group_change
         self._on_holding_write = on_holding_write
+        #: Sees each commit that arrives, and replaces the receiver of its response.
+        self.on_commit: OnCommit = lambda _, receive: receive
         self._append_latency_ms = settings.integer("append_latency_ms")
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
@@ -155,6 +160,8 @@ class VirtualBroker:
 
     def handle(self, request: Request, receive: Callable[[Response], None]) -> None:
         """A request has arrived: ``receive`` gets its response, now or later."""
+        if type(request) is OffsetCommit:
+            receive = self.on_commit(request, receive)
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, receive))
 
     def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:

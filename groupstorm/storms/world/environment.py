@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import LATENESS
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
 from groupstorm.storms.assignor_work import AssignorWork
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.record_logs import RecordLogs
 from groupstorm.storms.record_positions import Records
+from groupstorm.storms.response_errors import first_error
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.record_rates import rates_of
@@ -122,6 +124,8 @@ class Environment:
             joins_before_v9=self._joins_before_v9,
             appends=Appends(settings.integer("append_latency_ms"), scenario.steps),
             consumer_groups=uses_consumer_protocol(settings),
+            figures_from_us=scenario.figures_from_ms * 1000,
+            sees_commits=True,
         )
         self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
         topics, pattern = topic_partitions(settings), settings.optional_text("topic_pattern")
@@ -143,6 +147,7 @@ class Environment:
             self.sessions.write_holds_responses,
             any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),
         )
+        self.broker.on_commit = self._commit_arrives
         self.network = Network(self.clock, self.broker, latency, scenario.seed)
         self._timers: dict[tuple[str, str], DrawnSums | None] = {}
         self.has_consumer_protocol = uses_consumer_protocol(settings)
@@ -157,6 +162,26 @@ class Environment:
             self.broker.topics_changed(changed, removed)
             for member in tuple(self.members.by_name.values()):
                 member.periodic_requests.make_next_real(generation_over=False)
+
+    def _commit_arrives(
+        self, request: OffsetCommit, receive: Callable[[Response], None]
+    ) -> Callable[[Response], None]:
+        """Let the checks see a commit, behind all rows so far, and its answer."""
+        positions = {
+            f"{topic}-{number}": committed.offset
+            for topic, offsets in request.offsets.items()
+            for number, committed in offsets.items()
+        }
+        self.trace.flush()
+        accepted = self.invariants.commit_arrives(request.member_id, request.generation, positions)
+
+        def answered(response: Response) -> None:
+            if isinstance(response, OffsetCommitResponse) and first_error(response) is NO_ERROR:
+                self.trace.flush()
+                accepted()
+            receive(response)
+
+        return answered
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
         """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
@@ -54,7 +55,11 @@ def simulate(
     world.finish()
     emit_run_end(world)
     world.flush_trace()
-    return accumulator.figures()
+    totals = accumulator.totals()
+    figures = totals.figures()
+    seconds = figures.unowned_partition_seconds, figures.crash_unowned_partition_seconds
+    world.invariants.figures_made(world.clock.now_us, *seconds)
+    return replace(totals, invariants=world.invariants.verdicts).figures()
 
 
 def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[World, StepRunner]:

@@ -9,6 +9,7 @@ import pytest
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.invariants import HELD
 from groupstorm.storms.world.simulation import simulate
+from tests.storms.checks.rows import LISTED_IF_VIOLATED
 from tests.storms.planted_faults import PLANT, Dealer
 from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario, storm
 
@@ -55,6 +56,8 @@ def test_an_assignor_that_is_wrong_is_found(
 
 #: What breaks besides, since the fault never ends: a zombie is never at rest.
 CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
+
+CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
     (
@@ -129,6 +132,43 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         verdicts.TRANSITIONS,
         "the group went from Stable to PreparingRebalance because of rebalance-timeout",
     ),
+    (
+        "commits_are_forgotten",
+        ADD,
+        {"start_ms": 0},
+        verdicts.COMMITS_KEPT,
+        "at 60.030 s 5591 of topic-0-11 is committed when member-2 gives it up, but the commit of 5996 had "
+        "been accepted",
+    ),
+    (
+        "owners_begin_too_far",
+        ADD,
+        {"start_ms": 0},
+        verdicts.NOTHING_SKIPPED,
+        "at 63.020 s member-3 begins topic-0-9 at 6001, 5 records beyond the committed 5996",
+    ),
+    (
+        "fenced_commits_count",
+        ADD,
+        {"start_ms": 0},
+        verdicts.FENCED,
+        "after 60.008 s a commit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation 0 for "
+        "topic-0-0, topic-0-3, topic-0-6 and 1 more was accepted: the group is in generation 1",
+    ),
+    (
+        "gaps_are_a_second_short",
+        CRASH,
+        {"start_ms": 0},
+        verdicts.TIMES_ADD_UP,
+        "unowned_partition_seconds is 164.128, and the rows of the owners add up to 168.128000 s",
+    ),
+    (
+        "crashes_cost_nothing",
+        CRASH,
+        {"start_ms": 0},
+        verdicts.TIMES_ADD_UP,
+        "crash_unowned_partition_seconds is 0.0, and the rows of the owners add up to 168.128000 s",
+    ),
 ]
 
 
@@ -151,4 +191,4 @@ def test_a_rule_that_is_broken_is_found(
 
 def test_every_invariant_has_a_fault_that_it_alone_finds() -> None:
     found = {case[3] for case in BY_ASSIGNORS} | {case[3] for case in BY_RULES}
-    assert found == set(verdicts.INVARIANTS)
+    assert found == {*verdicts.INVARIANTS, *LISTED_IF_VIOLATED}

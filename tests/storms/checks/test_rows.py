@@ -270,6 +270,13 @@ def test_two_owners_are_looked_at_once_more_at_the_end() -> None:
     assert checks.verdicts[ONE_OWNER] == "t-0 is owned by a and b in generation 1"
 
 
+def test_all_owners_of_one_generation_are_named() -> None:
+    rows = [(0, row) for each in "abc" for row in (r.started(each), r.taken(f"{each}-1", "t-0"))]
+    checks = check([*rows, *((0, r.added(f"{each}-1")) for each in "cba")])
+    checks.finish(r.World(), 0)
+    assert checks.verdicts[ONE_OWNER] == "t-0 is owned by a and b and c in generation 1"
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [

@@ -1,0 +1,77 @@
+"""The time without an owner, in rows written by hand and figures that may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from groupstorm.storms.checks.verdicts import TIMES_ADD_UP
+from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
+from groupstorm.trace.events.member import MemberCrashed
+from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted, StepTaken
+from groupstorm.trace.schema import Source
+from tests.storms.checks import rows as r
+from tests.storms.checks.rows import Row
+
+SECOND = 1_000_000
+
+
+def violated(rows: Sequence[Row], unowned: float | None, crashed: float | None, from_us: int = 0) -> str:
+    """The verdict on these figures of a run that ends at 100 s, "" if they are right."""
+    checks = InvariantChecks(figures_from_us=from_us)
+    for time_s, event in rows:
+        checks.add(time_s * SECOND, Source.WORLD, event)
+    checks.figures_made(100 * SECOND, unowned, crashed)
+    return checks.violations.get(TIMES_ADD_UP, "")
+
+
+def crashed(member_id: str, *partitions: str) -> MemberCrashed:
+    return MemberCrashed("g", r.name(member_id), member_id, 1, partitions, (), ())
+
+
+#: From 10 s on both partitions have an owner.
+BEGUN: list[Row] = [
+    (0, PartitionsCreated("g", ("t",), ("t-0", "t-1"))),
+    *((0, one) for process in "ab" for one in (r.started(process), r.added(f"{process}-1"))),
+    (5, r.taken("a-1", "t-0")),
+    (10, r.taken("b-1", "t-1")),
+]
+GONE: Row = (20, r.revoked("a-1", "t-0"))
+CRASHED: Row = (20, crashed("a-1", "t-0"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "unowned", "crash"),
+    [
+        (BEGUN[:-1], None, None),  # never complete
+        (BEGUN, 0.0, 0.0),
+        ([*BEGUN, GONE], 80.0, 0.0),
+        ([*BEGUN, GONE, (50, r.taken("b-1", "t-0"))], 30.0, 0.0),
+        ([*BEGUN, CRASHED, (50, r.taken("b-1", "t-0"))], 30.0, 30.0),
+        # a process that was asked to stop, and one that is no member any more
+        ([*BEGUN, (15, StepTaken("g", "a", "stop", "SIGTERM")), CRASHED], 80.0, 0.0),
+        ([*BEGUN, (15, r.removed("a-1")), CRASHED], 80.0, 0.0),
+        # a second owner
+        ([*BEGUN, (15, r.taken("b-1", "t-0")), GONE], 0.0, 0.0),
+        # there is no partition, or no group
+        ([*BEGUN, GONE, (30, PartitionsDeleted("g", ("t",), ("t-0",)))], 10.0, 0.0),
+        ([*BEGUN, (30, PartitionsCreated("g", ("t",), ("t-2",)))], 70.0, 0.0),
+        ([*BEGUN, GONE, (30, GroupDeleted("g", "expired")), (70, GroupCreated("g", "join"))], 40.0, 0.0),
+    ],
+)
+def test_the_times_without_an_owner_add_up(
+    rows: list[Row], unowned: float | None, crash: float | None
+) -> None:
+    assert violated(rows, unowned, crash) == ""
+    if unowned is not None:
+        found = violated(rows, unowned - 1, crash)
+        own = f"the rows of the owners add up to {unowned:.6f} s"
+        assert found == f"unowned_partition_seconds is {unowned - 1}, and {own}"
+    if crash:
+        assert violated(rows, unowned, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
+
+
+def test_figures_that_count_from_later_on_lack_the_time_before() -> None:
+    assert violated([*BEGUN, CRASHED], 60.0, 60.0, from_us=40 * SECOND) == ""
