@@ -2,8 +2,8 @@
 
 * ``consume NAME [instance=I] [topics=t] [regex=R] [rebalance=60s] [assignor=A]``: a process starts and joins;
   each start has an id of its own, ``NAME.1``, ``NAME.2``, ...
-* ``beat NAME ... [owned=t-0,t-1|none] [epoch=-1] [member=ID]``: a heartbeat of each; a member says that it
-  owns what its last assignment said, unless ``owned`` says otherwise
+* ``beat NAME ... [owned=t-0,t-1|none] [epoch=-1] [member=ID] [topics=t]``: a heartbeat of each; a member says
+  that it owns what its last assignment said, unless ``owned`` says otherwise; ``topics``: it subscribes anew
 * ``quit NAME [for-a-while]``: the member leaves; a static one may come back and keep its partitions
 * ``describe-consumer``: ConsumerGroupDescribe
 """
@@ -63,6 +63,8 @@ class ConsumerCommands:
             said: dict[str, Any] = {
                 key: value_of(words.options[key]) for key in ("epoch", "member") if key in words.options
             }
+            if "topics" in words.options:
+                said["topics"] = words.options["topics"].split(",")
             self._step(name, {"owned": owned, **said})
 
     def _quit(self, words: CommandLine) -> None:
