@@ -144,3 +144,20 @@ def test_what_follows_a_deletion_is_no_cost_of_a_deployment() -> None:
     figures = trace.figures()
     assert figures.unowned_partition_seconds == 2
     assert figures.deploy_unowned_partition_seconds == 0
+
+
+def test_records_that_were_skipped_before_the_deletion_stay_skipped() -> None:
+    """Five between the first owners of t-0, and three of the t-0 that is created again."""
+    trace = Trace()
+    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace.take(0, "a", 1, "t-0", at=0)
+    trace.crash(10, "a", 1, "t-0", at=100)
+    trace.take(11, "b", 2, "t-0", at=105)
+    delete(trace, 12, "t-0")
+    create(trace, 20, "t-0")
+    trace.logs(20, {"t-0": (0, 10)})
+    trace.take(20, "b", 3, "t-0", at=0)
+    trace.crash(22, "b", 3, "t-0", at=20)
+    trace.take(25, "a", 4, "t-0", at=23)
+    trace.end(30)
+    assert trace.figures().records_skipped == 5 + 3

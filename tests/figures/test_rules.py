@@ -382,3 +382,17 @@ def test_a_group_that_does_not_exist_has_no_gaps_meanwhile() -> None:
     figures = trace.figures()
     assert figures.unowned_partition_seconds == (10 + 2) + 5
     assert figures.nobody_consuming_seconds == 2
+
+
+def test_a_partition_with_three_owners_is_one_with_two() -> None:
+    """Each of the seconds from 10 to 30 counts once, however many own the partition."""
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.take(0, "a", 1, "t-0")
+    trace.take(10, "b", 2, "t-0")
+    trace.take(15, "c", 3, "t-0")
+    trace.revoke(20, "b", 2, "t-0")
+    trace.revoke(30, "a", 1, "t-0")
+    trace.end(40)
+    assert trace.figures().dual_owner_seconds == 20
+    assert trace.figures().unowned_partition_seconds == 0
