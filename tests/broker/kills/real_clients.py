@@ -159,7 +159,7 @@ def _produce(options: dict[str, Any], told: Told, is_over: threading.Event) -> N
 
 def _transact(options: dict[str, Any], told: Told, is_over: threading.Event) -> None:
     """Transactions over two topics; every third one is aborted."""
-    producer = Producer(options | {"transactional.id": "t", "transaction.timeout.ms": 60_000})
+    producer = Producer(options | {"transactional.id": "t", "transaction.timeout.ms": 600_000})
     _repeated(producer.init_transactions)
     for number in itertools.count():
         if is_over.is_set():
