@@ -30,7 +30,7 @@ ROUNDS: Final = "".join(
     )
     for second in range(60)
 ).encode()
-PACKED: Final = gzip.compress(ROUNDS)
+PACKED: Final = gzip.compress(ROUNDS, mtime=0)
 DAMAGED: Final = "its gzip data is damaged at byte"
 SOURCES: Final = {
     "log": gzip.decompress((REAL / "kafka-4.3.1-java" / "server.log.gz").read_bytes()),
@@ -99,7 +99,7 @@ def changed(packed: bytes, at: int) -> bytes:
     [
         (PACKED + PACKED, 120, []),
         (PACKED + b"\0" * 700, 60, []),
-        (PACKED + gzip.compress(b"") + PACKED, 120, []),
+        (PACKED + gzip.compress(b"", mtime=0) + PACKED, 120, []),
         (PACKED + b"trash", 60, [f"its gzip data ends at byte {len(PACKED)} and something else follows"]),
         (PACKED + b"\x1f", 60, [f"its gzip data ends at byte {len(PACKED)} and something else follows"]),
         (PACKED[:-1], 60, [f"its gzip data breaks off at byte {len(PACKED) - 1}"]),
