@@ -32,10 +32,13 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
             for request, error in zip(requests, errors, strict=True)
             if error is not Error.NONE
         ]
-        seen = (answer if _may_see(state, call, answer) else _hidden(answer) for answer in answers)
         groups = []
-        for one in (*denied, *seen):
-            groups.append((yield from _group(state, call, one)))
+        for error in denied:
+            groups.append((yield from _group(state, call, error)))
+        for answer in answers:
+            shown = answer if _may_see(state, call, answer) else _hidden(answer)
+            groups.append((yield from _group(state, call, shown)))
+            yield 1
         return call.types.response(groups=tuple(groups))
 
     allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
