@@ -237,6 +237,7 @@ class DataDirectory:
                     positions.setdefault((change.name, change.partition), array("q")).append(size + at)
                 size += _write(journal, one.data)
                 place = one.behind
+            os.fdatasync(journal)  # the old one, which may be on the disk, goes
             self._put_in_place(path)
         except OSError as problem:
             os.close(journal)
@@ -272,7 +273,7 @@ class DataDirectory:
         return self.folder / f"{name}.lost-{number}"
 
     def _sync_names(self) -> None:
-        """What was renamed or removed so far survives a power failure before what follows does."""
+        """Bring the renames and removals so far to the disk, before what follows gets there."""
         folder = os.open(self.folder, os.O_RDONLY)
         try:
             os.fsync(folder)

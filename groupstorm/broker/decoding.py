@@ -65,7 +65,7 @@ class Decoder:
 
     @staticmethod
     def in_turns(api_key: int, version: int, frame: bytes) -> Turns[Decoded]:
-        """The same as `decode`, for long requests."""
+        """Decode a long request in turns, to what `decode` gives. Raises CodecError."""
         flexible, _, types = _codecs(api_key, version)
         header = read_header(frame, flexible)
         message, _ = yield from decode_in_turns(request_type(api_key, version), frame, header.body_at)

@@ -51,7 +51,7 @@ class GroupSums:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the rows before ``from_us`` leave behind. ``groups``: `Groups` as `snapshot` writes them.
+    """The state behind the rows before ``from_us``. ``groups``: `Groups` as `snapshot` writes them.
 
     ``next_seq``: of the first row that is not part of it.
     """

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.broker.journal import frame_end
+from groupstorm.broker.journal import Link, encode, frame_end
 from groupstorm.problems import InputError
 from tests.broker.asking import list_offsets, offset_fetch
 from tests.broker.test_checkpoint import OnDisk, fill, state
@@ -104,6 +104,11 @@ REFUSED: dict[str, tuple[str, Damage, str]] = {
         "journal",
         lambda data: swapped(data, 13, 15),
         "is number 15, expected 13",
+    ),
+    "one of another journal behind the checkpoint": (
+        "journal",
+        lambda data: b"".join([*frames(data)[:13], encode([], Link(13, 1)), *frames(data)[14:]]),
+        "does not follow the one in front of it",
     ),
     "of another folder": (
         "journal",

@@ -1,4 +1,4 @@
-"""How far each log's clock is off, as `import.json` has it: its bounds, and which offsets are time zones."""
+"""The offsets of logs' clocks in `import.json`: their bounds, and which of them are time zones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORDS = old_generation(0, 1_731_924_003_052, 1, f"{{{A}=[t-0]}}") + old_genera
 
 
 def clock(folder: Path, logs: dict[str, str], number: int) -> dict[str, Any]:
-    """What `import.json` says of the log with this number."""
+    """The clock of the log with this number, from `import.json`."""
     import_texts(folder, logs)
     log = json.loads((folder / "out" / "import.json").read_text("utf-8"))["logs"][number]
     return {name.removeprefix("clock_"): value for name, value in log.items() if name.startswith("clock_")}

@@ -201,7 +201,7 @@ DAMAGE: Mapping[str, Callable[[Path], object]] = {
     ),
     "Spark's part a file": lambda folder: put_aside(folder / "spark", Path.touch),
     "a journal that has SQLite delete a file": lambda folder: (folder / "rows.sqlite-journal").write_bytes(
-        b"/home/somebody/thesis" + bytes(8) + bytes.fromhex("d9d505f920a163d7")
+        b"thesis" + bytes(8) + bytes.fromhex("d9d505f920a163d7")
     ),
     "a journal elsewhere": lambda folder: (folder / "rows.sqlite-journal").symlink_to(folder.with_name("j")),
     "a log elsewhere": lambda folder: (folder / "rows.sqlite-wal").symlink_to(folder.with_name("log")),

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import find_topic
+from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 _FIRST_SAYING_ABORTABLE = 4
 _FIRST_ADDING_THE_GROUP = 5
@@ -86,17 +86,5 @@ def _check(state: BrokerState, call: Call) -> Error:
 
 
 def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
-    make = call.types.make
-    topics = []
-    for topic in call.message.topics:
-        partitions = yield from in_turns(
-            make(
-                "TxnOffsetCommitResponsePartition",
-                partition_index=one.partition_index,
-                error_code=errors[topic.name, one.partition_index],
-            )
-            for one in topic.partitions
-        )
-        topics.append(make("TxnOffsetCommitResponseTopic", name=topic.name, partitions=partitions))
-        yield 1
-    return call.types.response(topics=tuple(topics))
+    topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
+    return call.types.response(topics=topics)

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import find_topic
+from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
@@ -45,17 +45,5 @@ API = Api(47, "OffsetDelete", 0, 0, handle)
 
 
 def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
-    make = call.types.make
-    topics = []
-    for topic in call.message.topics:
-        partitions = yield from in_turns(
-            make(
-                "OffsetDeleteResponsePartition",
-                partition_index=one.partition_index,
-                error_code=errors[topic.name, one.partition_index],
-            )
-            for one in topic.partitions
-        )
-        topics.append(make("OffsetDeleteResponseTopic", name=topic.name, partitions=partitions))
-        yield 1
-    return call.types.response(error_code=Error.NONE, topics=tuple(topics))
+    topics = yield from topics_with_errors(call, "OffsetDelete", errors)
+    return call.types.response(error_code=Error.NONE, topics=topics)

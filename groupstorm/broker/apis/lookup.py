@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call
@@ -97,3 +97,24 @@ def find_log(
 def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:
     """Name and id of the request, for the response's fields of the same names."""
     return {name_field: getattr(asked, name_field, ""), "topic_id": getattr(asked, "topic_id", None)}
+
+
+def topics_with_errors(
+    call: Call, api: str, errors: Mapping[tuple[str, int], Error]
+) -> Turns[tuple[Any, ...]]:
+    """The topics of a response that has an error for each partition that the request names. ``api``: its
+    name, as in the names of the response's structures."""
+    make = call.types.make
+    topics = []
+    for topic in call.message.topics:
+        partitions = yield from in_turns(
+            make(
+                f"{api}ResponsePartition",
+                partition_index=one.partition_index,
+                error_code=errors[topic.name, one.partition_index],
+            )
+            for one in topic.partitions
+        )
+        topics.append(make(f"{api}ResponseTopic", name=topic.name, partitions=partitions))
+        yield 1
+    return tuple(topics)

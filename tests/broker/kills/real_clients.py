@@ -48,7 +48,7 @@ _COMPACTING = {
 
 @dataclass
 class Told:
-    """What the clients were told. Each value is written by one thread."""
+    """The answers that clients got. Each value is written by one thread."""
 
     plain: list[str] = field(default_factory=list)
     """Values of acknowledged records, in the order of their sending."""
