@@ -50,17 +50,19 @@ async def _play_steps(situation: Situation, member: Member, recording: Recording
     config = {**CONFIG, **situation.config}
     await member.start(recording.endpoint, config, situation.subscribed)
     life = asyncio.ensure_future(member.ended())
+    begun = 0
     try:
         for step in situation.acts:
             match step:
                 case After(api, nth, act, generation):
-                    await _first_of(recording.until(api, nth, generation), life)
+                    await _first_of(recording.until(api, nth, generation, begun), life)
                     await member.act(act)
                 case WhenQuiet(quiet_ms, act):
                     await _first_of(recording.until_quiet(quiet_ms), life)
                     await member.act(act)
                 case WhenEnded():
                     await life
+                    begun = len(recording.requests)
                     await member.start(recording.endpoint, config, situation.subscribed)
                     life = asyncio.ensure_future(member.ended())
         await life

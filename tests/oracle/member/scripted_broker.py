@@ -273,9 +273,11 @@ class Recording:
     def requests(self) -> Sequence[dict[str, Json]]:
         return self.broker.requests
 
-    async def until(self, api: str, count: int, generation: int | None = None) -> None:
-        """Wait for the count-th request of an API; with a generation, only those that name it count."""
-        while sum(_matches(request, api, generation) for request in self.requests) < count:
+    async def until(self, api: str, count: int, generation: int | None = None, begun: int = 0) -> None:
+        """Wait for the count-th request of an API behind the first ``begun`` requests; with a generation,
+        only those that name it count.
+        """
+        while sum(_matches(request, api, generation) for request in self.requests[begun:]) < count:
             self._seen.clear()
             await self._seen.wait()
 

@@ -18,7 +18,7 @@ class Act(Enum):
 
 
 class After(NamedTuple):
-    """After the ``nth`` request of an API (in one generation, if that is named): ``act``."""
+    """After this incarnation's ``nth`` request of an API (in one generation, if that is named): ``act``."""
 
     api: str
     nth: int

@@ -113,7 +113,7 @@ SITUATIONS: tuple[Situation, ...] = (
         (
             After("Heartbeat", 1, Act.CLOSE),
             WhenEnded(),
-            After("Heartbeat", 2, Act.CLOSE),
+            After("Heartbeat", 1, Act.CLOSE),
         ),
         STATIC,
     ),
@@ -127,7 +127,7 @@ SITUATIONS: tuple[Situation, ...] = (
         (
             After("Heartbeat", 1, Act.CLOSE),
             WhenEnded(),
-            After("Heartbeat", 2, Act.CLOSE),
+            After("Heartbeat", 1, Act.CLOSE),
         ),
         STATIC,
     ),
