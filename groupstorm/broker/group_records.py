@@ -14,6 +14,8 @@ from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record
 #: Around each record: its lengths and deltas, the versions of key and value, flags.
 _RECORD_BYTES = 20
 _NUMBER_BYTES = 8
+_TEXTS = (str, bytes)
+_LISTS = (tuple, list, set, frozenset)
 
 
 def limited_appends(latency_ms: int, max_bytes: Callable[[], int]) -> AppendPolicy:
@@ -32,10 +34,14 @@ def limited_appends(latency_ms: int, max_bytes: Callable[[], int]) -> AppendPoli
 
 def _size_of(value: object) -> int:
     """Nearly the bytes that Kafka makes of a record, or of a part of it."""
-    if isinstance(value, str | bytes):
+    if isinstance(value, int):
+        return _NUMBER_BYTES
+    if isinstance(value, _TEXTS):
         return 2 + len(value)
+    if value is None:
+        return 1
+    if isinstance(value, _LISTS):
+        return 2 + sum(map(_size_of, value))
     if isinstance(value, Mapping):
         return 2 + sum(map(_size_of, value)) + sum(map(_size_of, value.values()))
-    if isinstance(value, tuple | list | set | frozenset):
-        return 2 + sum(map(_size_of, value))
-    return 1 if value is None else _NUMBER_BYTES
+    return _NUMBER_BYTES

@@ -20,7 +20,8 @@ from groupstorm.turns import Turns, in_turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
-    requests = [messages.DescribeGroup(group, call.version) for group in call.message.groups]
+    groups = call.message.groups
+    requests = yield from in_turns(messages.DescribeGroup(group, call.version) for group in groups)
     errors = yield from in_turns(group_error(state, call, request.group) for request in requests)
 
     def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Turns[Any]:

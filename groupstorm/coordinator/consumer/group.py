@@ -68,10 +68,12 @@ def count_matches(topics: SubscribedTopics, resolved: ResolvedRegex | None, by: 
 
 
 def _count_topic(topics: SubscribedTopics, topic: str, names: int, matches: int) -> None:
-    before = topics.get(topic, (0, 0))
-    after = before[0] + names, before[1] + matches
-    if after[0] > 0 or after[1] > 0:
-        topics[topic] = after
+    before = topics.get(topic)
+    if before is not None:
+        names += before[0]
+        matches += before[1]
+    if names > 0 or matches > 0:
+        topics[topic] = names, matches
     else:
         topics.pop(topic, None)
 

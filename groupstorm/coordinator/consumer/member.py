@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.javahash import JavaHashMap
+from groupstorm.javahash import hash_order
 
 #: topic id -> partition -> the member epoch in which the partition was assigned. Never changed in place.
 Partitions = Mapping[UUID, Mapping[int, int]]
@@ -41,7 +41,8 @@ class ClassicMetadata(NamedTuple):
 
 def hash_set(names: Iterable[str]) -> tuple[str, ...]:
     """The names in the order of a ``HashSet`` made of them."""
-    return tuple(JavaHashMap.set_of(names).keys())
+    listed = list(names)
+    return tuple(hash_order(listed, initial_capacity=max(int(len(listed) / 0.75) + 1, 16)))
 
 
 @dataclass(frozen=True, slots=True)

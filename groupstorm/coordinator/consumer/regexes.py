@@ -18,7 +18,7 @@ import re2
 
 from groupstorm.coordinator.consumer.group import ResolvedRegex
 from groupstorm.coordinator.topics import Topics
-from groupstorm.javahash import hash_order
+from groupstorm.javahash import hash_order, string_hash
 from groupstorm.turns import Turns
 
 #: The least time between two resolutions of a group's expressions
@@ -124,7 +124,9 @@ def resolve(
         for name in () if isinstance(pattern, _Invalid) else names:
             if pattern.fullmatch(name) and (may_match is None or may_match(name)):
                 matched.append(name)
-                topics.hash_of((name,))  # is kept: the group needs the hashes of all of them at once
+                # Both are kept: the group needs the hashes of all of them at once.
+                topics.hash_of((name,))
+                string_hash(name)
             yield 1 + pattern.programsize * len(name) // _STEPS_PER_WORK
         found[regex] = ResolvedRegex(frozenset(matched), version, now_ms)
     return found
