@@ -27,6 +27,9 @@ from tests.client_libraries.members import (
 from tests.client_libraries.our_member import OurMember
 from tests.conformance.programs.building import ProgramUnavailable, franz_go_member, java_member
 
+#: A program that is restarted may take longer than `SESSION_TIMEOUT_MS` to start on a busy machine.
+STATIC_SESSION_TIMEOUT_MS = 30_000
+
 _JAVA_ASSIGNORS = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
     "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
@@ -58,7 +61,7 @@ class ProgramMember(Member):
     def _options(self) -> dict[str, str]:
         static = {} if self._instance is None else {"group.instance.id": self._instance}
         classic = {
-            "session.timeout.ms": str(SESSION_TIMEOUT_MS),
+            "session.timeout.ms": str(STATIC_SESSION_TIMEOUT_MS if static else SESSION_TIMEOUT_MS),
             "heartbeat.interval.ms": str(HEARTBEAT_INTERVAL_MS),
             "partition.assignment.strategy": self._assignor,
         }

@@ -19,10 +19,12 @@ TIMED = [pytest.param(case, id=case.name) for case in CASES if case.times]
 
 
 @pytest.fixture(scope="module")
-def played(request: pytest.FixtureRequest, backends: Backends, kind: str) -> Mapping[str, Played]:
+def played(
+    request: pytest.FixtureRequest, backends: Backends, kind: str, kafkas: Mapping[str, recorded.Answers]
+) -> Mapping[str, Played]:
     """All cases that were asked for, played side by side."""
     wanted = {name for item in request.session.items if (name := _case_of(item))}
-    return play(backends, kind, [case for case in CASES if case.name in wanted])
+    return play(backends, kind, [case for case in CASES if case.name in wanted], kafkas)
 
 
 def _result(played: Mapping[str, Played], case: Case) -> Played:
