@@ -32,8 +32,8 @@ Intercept = Callable[[int, Peer, bytes], bool]
 GRACE_S = 1.0
 #: The longest interval between two searches for idle connections.
 SWEEP_S = 10.0
-#: The shortest wait of a timer. Timers come behind requests that have arrived, as in Kafka, whose timers tick
-#: in milliseconds (SystemTimer) and queue up behind requests. uvloop would call a shorter timer first.
+#: The shortest wait of a timer. Timers come behind requests that have arrived (docs/order-of-time.md). uvloop
+#: would call a shorter timer first.
 TICK_S = 0.001
 #: How many clients may wait to be accepted.
 BACKLOG = 4096

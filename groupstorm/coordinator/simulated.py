@@ -38,30 +38,29 @@ IN_TOUCH: Final = 1 << 62
 class ObservedTimers(Timers):
     """Timers that call ``on_earlier`` with a deadline that comes before all others.
 
-    The payload of a MEMBER_SESSION is when its member was last in contact, in microseconds: ``now_us()`` if a
-    request sets it.
+    The payload of a MEMBER_SESSION is when its member was last in contact: ``moment()`` if a request sets it.
     """
 
-    __slots__ = ("_now_us", "_on_earlier")
+    __slots__ = ("_moment", "_on_earlier")
 
-    def __init__(self, on_earlier: Callable[[int], None], now_us: Callable[[], int]) -> None:
+    def __init__(self, on_earlier: Callable[[int], None], moment: Callable[[], int]) -> None:
         super().__init__()
         self._on_earlier = on_earlier
-        self._now_us = now_us
+        self._moment = moment
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
         if kind is MEMBER_SESSION:
-            payload = self._now_us()
+            payload = self._moment()
         super().set(kind, group, name, deadline_ms, payload)
 
-    def set_member_session_since(self, group: str, name: str, deadline_ms: int, contact_us: int) -> None:
-        """Set the session of a member whose last contact, at ``contact_us``, lies in the past: it ends before
-        the sessions of the same deadline whose members were in contact later."""
-        super().set(MEMBER_SESSION, group, name, deadline_ms, contact_us)
+    def set_member_session_since(self, group: str, name: str, deadline_ms: int, contact: int) -> None:
+        """Set the session of a member whose last contact, the moment ``contact``, lies in the past: it ends
+        before the sessions of the same deadline whose members were in contact later."""
+        super().set(MEMBER_SESSION, group, name, deadline_ms, contact)
         due = self._due[deadline_ms]
         first = self._passed if deadline_ms == self._deadlines[0] else 0
         at = len(due) - 1
-        while at > first and _is_later(due[at - 1], contact_us):
+        while at > first and _is_later(due[at - 1], contact):
             at -= 1
         due.insert(at, due.pop())
 
@@ -72,9 +71,9 @@ class ObservedTimers(Timers):
             self._on_earlier(deadline_ms)
 
 
-def _is_later(timer: Timer, contact_us: int) -> bool:
-    """Whether the timer is a session whose member was in contact after ``contact_us``."""
-    return timer.key[0] is MEMBER_SESSION and cast("int", timer.payload) > contact_us
+def _is_later(timer: Timer, contact: int) -> bool:
+    """Whether the timer is a session whose member was in contact after the moment ``contact``."""
+    return timer.key[0] is MEMBER_SESSION and cast("int", timer.payload) > contact
 
 
 def _handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
@@ -101,20 +100,20 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         last_contact: LastContact | None = None,
         keeps_offsets: bool = True,
         on_earlier: Callable[[int], None] = lambda _: None,
-        now_us: Callable[[], int] | None = None,
+        moment: Callable[[], int] | None = None,
     ) -> None:
         """``last_contact(group, member_id, deadline_ms)`` is called when a member's session is about to end.
         It must not give the same time twice: the coordinator would believe it again. After `IN_TOUCH` the
         driver owes a call of `out_of_touch`. ``keeps_offsets`` False: commits of members are checked and
         answered, but neither stored nor emitted. ``on_earlier(deadline_ms)`` is called when a timer is set
         that comes before all others, so that the driver need not call `next_deadline` after every call.
-        ``now_us()``: the driver's time, which decides the order of sessions that end at one millisecond; by
-        default the time of the request."""
+        ``moment()``: a number that grows with the driver's time and decides the order of sessions that end at
+        one millisecond; by default the time of the request."""
         super().__init__(config, member_ids=member_ids, append=append, whole_records=whole_records)
         self._last_contact = last_contact
         if not keeps_offsets:
             self._handlers = _WITHOUT_OFFSETS
-        self._timers = ObservedTimers(on_earlier, now_us or (lambda: self._shard.now_ms * 1000))
+        self._timers = ObservedTimers(on_earlier, moment or (lambda: self._shard.now_ms))
         self._shard.timers = self._timers
 
     def heartbeat(
@@ -149,15 +148,15 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             until_ms = max(now_ms, contact_ms + member.session_timeout_ms)
             shard.timers.set(SESSION, group, member_id, until_ms)
 
-    def session_since(self, group: str, member_id: str, contact_us: int, now_ms: int) -> None:
+    def session_since(self, group: str, member_id: str, contact_ms: int, contact: int, now_ms: int) -> None:
         """The same of a member of a consumer group: the last request that was not sent, but computed, arrived
-        at ``contact_us``."""
+        at ``contact_ms``, the moment ``contact``."""
         shard = self._shard
         shard.now_ms = now_ms
         known = shard.consumer_group(group)
         if known is not None and known.members.get(member_id) is not None:
-            until_ms = max(now_ms, contact_us // 1000 + shard.group_options.session_timeout_ms(group))
-            self._timers.set_member_session_since(group, member_id, until_ms, contact_us)
+            until_ms = max(now_ms, contact_ms + shard.group_options.session_timeout_ms(group))
+            self._timers.set_member_session_since(group, member_id, until_ms, contact)
 
     def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
         """Members of a consumer group that no session removes: their member ids and client ids."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.instants import Kind, moment_of, order_of
 
 # Delays within one bucket, at its edges and far beyond it.
 _DELAYS = st.sampled_from([0, 1, 5, 1_023, 1_024, 1_025, 2_048, 50_000, 3_000_000])
@@ -72,41 +73,48 @@ def test_a_call_can_move_the_limit() -> None:
     assert made == [1_000, 1_000, 2_999]
 
 
-@pytest.mark.parametrize("method", ["at", "first_at"])
-def test_a_call_in_the_past_is_refused(method: str) -> None:
+def test_a_call_in_the_past_is_refused() -> None:
     clock = Clock()
     clock.advance_to(5)
-    getattr(clock, method)(5, lambda: None)
+    clock.at(5, lambda: None)
     with pytest.raises(ValueError, match="4 us lies before now"):
-        getattr(clock, method)(4, lambda: None)
+        clock.at(4, lambda: None)
 
 
 @pytest.mark.parametrize("at_us", [500, 50_000], ids=["in the bucket of now", "in a later bucket"])
-def test_a_first_call_comes_before_the_others_of_its_time_and_behind_earlier_ones(at_us: int) -> None:
+def test_calls_of_one_instant_are_made_by_kind_and_member_and_not_as_they_were_scheduled(at_us: int) -> None:
     clock, made = Clock(), list[str]()
     clock.limit_us = 100_000
 
     def schedule() -> None:
-        clock.at(at_us, made.append, "other")
+        for kind in reversed(Kind):
+            for member in (2, 1):
+                moment = moment_of(at_us, order_of(kind, member))
+                clock.at_moment(moment, made.append, (f"{kind.name} {member}",))
+        clock.at(at_us, made.append, "due")
         clock.at(at_us - 1, made.append, "earlier")
-        clock.first_at(at_us, made.append, "first")
-        clock.at(at_us, made.append, "another")
-        clock.first_at(at_us + 1, made.append, "later")
 
     clock.at(100, schedule)
     clock.run()
-    assert made == ["earlier", "first", "other", "another", "later"]
+    assert made == ["earlier", "due", *(f"{kind.name} {member}" for kind in Kind for member in (1, 2))]
 
 
-def test_a_first_call_of_this_instant_is_made_next() -> None:
-    clock, made = Clock(), list[str]()
+def test_what_follows_at_once_is_made_next_and_does_not_bring_back_what_has_passed() -> None:
+    """A poll() of member 1 makes a request that arrives at once: its arrival is called next, and arrivals of
+    that instant have passed all the same, since those of others were called before."""
+    clock, made = Clock(), list[tuple[str, int]]()
     clock.limit_us = 1_000
+    arrives, polls = order_of(Kind.REQUEST_ARRIVES, 1), order_of(Kind.POLL, 1)
 
-    def schedule() -> None:
-        made.append("schedule")
-        clock.first_at(100, made.append, "first")
+    def note(name: str) -> None:
+        made.append((name, clock.passed_us(arrives)))
 
-    clock.at(100, schedule)
-    clock.at(100, made.append, "other")
+    def poll() -> None:
+        note("poll")
+        clock.at_moment(moment_of(100, arrives), note, ("arrival",))
+
+    clock.at(100, note, "due")
+    clock.at_moment(moment_of(100, polls), poll)
+    clock.at_moment(moment_of(100, order_of(Kind.POLL, 2)), note, ("another poll",))
     clock.run()
-    assert made == ["schedule", "first", "other"]
+    assert made == [("due", 99), ("poll", 100), ("arrival", 100), ("another poll", 100)]

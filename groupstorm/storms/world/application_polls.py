@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
@@ -9,6 +10,7 @@ from groupstorm.storms.record_positions import Work
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
+from groupstorm.storms.world.instants import Kind, moment_of, order_of
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 
@@ -19,6 +21,7 @@ class PollingProcess(Protocol):
     alive: bool
     config: ConsumerConfig
     connection: VirtualConnection
+    index: int
     pauses: Pauses
     periodic_requests: PeriodicRequests
     step: int
@@ -54,6 +57,7 @@ class ApplicationPolls:
         "_is_due",
         "_loop",
         "_membership",
+        "_order",
         "_pauses",
         "_periodic_requests",
         "_process",
@@ -68,10 +72,16 @@ class ApplicationPolls:
         self._pauses = process.pauses
         self._periodic_requests = process.periodic_requests
         self._loop = process.work.loop
+        self._order = order_of(Kind.POLL, process.index)
         #: A poll() that begins a rejoin is scheduled.
         self._is_due = False
         self._watch = 0
         self._every = False
+
+    @property
+    def passed_us(self) -> int:
+        """The last instant at which the application has polled if it was to."""
+        return self._clock.passed_us(self._order)
 
     # -- the next poll() -------------------------------------------------------------------------
 
@@ -83,7 +93,7 @@ class ApplicationPolls:
         if membership.rejoin_needed or membership.failure is not None:
             self._periodic_requests.stop_commits()
             self._is_due = True
-            self._clock.at(self.next_us(), self._poll, process.step)
+            self._poll_at(self.next_us(), self._poll, process.step)
 
     def next_us(self) -> int:
         """When the application is inside poll() next; now, for a client that does not wait for it."""
@@ -97,7 +107,7 @@ class ApplicationPolls:
         process = self._process
         if step == process.step and process.alive and self._clock.now_us < (next_us := self.next_us()):
             self._is_due = True
-            self._clock.at(next_us, self._poll, step)
+            self._poll_at(next_us, self._poll, step)
         else:
             process.completed(step, None)
 
@@ -112,7 +122,11 @@ class ApplicationPolls:
             now_us, loop = self._clock.now_us, self._loop
             loop.forget(now_us)
             self._process.polled()
-            self._clock.at(loop.poll_after_us(now_us), self._poll_by_poll)
+            self._poll_at(loop.poll_after_us(now_us), self._poll_by_poll)
+
+    def _poll_at(self, time_us: int, poll: Callable[..., None], *arguments: int) -> None:
+        """Behind all else of that instant but the coordinator's timers: see `PollLoop`."""
+        self._clock.at_moment(moment_of(time_us, self._order), poll, arguments)
 
     # -- max.poll.interval.ms --------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.instants import moment_of
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.schema import Source
@@ -113,7 +114,6 @@ class VirtualBroker:
         "_writes_begun_us",
         "clock",
         "coordinator",
-        "fires_timers",
         "on_commit",
         "requests",
     )
@@ -143,8 +143,6 @@ class VirtualBroker:
         #: Of the writes under way, the last ones, and of others before them.
         self._writes_begun_us: list[int] = []
         self._down_until_us: int | None = None
-        #: Whether it does so now: requests of this instant come later.
-        self.fires_timers = False
         self.coordinator = SimulatedGroupCoordinator(
             CoordinatorConfig.from_mapping(broker_options(settings)),
             member_ids=SeededMemberIds(seed),
@@ -153,7 +151,7 @@ class VirtualBroker:
             last_contact=last_contact,
             keeps_offsets=False,
             on_earlier=self._due_earlier,
-            now_us=lambda: clock.now_us,
+            moment=lambda: clock.moment,
         )
 
     # -- requests --------------------------------------------------------------------------------
@@ -261,19 +259,17 @@ class VirtualBroker:
             self._down_until_us = None
             self._carry_out(self.coordinator.move([GROUP], self.clock.now_us // 1000))
             return
-        self.fires_timers = True
         self._carry_out(self.coordinator.fire(self.clock.now_us // 1000))
-        self.fires_timers = False
 
     def _due_earlier(self, deadline_ms: int) -> None:
         """The coordinator has set a timer that is due before all others."""
-        self.clock.limit_us = min(self.clock.limit_us, deadline_ms * 1000)
+        self.clock.limit_us = min(self.clock.limit_us, deadline_ms * 1000 + 1)
 
     def fail_over(self, until_us: int) -> None:
         """The coordinator's broker is gone. Another one has read the group's records at ``until_us``: the
         group is as they say, and the sessions of its members begin anew."""
         self._down_until_us = max(until_us, self._down_until_us or 0)
-        self.clock.limit_us = min(self.clock.limit_us, until_us)
+        self.clock.limit_us = min(self.clock.limit_us, until_us + 1)
 
     # -- the group -------------------------------------------------------------------------------
 
@@ -307,9 +303,11 @@ class VirtualBroker:
         member = None if group is None else group.members.get(sent.member_id)
         return member is not None and member.epoch > sent.id
 
-    def session_since(self, member_id: str, contact_us: int) -> None:
-        """The last heartbeat of a member of the consumer group arrived then."""
-        self.coordinator.session_since(GROUP, member_id, contact_us, self.clock.now_us // 1000)
+    def session_since(self, member_id: str, contact_us: int, order: int) -> None:
+        """The last heartbeat of a member of the consumer group arrived then, in this order."""
+        moment = moment_of(contact_us, order)
+        now_ms = self.clock.now_us // 1000
+        self.coordinator.session_since(GROUP, member_id, contact_us // 1000, moment, now_ms)
 
     def is_current(self, generation: Generation) -> bool:
         """Whether the coordinator would answer a heartbeat of this generation without an error."""

@@ -1,4 +1,4 @@
-"""Virtual time: integer microseconds, calls in the order of their times, first-in-first-out among equals.
+"""Virtual time: integer microseconds, calls in the order of their times, at one instant in that of `instants`.
 
 Scheduled calls lie in buckets of about a millisecond, of which only the first is kept in order. In a storm
 ten thousand calls are due within seconds: one big heap would cost several times as much.
@@ -6,17 +6,19 @@ ten thousand calls are due within seconds: one big heap would cost several times
 
 from __future__ import annotations
 
-from bisect import insort_left, insort_right
+from bisect import insort_right
 from collections.abc import Callable
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
 
-#: Time; the call and its arguments.
+from groupstorm.storms.world.instants import COORDINATOR_TIMERS, ORDER_BITS
+
+#: The moment (`instants.moment_of`); the call and its arguments.
 Due = tuple[int, Callable[..., None], tuple[Any, ...]]
 
 _BUCKET_BITS = 10  # a bucket's width: 1,024 us
-_TIME = itemgetter(0)
+_MOMENT = itemgetter(0)
 
 
 class _Buckets(dict[int, list[Due]]):
@@ -34,15 +36,17 @@ class _Buckets(dict[int, list[Due]]):
 
 
 class Clock:
-    """`now_us` stands still during a call and jumps to the time of the next.
+    """`now_us` stands still during a call and jumps to the time of the next. ``moment`` is the latest place in
+    the run that was reached.
 
     `run` makes only the calls that are due before ``limit_us``.
     """
 
-    __slots__ = ("_buckets", "_done", "_ordered", "limit_us", "now_us")
+    __slots__ = ("_buckets", "_done", "_ordered", "limit_us", "moment", "now_us")
 
     def __init__(self) -> None:
         self.now_us = 0
+        self.moment = 0
         self.limit_us = 0
         self._buckets = _Buckets()
         #: The number of the bucket that is in order (-1: none), and how much of it is done.
@@ -50,31 +54,29 @@ class Clock:
         self._done = 0
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
-        """Call ``action(*arguments)`` at ``time_us``. Raises ValueError for a time that has passed."""
-        if time_us < self.now_us:
-            raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
-        number = time_us >> _BUCKET_BITS
-        bucket = self._buckets[number]
-        if number != self._ordered:
-            bucket.append((time_us, action, arguments))
-        else:
-            insort_right(bucket, (time_us, action, arguments), self._done, key=_TIME)
+        """Call ``action(*arguments)`` at ``time_us``, before what arrives then. Raises ValueError for a time
+        that has passed."""
+        self.at_moment(time_us << ORDER_BITS, action, arguments)
 
-    def first_at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
-        """The same, but before all other calls of ``time_us`` that are scheduled by now. `at` is the busiest
-        method of a storm: a shared helper would cost it a call."""
+    def at_moment(self, moment: int, action: Callable[..., None], arguments: tuple[Any, ...] = ()) -> None:
+        """Call ``action(*arguments)`` at a moment, or next if only its order at this instant has passed."""
+        time_us = moment >> ORDER_BITS
         if time_us < self.now_us:
             raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
         number = time_us >> _BUCKET_BITS
         bucket = self._buckets[number]
         if number != self._ordered:
-            bucket.insert(0, (time_us, action, arguments))
+            bucket.append((moment, action, arguments))
         else:
-            insort_left(bucket, (time_us, action, arguments), self._done, key=_TIME)
+            insort_right(bucket, (moment, action, arguments), self._done, key=_MOMENT)
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
-        """Call ``action(*arguments)`` in ``delay_us`` (not negative)."""
-        self.at(self.now_us + delay_us, action, *arguments)
+        """Call ``action(*arguments)`` in ``delay_us`` (not negative), before what arrives then."""
+        self.at_moment(self.now_us + delay_us << ORDER_BITS, action, arguments)
+
+    def passed_us(self, order: int) -> int:
+        """The last instant at which everything of this order has happened: now, or a microsecond before."""
+        return self.moment - order >> ORDER_BITS
 
     def run(self) -> None:
         """Make the calls that are due before `limit_us`; a call may move that limit."""
@@ -82,16 +84,19 @@ class Clock:
         while buckets.numbers:
             self._ordered = number = buckets.numbers[0]
             bucket = buckets[number]
-            bucket.sort(key=_TIME)  # equals stay as they came
+            bucket.sort(key=_MOMENT)  # equals stay as they came
             self._done = 0
             while self._done < len(bucket):
-                time_us, action, arguments = bucket[self._done]
+                moment, action, arguments = bucket[self._done]
+                time_us = moment >> ORDER_BITS
                 if time_us >= self.limit_us:
                     del bucket[: self._done]
                     self._ordered = -1
                     return
                 self._done += 1
                 self.now_us = time_us
+                if moment > self.moment:
+                    self.moment = moment
                 if arguments:
                     action(*arguments)
                 else:
@@ -101,5 +106,7 @@ class Clock:
         self._ordered = -1
 
     def advance_to(self, time_us: int) -> None:
-        """Move the clock without a call, for the coordinator's timers."""
+        """Move the clock without a call, behind everything else of that instant: for the coordinator's
+        timers."""
         self.now_us = time_us
+        self.moment = time_us << ORDER_BITS | COORDINATOR_TIMERS

@@ -11,6 +11,7 @@ from groupstorm.storms.scenario.distributions import Distribution
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.instants import Kind, moment_of, order_of
 from groupstorm.storms.world.request_timeouts import RequestTimeouts
 
 OnResult = Callable[[Response | Disconnected], None]
@@ -110,7 +111,8 @@ class RequestInFlight:
                 leaves_us = connection.no_responses_until_us
                 if (late_us := self.sent_us + self.timeout_us) < leaves_us:
                     connection.clock.at(max(late_us, connection.clock.now_us), self.time_out)
-            connection.clock.at(leaves_us + connection.latency.at(self._response_draw), self.deliver)
+            due_us = leaves_us + connection.latency.at(self._response_draw)
+            connection.clock.at_moment(moment_of(due_us, connection.response_order), self.deliver)
         if connection.parked is self:
             connection.parked = None
             if connection.unread:
@@ -150,7 +152,7 @@ class RequestInFlight:
 class VirtualConnection:
     """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it.
 
-    ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its steps.
+    ``index``, ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its steps.
     """
 
     __slots__ = (
@@ -168,12 +170,15 @@ class VirtualConnection:
         "no_requests_until_us",
         "no_responses_until_us",
         "parked",
+        "request_order",
+        "response_order",
         "unread",
     )
 
     def __init__(
         self,
         network: Network,
+        index: int,
         name: str,
         incarnation: int,
         complete_step: Callable[[int, Response | Disconnected], None],
@@ -184,6 +189,8 @@ class VirtualConnection:
         self.clock = network.clock
         self.latency = network.latency
         self.complete_step = complete_step
+        self.request_order = order_of(Kind.REQUEST_ARRIVES, index)
+        self.response_order = order_of(Kind.RESPONSE_ARRIVES, index)
         #: How often the connection was lost; a request of an earlier epoch is lost, too.
         self.epoch = 0
         self.parked: RequestInFlight | None = None
@@ -254,7 +261,7 @@ class VirtualConnection:
             leaves_us = self.no_requests_until_us
             if (late_us := now_us + timeout_us) < leaves_us:
                 clock.at(late_us, sent.time_out)
-        clock.at(leaves_us + self.latency.at(request_draw), sent.arrive)
+        clock.at_moment(moment_of(leaves_us + self.latency.at(request_draw), self.request_order), sent.arrive)
 
     def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
         """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
@@ -262,7 +269,8 @@ class VirtualConnection:
         timeout_us = self._timers.us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
         self.in_flight.append(sent)
-        self.clock.at(sent_us + self.latency.at(request_draw), sent.arrive)
+        arrival_us = sent_us + self.latency.at(request_draw)
+        self.clock.at_moment(moment_of(arrival_us, self.request_order), sent.arrive)
 
     def overtake_response(
         self, request: Request, sent_us: int, due_us: int, response: Response, on_result: OnResult
@@ -271,7 +279,7 @@ class VirtualConnection:
         sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
         sent.response = response
         self.in_flight.append(sent)
-        self.clock.at(due_us, sent.deliver)
+        self.clock.at_moment(moment_of(due_us, self.response_order), sent.deliver)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""

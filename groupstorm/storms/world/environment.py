@@ -29,7 +29,6 @@ from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
-from groupstorm.storms.world.consumer_group.simultaneous_runs import SimultaneousRuns
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, SessionArbiter, timer_sums
 from groupstorm.storms.world.slow_records import SlowRecordTimes
@@ -82,7 +81,6 @@ class Environment:
         "leader_memory",
         "members",
         "network",
-        "network_threads",
         "records",
         "release",
         "rounds",
@@ -115,7 +113,6 @@ class Environment:
         #: wait do not keep their interval.
         self.sends_heartbeats = exact or is_mixed(settings) or heartbeats_wait(settings)
         self.clock = Clock()
-        self.network_threads = SimultaneousRuns(self.clock)
         latency = settings.distribution("net_latency_ms")
         silence_us = longest_silence_us(settings, scenario.steps)
         self.invariants = InvariantChecks(

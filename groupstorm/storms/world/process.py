@@ -122,7 +122,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.work = Work(records, self.name, loop)
         self.rates = ProcessingRates(self.clock, loop, self._processing_changed)
         self.connection = VirtualConnection(
-            environment.network, self.name, incarnation, self.completed, self.timers
+            environment.network, index, self.name, incarnation, self.completed, self.timers
         )
         self.draws = ApplicationDraws(self.clock, environment.seed, self.name, incarnation)
         self.membership = self._new_member()

@@ -1,4 +1,4 @@
-"""The order of things in virtual time: the coordinator's timers, then what the clock holds."""
+"""The order of things in virtual time: what the clock holds, then the coordinator's timers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ class TimeLoop:
         self._trace = trace
 
     def run_until(self, end_us: int) -> None:
-        """Do everything that is due by ``end_us``; at one instant, its timers before requests."""
+        """Do everything that is due by ``end_us``; at one instant, the coordinator's timers come last."""
         clock, broker = self._clock, self._broker
         while True:
             due_us = broker.due_us()
-            clock.limit_us = end_us + 1 if due_us is None else min(due_us, end_us + 1)
+            clock.limit_us = (end_us if due_us is None else min(due_us, end_us)) + 1
             clock.run()
-            if clock.limit_us > end_us:
+            due_us = broker.due_us()  # calls may have set an earlier timer, or cancelled this one
+            if due_us is not None and due_us < clock.limit_us:
+                clock.advance_to(max(due_us, clock.now_us))
+                broker.fire_timers()
+            elif clock.limit_us > end_us:
                 break
-            clock.advance_to(max(clock.limit_us, clock.now_us))
-            broker.fire_timers()
         clock.advance_to(max(end_us, clock.now_us))
         self._trace.flush()

@@ -65,7 +65,7 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         ADD,
         {"start_ms": 0},
         verdicts.ASSIGNED_ONLY,
-        "member-2 owns topic-0-11 in generation 2, which assigns it to others or to nobody",
+        "member-0 owns topic-0-9 in generation 2, which assigns it to others or to nobody",
     ),
     (
         "zombie_never_loses",
@@ -137,7 +137,7 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         ADD,
         {"start_ms": 0},
         verdicts.COMMITS_KEPT,
-        "at 60.030 s 5591 of topic-0-11 is committed when member-2 gives it up, but the commit of 5996 had "
+        "at 60.030 s 5591 of topic-0-9 is committed when member-0 gives it up, but the commit of 5996 had "
         "been accepted",
     ),
     (
@@ -160,14 +160,14 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         CRASH,
         {"start_ms": 0},
         verdicts.TIMES_ADD_UP,
-        "unowned_partition_seconds is 164.128, and the rows of the owners add up to 168.128000 s",
+        "unowned_partition_seconds is 176.128, and the rows of the owners add up to 180.128000 s",
     ),
     (
         "crashes_cost_nothing",
         CRASH,
         {"start_ms": 0},
         verdicts.TIMES_ADD_UP,
-        "crash_unowned_partition_seconds is 0.0, and the rows of the owners add up to 168.128000 s",
+        "crash_unowned_partition_seconds is 0.0, and the rows of the owners add up to 180.128000 s",
     ),
 ]
 

@@ -5,7 +5,6 @@
 * `quiet_heartbeats`: heartbeats that are computed as long as nothing happens;
 * `requests`: background commits, and what disturbs heartbeats;
 * `network_thread`: when the client's network thread runs;
-* `simultaneous_runs`: the order of network threads that run at one instant;
 * `client_clock`: milliseconds on the clock of the member's machine.
 """
 

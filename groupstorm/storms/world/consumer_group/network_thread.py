@@ -16,6 +16,7 @@ from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.instants import Kind, moment_of, order_of
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 
@@ -90,7 +91,12 @@ class NetworkThread:
         """Run next when the machine's clock shows ``shown_ms``."""
         self._number += 1
         self._due_ms = shown_ms
-        self._process.clock.at(self.next_run_us(), self._run, self._number)
+        self._schedule(self.next_run_us(), self._number)
+
+    def _schedule(self, time_us: int, number: int) -> None:
+        process = self._process
+        moment = moment_of(time_us, order_of(Kind.NETWORK_THREAD, process.index))
+        process.clock.at_moment(moment, self._run, (number,))
 
     def next_run_us(self) -> int:
         process = self._process
@@ -123,11 +129,7 @@ class NetworkThread:
         if number != self._number or not process.alive:
             return
         if process.clock.now_us < process.pauses.paused_until_us:
-            process.clock.at(process.pauses.paused_until_us, self._run, number)
+            self._schedule(process.pauses.paused_until_us, number)
             return
-        self._environment.network_threads.add(process.index, self._run_in_order, number)
-
-    def _run_in_order(self, number: int) -> None:
-        if number == self._number and self._process.alive:
-            self._process.note_polls()
-            self.turn()
+        process.note_polls()
+        self.turn()

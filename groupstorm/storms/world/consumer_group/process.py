@@ -221,7 +221,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         """Tell the member of the application's last poll(). It was none that mattered."""
         if not self.waits_for_poll:
             return
-        polled_us = self.work.loop.last_poll_us(self.clock.now_us)
+        polled_us = self.work.loop.last_poll_us(self.polls.passed_us)
         if polled_us is not None and polled_us > self._told_poll_us:
             self._told_poll_us = polled_us
             self.group_member.poll(self.client_clock.ms(polled_us))

@@ -19,6 +19,7 @@ from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
+from groupstorm.storms.world.instants import Kind, order_of
 
 _API = ("ConsumerGroupHeartbeat", None)
 
@@ -30,6 +31,7 @@ class BeatingProcess(Protocol):
     config: ConsumerConfig
     connection: VirtualConnection
     group_member: ConsumerGroupMember
+    index: int
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
@@ -70,44 +72,43 @@ class QuietHeartbeats:
             return
         process, interval_ms = self._process, self._interval_ms
         process.note_polls()
-        shown_ms = process.client_clock.ms(process.connection.clock.now_us - 1)
+        ran_us = process.connection.clock.passed_us(order_of(Kind.NETWORK_THREAD, process.index))
+        shown_ms = process.client_clock.ms(ran_us)
         sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
         if sent:
             self._overtake(first_ms, sent)
         process.run_network_thread_at(first_ms + sent * interval_ms)
 
     def _overtake(self, first_ms: int, sent: int) -> None:
-        """So many have been sent by now: put the last one where it is.
-
-        What arrives now has not arrived yet: the coordinator's timers come first, and so do steps.
-        """
+        """So many have been sent by now: put the last one where it is."""
         process = self._process
         connection, member = process.connection, process.group_member
-        broker, now_us = connection.broker, connection.clock.now_us
+        broker, clock = connection.broker, connection.clock
+        arrived_us, answers_us = map(clock.passed_us, (connection.request_order, connection.response_order))
         last_ms = first_ms + (sent - 1) * self._interval_ms
         sent_us = process.client_clock.us(last_ms)
         arrival_us = sent_us + connection.periodic_latency_us(sent_us)
         arrived, contact_us = sent, arrival_us
-        if arrival_us >= now_us:
+        if arrival_us > arrived_us:
             arrived = sent - 1
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
         broker.count(_API, arrived)
         if arrived:
-            broker.session_since(member.member_id, contact_us)
+            broker.session_since(member.member_id, contact_us, connection.request_order)
         member.step(last_ms)
         for operation in member.operations():
             assert isinstance(operation, SendHeartbeat), operation
             take = partial(process.answered, operation)
             timeout_ms = process.config.request_timeout_ms
-            if arrival_us >= now_us:
+            if arrival_us > arrived_us:
                 connection.overtake(operation.request, sent_us, timeout_ms, take)
                 continue
             response = ConsumerGroupHeartbeatResponse(
                 NO_ERROR, member.member_id, member.epoch, self._interval_ms
             )
             answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
-            if answered_us >= now_us:
+            if answered_us > answers_us:
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)
             else:
                 member.answered(operation, response, process.client_clock.ms(answered_us))

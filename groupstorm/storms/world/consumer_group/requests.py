@@ -74,7 +74,7 @@ class ConsumerGroupRequests(PeriodicRequests):
         """A heartbeat that is sent restarts the session; the coordinator need not ask about those."""
         return IN_TOUCH if self._own_heartbeats.is_quiet else None
 
-    def silent_since_us(self) -> int | None:
+    def silent_since(self) -> int | None:
         return None
 
     def make_next_real(self, generation_over: bool) -> None:

@@ -13,6 +13,7 @@ from groupstorm.storms.record_positions import Records
 from groupstorm.storms.response_errors import first_error
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.instants import moment_of
 from groupstorm.storms.world.periodic_requests.schedule import HEARTBEAT, RequestSchedule
 from groupstorm.storms.world.periodic_requests.sender import Sender
 
@@ -35,7 +36,7 @@ class RealRequests:
         "_sender",
         "_work",
         "in_touch",
-        "lost_us",
+        "lost",
     )
 
     def __init__(
@@ -59,8 +60,9 @@ class RealRequests:
         #: The coordinator was told IN_TOUCH and counts on the heartbeats to go on; it has started the session
         #: again if one of them is answered.
         self.in_touch = False
-        #: When the connection was lost: what was under way then never arrives, even if its series had ended.
-        self.lost_us = -1
+        #: The moment at which the connection was lost: what was under way never arrives, even if its series had
+        #: ended.
+        self.lost = -1
 
     def make_real(self, schedule: RequestSchedule, k: int) -> None:
         """Let the k-th request arrive if it is sent; in exact mode it does so anyway."""
@@ -70,22 +72,26 @@ class RealRequests:
 
     def simulate_each(self, schedule: RequestSchedule) -> None:
         """Exact mode: every request of the series leaves and arrives."""
-        self._clock.at(schedule.sent_us(1), self._send, schedule, 1)
+        self._clock.at_moment(self._leaves(schedule, 1), self._send, (schedule, 1))
 
     def _send(self, schedule: RequestSchedule, k: int) -> None:
         if schedule.is_sent(k):
             self._let_arrive(schedule, k)
-            self._clock.at(schedule.sent_us(k + 1), self._send, schedule, k + 1)
+            self._clock.at_moment(self._leaves(schedule, k + 1), self._send, (schedule, k + 1))
+
+    def _leaves(self, schedule: RequestSchedule, k: int) -> int:
+        """The moment at which the k-th request leaves; now, if that has passed."""
+        return moment_of(max(schedule.sent_us(k), self._clock.now_us), schedule.leaves_order)
 
     def _let_arrive(self, schedule: RequestSchedule, k: int) -> None:
-        """A commit arrives before other requests of the same instant: a client that has a heartbeat and a
-        commit to send begins with the commit (RequestManagers)."""
         clock = self._clock
-        arrives_at = clock.at if schedule.api == HEARTBEAT else clock.first_at
-        arrives_at(max(schedule.arrival_us(k), clock.now_us), self._arrive, schedule, k)
+        arrival_us = max(schedule.arrival_us(k), clock.now_us)
+        clock.at_moment(moment_of(arrival_us, schedule.order), self._arrive, (schedule, k))
 
     def _arrive(self, schedule: RequestSchedule, k: int) -> None:
-        if not schedule.is_sent(k) or schedule.sent_us(k) < self.lost_us < schedule.arrival_us(k):
+        left = moment_of(schedule.sent_us(k), schedule.leaves_order)
+        is_lost = left < self.lost < moment_of(schedule.arrival_us(k), schedule.order)
+        if not schedule.is_sent(k) or is_lost:
             schedule.forget(k)
             return
         if self._broker.is_writing:
@@ -151,15 +157,15 @@ class RealRequests:
         connection = schedule.connection
         latency_us = connection.periodic_response_latency_us(schedule.sent_us(k))
         leaves_us = connection.response_passes_us(self._clock.now_us)
-        self._clock.at(leaves_us + latency_us, self._receive, schedule, error)
+        moment = moment_of(leaves_us + latency_us, connection.response_order)
+        self._clock.at_moment(moment, self._receive, (schedule, error))
         self._make_next_real(schedule, k)
 
     def _make_next_real(self, schedule: RequestSchedule, k: int) -> None:
         """Let the request behind the k-th arrive if it is sent: its answer may say more than the k-th's."""
         if not self._exact and k + 1 not in schedule.real:
             schedule.real += (k + 1,)
-            clock = self._clock
-            clock.at(max(schedule.sent_us(k + 1), clock.now_us), self._send_next, schedule, k + 1)
+            self._clock.at_moment(self._leaves(schedule, k + 1), self._send_next, (schedule, k + 1))
 
     def _send_next(self, schedule: RequestSchedule, k: int) -> None:
         """The request behind a real one: mostly its series has ended by now."""

@@ -10,11 +10,14 @@ from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.coordinator.simulated import IN_TOUCH
 from groupstorm.storms.record_positions import Records
 from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.instants import ORDER_BITS, Kind, moment_of, order_of
 from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer
 from groupstorm.storms.world.periodic_requests.real_requests import RealRequests
 from groupstorm.storms.world.periodic_requests.schedule import HEARTBEAT, OFFSET_COMMIT, RequestSchedule
 from groupstorm.storms.world.periodic_requests.sender import Sender
 from groupstorm.storms.world.periodic_requests.sessions import SessionArbiter
+
+_KINDS = {HEARTBEAT: Kind.HEARTBEAT_ARRIVES, OFFSET_COMMIT: Kind.COMMIT_ARRIVES}
 
 
 class PeriodicRequests:
@@ -133,7 +136,7 @@ class PeriodicRequests:
     def first_positions_known(self) -> None:
         """The process had no position until now: background commits before had nothing to commit."""
         if self._commits is not None:
-            self._commits.empty = self._commits.last_sent(self._clock.now_us)
+            self._commits.empty = self._commits.last_sent(self._clock.now_us - 1)
 
     def stop_commits(self) -> None:
         """No more background commits; the last that arrived counts until a later one supersedes it."""
@@ -143,7 +146,7 @@ class PeriodicRequests:
         if commits is not None:
             self._end(commits)
             self._ended_commits = commits
-            k = commits.last_arrived(self._clock.now_us)
+            k = commits.last_arrived(self._arrived_us(commits))
             if not self._exact and k > commits.settled and k not in commits.real:
                 commits.positions = self._work.loop.polled_positions(commits.sent_us(k))
 
@@ -154,17 +157,16 @@ class PeriodicRequests:
                 self._settle(commits)
         self._ended_commits = None
 
-    @property
-    def _commits_arrived_us(self) -> int:
-        """Until when commits have arrived: at one instant, timers of the coordinator come before them."""
-        return self._clock.now_us - self._broker.fires_timers
+    def _arrived_us(self, schedule: RequestSchedule) -> int:
+        """Until when requests of the series have arrived: now, or a microsecond before."""
+        return self._clock.passed_us(schedule.order)
 
     def commits_superseded(self) -> None:
         """A later commit of everything has been accepted: those that have arrived by now count no more."""
         self._ended_commits = None
         commits = self._commits
         if commits is not None:
-            commits.settled = max(commits.settled, commits.last_arrived(self._commits_arrived_us))
+            commits.settled = max(commits.settled, commits.last_arrived(self._arrived_us(commits)))
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
@@ -183,10 +185,10 @@ class PeriodicRequests:
 
     def cut_off(self) -> None:
         """The connection is lost, with all requests and responses under way."""
-        now_us = self._real_requests.lost_us = self._clock.now_us
+        self._real_requests.lost = self._clock.moment
         for schedule in (self._heartbeats, self._commits):
             if schedule is not None:
-                schedule.cut_us = now_us
+                schedule.cut_us = self._arrived_us(schedule)
         self.stop()
         self.settle_commits()
 
@@ -219,7 +221,7 @@ class PeriodicRequests:
 
         IN_TOUCH while heartbeats flow; the time of sending if they are too far apart for that.
         """
-        by_us = deadline_ms * 1000 - 1
+        by_us = deadline_ms * 1000
         heartbeats = self._heartbeats
         if heartbeats is not None:
             k = heartbeats.last_sent(by_us - heartbeats.latency_most_us)
@@ -228,17 +230,18 @@ class PeriodicRequests:
                 apart_us = heartbeats.most_apart_us()
                 self._real_requests.in_touch = apart_us < self.session_timeout_ms * 1000
                 return IN_TOUCH if self._real_requests.in_touch else sent_ms
-        last_us = self._last_arrival_us(by_us)
-        return None if last_us is None else last_us // 1000
+        last = self._last_arrival(by_us)
+        return None if last is None else (last >> ORDER_BITS) // 1000
 
-    def silent_since_us(self) -> int | None:
-        """When the last request arrived; None while accepted heartbeats flow, or if there was none."""
+    def silent_since(self) -> int | None:
+        """The moment at which the last request arrived; None while accepted heartbeats flow, or if there was
+        none."""
         flow = self._heartbeats is not None and not self._heartbeats.refused
-        return None if flow else self._last_arrival_us(self._clock.now_us)
+        return None if flow else self._last_arrival(self._clock.now_us)
 
-    def _last_arrival_us(self, by_us: int) -> int | None:
+    def _last_arrival(self, by_us: int) -> int | None:
         ended = [
-            s.arrival_us(k)
+            moment_of(s.arrival_us(k), s.order)
             for s in (self._last_heartbeats, self._last_commits)
             if s is not None and (k := s.accepted(s.arrived))
         ]
@@ -246,7 +249,7 @@ class PeriodicRequests:
         running = [
             (s, s.accepted(s.last_arrived(by_us))) for s in (self._heartbeats, commits) if s is not None
         ]
-        return max([*ended, *(s.arrival_us(k) for s, k in running if k)], default=None)
+        return max([*ended, *(moment_of(s.arrival_us(k), s.order) for s, k in running if k)], default=None)
 
     @property
     def alive(self) -> bool:
@@ -259,9 +262,8 @@ class PeriodicRequests:
         A commit is refused only when the member's generation is over: while the group prepares a rebalance
         the coordinator still accepts it.
         """
-        now_us = self._clock.now_us
         if self._heartbeats is not None:
-            self._real_requests.make_real(self._heartbeats, self._heartbeats.first_arriving(now_us))
+            self._make_next_arrival_real(self._heartbeats)
         if not generation_over:
             return
         self.settle_commits()
@@ -275,8 +277,10 @@ class PeriodicRequests:
 
     def _make_next_commit_real(self) -> None:
         if self._commits is not None:
-            from_us = self._commits_arrived_us + 1
-            self._real_requests.make_real(self._commits, self._commits.first_arriving(from_us))
+            self._make_next_arrival_real(self._commits)
+
+    def _make_next_arrival_real(self, schedule: RequestSchedule) -> None:
+        self._real_requests.make_real(schedule, schedule.first_arriving(self._arrived_us(schedule) + 1))
 
     def epoch_changed(self) -> None:
         """The member has learned its epoch: commits carry it from now on."""
@@ -299,6 +303,8 @@ class PeriodicRequests:
             generation,
             self._connection,
             self._latency_most_us,
+            order_of(Kind.PERIODIC_REQUEST_LEAVES, self._sender.index),
+            order_of(_KINDS[api], self._sender.index),
             self._timer.series(start_us + interval_us) if api == HEARTBEAT else None,
         )
         if self._exact:
@@ -317,11 +323,11 @@ class PeriodicRequests:
     def _end(self, schedule: RequestSchedule) -> int:
         """End a series; returns the last request that was sent (0: none)."""
         now_us = self._clock.now_us
-        schedule.end_us = now_us
+        schedule.end_us = self._clock.passed_us(schedule.leaves_order)
         arrived = last = schedule.last_sent(now_us)
         if schedule.cut_us is not None:
             arrived = schedule.last_arrived(now_us)
-        elif last and schedule.arrives_after(last, now_us):
+        elif last and schedule.arrives_after(last, self._arrived_us(schedule)):
             self._real_requests.make_real(schedule, last)  # it is under way
             arrived = last - 1
             if schedule.api == OFFSET_COMMIT:
@@ -344,7 +350,7 @@ class PeriodicRequests:
         """Let the commits that arrived by now count; in exact mode they have."""
         if self._exact:
             return
-        k = commits.last_arrived(self._commits_arrived_us)
+        k = commits.last_arrived(self._arrived_us(commits))
         if 0 < commits.refused <= k:
             return  # what came before has counted
         if k > commits.settled and k not in commits.real:

@@ -22,6 +22,7 @@ class RequestSchedule:
     ``generation`` is what its requests carry (a commit of a consumer group: the member's epoch, which may
     change while the series runs), ``connection`` their way to the coordinator and ``epoch`` that
     of the connection when the series began. A latency is drawn only if ``latency_most_us`` does not decide.
+    ``order`` is that of the arrivals among all that happens at one instant, ``leaves_order`` that of leaving.
     ``lateness``: of the timer behind the requests; None if it is always on time.
     """
 
@@ -40,6 +41,8 @@ class RequestSchedule:
         "interval_us",
         "latency_most_us",
         "lateness",
+        "leaves_order",
+        "order",
         "positions",
         "real",
         "refused",
@@ -56,9 +59,13 @@ class RequestSchedule:
         generation: Generation,
         connection: VirtualConnection,
         latency_most_us: int,
+        leaves_order: int,
+        order: int,
         lateness: Lateness | None = None,
     ) -> None:
         self.api = api
+        self.leaves_order = leaves_order
+        self.order = order
         self.start_us = start_us
         self.interval_us = interval_us
         self.generation = generation
@@ -68,7 +75,7 @@ class RequestSchedule:
         self.epoch = connection.epoch
         self.latency_most_us = latency_most_us
         self.lateness = lateness
-        #: When the series ended: nothing is sent from then on.
+        #: The last instant at which something was sent before the series ended.
         self.end_us: int | None = None
         #: When the connection was lost: nothing arrives after that.
         self.cut_us: int | None = None
@@ -132,13 +139,13 @@ class RequestSchedule:
 
     def is_sent(self, k: int) -> bool:
         """Whether the k-th request leaves before the series ends."""
-        return self.end_us is None or self.sent_us(k) < self.end_us
+        return self.end_us is None or self.sent_us(k) <= self.end_us
 
-    def last_sent(self, now_us: int) -> int:
-        """The last request that was sent before ``now_us`` (0: none)."""
-        if self.end_us is not None and self.end_us < now_us:
-            now_us = self.end_us
-        return self._last_due(now_us - 1)
+    def last_sent(self, by_us: int) -> int:
+        """The last request that was sent by ``by_us`` (0: none)."""
+        if self.end_us is not None and self.end_us < by_us:
+            by_us = self.end_us
+        return self._last_due(by_us)
 
     def _last_due(self, time_us: int) -> int:
         """The last request that leaves by ``time_us`` if the series goes on (0: none)."""
@@ -165,7 +172,7 @@ class RequestSchedule:
         """The last request that arrived by ``by_us`` and before the connection was lost (0: none)."""
         if self.cut_us is not None and self.cut_us < by_us:
             by_us = self.cut_us
-        k = self.last_sent(by_us + 1)
+        k = self.last_sent(by_us)
         return k - 1 if k and self.arrives_after(k, by_us) else k
 
     def first_arriving(self, from_us: int) -> int:

@@ -18,6 +18,7 @@ class Sender(Protocol):
 
     alive: bool
     config: ConsumerConfig
+    index: int
     connection: VirtualConnection
     timers: ClientTimers
     work: Work

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from groupstorm.coordinator.simulated import IN_TOUCH
+from groupstorm.storms.world.instants import ORDER_BITS
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
 
@@ -28,7 +29,7 @@ class Requests(Protocol):
 
     def last_contact_ms(self, deadline_ms: int) -> int | None: ...
 
-    def silent_since_us(self) -> int | None: ...
+    def silent_since(self) -> int | None: ...
 
     def make_next_real(self, generation_over: bool) -> None: ...
 
@@ -92,9 +93,11 @@ class SessionArbiter:
         """Members whose sessions end at this millisecond; first the one that has been silent longest."""
         ending = []
         for member_id, requests in self.by_member_id.items():
-            contact_us = requests.silent_since_us()
-            if contact_us is not None and contact_us // 1000 + requests.session_timeout_ms == deadline_ms:
-                ending.append((contact_us, member_id))
+            contact = requests.silent_since()
+            if contact is None:
+                continue
+            if (contact >> ORDER_BITS) // 1000 + requests.session_timeout_ms == deadline_ms:
+                ending.append((contact, member_id))
         return [member_id for _, member_id in sorted(ending)]
 
     def group_changed(self, event: events.Event) -> None:

@@ -1,0 +1,50 @@
+"""Small worlds that are drawn give the same rows whether what is periodic is computed or simulated.
+
+Four in five have one latency for all, so that very many things happen at the same instant as others.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.soaking import in_soak
+from tests.storms.storms_in_memory import FIXED
+from tests.storms.test_equal_small_worlds import FAULTS, THEN, VARIANTS, check, of_variant
+
+
+def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Steps and settings."""
+    draw = random.Random(seed)
+    settings = of_variant(draw.choice([*VARIANTS, "cooperative", "consumer"]))
+    members = draw.choice([2, 3, 5, 12])
+    settings |= {"members": members, "partitions": draw.choice([3, 5, 12, 24])}
+    for share, own in (
+        (0.8, {"net_latency_ms": draw.choice([0, 1, 1, 2, 5, 100])}),
+        (0.5, FIXED),
+        (0.5, {"process_ms": draw.choice([0.5, 1, 3]), "poll_interval_ms": draw.choice([0, 100, 200])}),
+        (0.5, {"enable.auto.commit": False}),
+        (0.5, {"auto.commit.interval.ms": draw.choice([1_000, 3_000])}),
+        (0.5, {"start_ms": draw.choice([0, 100, 1_000])}),
+        (0.3, {"append_latency_ms": draw.choice([0, 2, 500])}),
+        (0.2, {"session.timeout.ms": 9_000} if "session.timeout.ms" in settings else {}),
+    ):
+        if draw.random() < share:
+            settings |= own
+    steps: list[dict[str, Any]] = []
+    for _ in range(draw.choice([1, 1, 2])):
+        step = {"at_ms": draw.choice([30_000, 33_000, 36_000, 30_000 + draw.randrange(3_000), 40_000])}
+        step |= FAULTS[draw.choice([*FAULTS])]
+        if "members" in step:
+            step["members"] = sorted(draw.sample(range(members), min(members, draw.choice([1, 1, 2]))))
+        steps.append(step)
+    steps += THEN if draw.random() < 0.5 else ()
+    return sorted(steps, key=lambda step: int(step["at_ms"])), settings
+
+
+@pytest.mark.parametrize("seed", [*range(8), *in_soak(*range(8, 1_000))])
+def test_exact_and_computed_rows_of_drawn_worlds_are_equal(seed: int) -> None:
+    steps, settings = drawn(seed)
+    check(steps, settings, seed)
