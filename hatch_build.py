@@ -100,7 +100,6 @@ COMPILED = (
     "storms/world/consumer_group/process",
     "storms/world/consumer_group/quiet_heartbeats",
     "storms/world/consumer_group/requests",
-    "storms/world/consumer_group/simultaneous_runs",
     "storms/world/consumer_group/view",
     "storms/world/process",
     "storms/world/draws",

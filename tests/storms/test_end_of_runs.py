@@ -35,8 +35,8 @@ PAUSE = {"at_ms": 60_000, "do": "pause", "members": [0], "for_ms": 20_000}
         # found to be at rest at 7 s
         ([], {"tail_ms": 3_000}, 10),
         ([], {"tail_ms": 3_000, "least_duration_ms": 20_000}, 23),
-        # The last heartbeat arrived at 57.007 s: the session ends at 102.007 s. A heartbeat of the other member
-        # arrives at this instant and comes first; the one behind it, 3 s later, learns of the rebalance.
+        # The last heartbeat arrived at 57.007 s: the session ends at 102.007 s. A heartbeat of the other
+        # member arrives at this instant and comes first; the one behind it, 3 s later, learns of the round.
         ([CRASH], {"tail_ms": 0}, 106),
         # 2,010 records wait at 80 s. Polls of 500 take 2.5 s each; that of 97.5 s takes the last 260.
         ([PAUSE], {"record_rate": 100, "process_ms": 5, "members": 1, "partitions": 1, "tail_ms": 0}, 99),

@@ -35,7 +35,9 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
             settings |= own
     steps: list[dict[str, Any]] = []
     for _ in range(draw.choice([1, 1, 2])):
-        step = {"at_ms": draw.choice([30_000, 33_000, 36_000, 30_000 + draw.randrange(3_000), 40_000])}
+        step: dict[str, Any] = {
+            "at_ms": draw.choice([30_000, 33_000, 36_000, 30_000 + draw.randrange(3_000), 40_000])
+        }
         step |= FAULTS[draw.choice([*FAULTS])]
         if "members" in step:
             step["members"] = sorted(draw.sample(range(members), min(members, draw.choice([1, 1, 2]))))

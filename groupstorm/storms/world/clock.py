@@ -1,4 +1,4 @@
-"""Virtual time: integer microseconds, calls in the order of their times, at one instant in that of `instants`.
+"""Virtual time: integer microseconds; calls in the order of their times, at one instant in that of `Kind`.
 
 Scheduled calls lie in buckets of about a millisecond, of which only the first is kept in order. In a storm
 ten thousand calls are due within seconds: one big heap would cost several times as much.
@@ -36,8 +36,8 @@ class _Buckets(dict[int, list[Due]]):
 
 
 class Clock:
-    """`now_us` stands still during a call and jumps to the time of the next. ``moment`` is the latest place in
-    the run that was reached.
+    """`now_us` stands still during a call and jumps to the time of the next. ``moment`` is the latest place
+    in the run that was reached.
 
     `run` makes only the calls that are due before ``limit_us``.
     """
@@ -95,7 +95,7 @@ class Clock:
                     return
                 self._done += 1
                 self.now_us = time_us
-                if moment > self.moment:
+                if moment > self.moment:  # noqa: PLR1730  # a call of max() takes longer
                     self.moment = moment
                 if arguments:
                     action(*arguments)

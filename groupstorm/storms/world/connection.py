@@ -152,7 +152,8 @@ class RequestInFlight:
 class VirtualConnection:
     """Kafka serves one connection's requests one by one: a parked JoinGroup or SyncGroup mutes it.
 
-    ``index``, ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its steps.
+    ``index``, ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its
+    steps.
     """
 
     __slots__ = (
@@ -165,6 +166,7 @@ class VirtualConnection:
         "complete_step",
         "epoch",
         "in_flight",
+        "index",
         "latency",
         "network",
         "no_requests_until_us",
@@ -189,6 +191,7 @@ class VirtualConnection:
         self.clock = network.clock
         self.latency = network.latency
         self.complete_step = complete_step
+        self.index = index
         self.request_order = order_of(Kind.REQUEST_ARRIVES, index)
         self.response_order = order_of(Kind.RESPONSE_ARRIVES, index)
         #: How often the connection was lost; a request of an earlier epoch is lost, too.

@@ -1,7 +1,7 @@
 """The order of what happens at one instant: by kind, then by member, then as it was scheduled.
 
-docs/order-of-time.md has the reasons. The order is part of every scheduled call, as a number, and a call never
-depends on when it was scheduled: heartbeats that are computed are never scheduled at all.
+docs/order-of-time.md has the reasons. The order is part of every scheduled call, as a number. When a call was
+scheduled decides nothing between members: heartbeats that are computed are never scheduled at all.
 """
 
 from __future__ import annotations

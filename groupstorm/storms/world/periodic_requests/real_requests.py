@@ -60,8 +60,8 @@ class RealRequests:
         #: The coordinator was told IN_TOUCH and counts on the heartbeats to go on; it has started the session
         #: again if one of them is answered.
         self.in_touch = False
-        #: The moment at which the connection was lost: what was under way never arrives, even if its series had
-        #: ended.
+        #: The moment at which the connection was lost: what was under way never arrives, even if its series
+        #: had ended.
         self.lost = -1
 
     def make_real(self, schedule: RequestSchedule, k: int) -> None:

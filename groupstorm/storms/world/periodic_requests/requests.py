@@ -10,14 +10,12 @@ from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.coordinator.simulated import IN_TOUCH
 from groupstorm.storms.record_positions import Records
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.instants import ORDER_BITS, Kind, moment_of, order_of
+from groupstorm.storms.world.instants import ORDER_BITS, moment_of
 from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer
 from groupstorm.storms.world.periodic_requests.real_requests import RealRequests
 from groupstorm.storms.world.periodic_requests.schedule import HEARTBEAT, OFFSET_COMMIT, RequestSchedule
 from groupstorm.storms.world.periodic_requests.sender import Sender
 from groupstorm.storms.world.periodic_requests.sessions import SessionArbiter
-
-_KINDS = {HEARTBEAT: Kind.HEARTBEAT_ARRIVES, OFFSET_COMMIT: Kind.COMMIT_ARRIVES}
 
 
 class PeriodicRequests:
@@ -303,8 +301,6 @@ class PeriodicRequests:
             generation,
             self._connection,
             self._latency_most_us,
-            order_of(Kind.PERIODIC_REQUEST_LEAVES, self._sender.index),
-            order_of(_KINDS[api], self._sender.index),
             self._timer.series(start_us + interval_us) if api == HEARTBEAT else None,
         )
         if self._exact:

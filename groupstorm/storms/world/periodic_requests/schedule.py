@@ -10,10 +10,12 @@ from __future__ import annotations
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.member_session import Generation
 from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.instants import Kind, order_of
 from groupstorm.storms.world.periodic_requests.lateness import Lateness
 
 HEARTBEAT = "Heartbeat"
 OFFSET_COMMIT = "OffsetCommit"
+_ARRIVAL = {HEARTBEAT: Kind.HEARTBEAT_ARRIVES, OFFSET_COMMIT: Kind.COMMIT_ARRIVES}
 
 
 class RequestSchedule:
@@ -59,13 +61,11 @@ class RequestSchedule:
         generation: Generation,
         connection: VirtualConnection,
         latency_most_us: int,
-        leaves_order: int,
-        order: int,
         lateness: Lateness | None = None,
     ) -> None:
         self.api = api
-        self.leaves_order = leaves_order
-        self.order = order
+        self.leaves_order = order_of(Kind.PERIODIC_REQUEST_LEAVES, connection.index)
+        self.order = order_of(_ARRIVAL[api], connection.index)
         self.start_us = start_us
         self.interval_us = interval_us
         self.generation = generation

@@ -18,7 +18,6 @@ class Sender(Protocol):
 
     alive: bool
     config: ConsumerConfig
-    index: int
     connection: VirtualConnection
     timers: ClientTimers
     work: Work
