@@ -49,6 +49,10 @@ class LogCurve:
         piece = self._piece(now_us)
         return (self._before[piece] + self._rates[piece] * (now_us - self._from_us[piece])) // RECORD
 
+    def grown(self, now_us: int) -> int:
+        """What `end` is made of behind the last change of the rate: records times RECORD."""
+        return self._before_last + self.last_rate * (now_us - self.last_us)
+
     def rate(self, now_us: int) -> int:
         return self.last_rate if now_us >= self.last_us else self._rates[self._piece(now_us)]
 

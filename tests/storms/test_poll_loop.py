@@ -203,6 +203,73 @@ def test_what_happens_is_the_same_by_arithmetic_and_look_by_look(
         assert lazy.positions(now_us) == positions, "though more is computed by now"
 
 
+FULL_RATES = st.lists(st.sampled_from([0, 40_000, 50_000, 99_000, 100_000, 125_000]), min_size=4, max_size=4)
+LONG = st.lists(
+    st.tuples(st.integers(1, 90 * SECOND), st.sampled_from(["ask", "ask", "hold", "go on", "busy", "own"])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    FULL_RATES,
+    LONG,
+    st.sampled_from([0, 0, 9_000]),
+    st.sampled_from([7, 50, 500]),
+    st.sampled_from([5, 60, 1_000_000]),
+    st.sampled_from([2, 2.5, 4, 5]),
+    st.data(),
+)
+def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
+    arriving: list[int],
+    actions: list[tuple[int, str]],
+    behind: int,
+    poll_records: int,
+    fetch_records: int,
+    process_ms: float,
+    data: st.DataObject,
+) -> None:
+    """Applications that have about all that they can do: 200 to 500 records a second; up to 500 arrive,
+    with logs that wait for them and without, over minutes."""
+    rates = {tp: ((0, rate),) for tp, rate in zip(P, arriving, strict=True)}
+    logs = RecordLogs(lambda tp: rates[tp])
+    both = [
+        loop(
+            rates,
+            poll_records=poll_records,
+            fetch_records=fetch_records,
+            process_ms=process_ms,
+            steps=steps,
+        )
+        for steps in (False, True)
+    ]
+    now_us = 200 * SECOND
+    for each in both:
+        each.own(P, [max(logs.end(tp, now_us) - behind, 0) for tp in P], now_us)
+    for after_us, do in actions:
+        now_us += after_us
+        partition = data.draw(st.sampled_from(P))
+        for each in both:
+            if do == "hold":
+                each.hold((partition,), now_us)
+            elif do == "go on" and each.held(partition):
+                each.go_on((partition,), now_us)
+            elif do == "busy":
+                each.stall(now_us, 700_000, polls=True)
+            elif do == "own":
+                each.release((partition,), now_us)
+                each.own((partition,), (logs.end(partition, now_us),), now_us)
+        lazy, stepped = both
+        for at_us in (now_us, now_us - data.draw(st.integers(0, min(after_us, 50 * SECOND)))):
+            assert lazy.positions(at_us) == stepped.positions(at_us)
+            assert lazy.polled_positions(at_us) == stepped.polled_positions(at_us)
+        assert lazy.next_poll_us(now_us) == stepped.next_poll_us(now_us)
+        assert lazy.poll_after_us(now_us) == stepped.poll_after_us(now_us)
+        assert lazy.last_poll_us(now_us) == stepped.last_poll_us(now_us)
+        assert lazy.keeps_up(now_us) == stepped.keeps_up(now_us)
+
+
 @pytest.mark.slow
 @settings(deadline=None)
 @given(RATES, st.integers(1, 40), st.integers(1, 9))

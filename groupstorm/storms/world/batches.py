@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from typing import Final
+
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.record_logs import LogCurve
 
 #: Partition, its first offset, how many records; from when until when the application works on them.
 Stretch = tuple[TopicPartition, int, int, int, int]
 
+#: Who works longer than this on what one look took does not keep up meanwhile.
+_LONG_US: Final = 1_000_000
+
 
 class Batch:
     """The records of one look, handed out in polls of ``poll_records``; the next look comes at ``next_us``.
 
-    A batch may stand for a series of looks, ``interval_us`` apart, each of which takes all that has arrived:
-    then ``before`` has the positions before the first one, and ``looks`` says how many there are (0: no end).
-    ``single`` is the look of the series that was asked for last, ``behind`` the positions behind it.
+    A batch may stand for a series of looks: then ``before`` has the positions before the first one, and
+    ``looks`` says how many there are (0: no end). They are ``interval_us`` apart, and each takes all that has
+    arrived, or they are those of ``cycle``, again and again. ``single`` is the look of the series that was
+    asked for last, ``behind`` the positions behind it.
     ``order`` and ``curves`` are the partitions that it goes through, and their logs.
     """
 
@@ -22,6 +29,7 @@ class Batch:
         "before",
         "behind",
         "curves",
+        "cycle",
         "end_us",
         "interval_us",
         "left",
@@ -60,6 +68,7 @@ class Batch:
         self.next_us = look_us
         self.took_all = True
         self.before: dict[TopicPartition, int] | None = None
+        self.cycle: Cycle | None = None
         self.interval_us = 0
         self.looks = 1
         self.single: Batch | None = None
@@ -78,6 +87,12 @@ class Batch:
     def polled(self, at_us: int) -> int:
         """Records that it had finished when it polled last, if that was within this batch."""
         return self.done(at_us) // self.poll_records * self.poll_records
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the work on what each look took is long. No look of a series without cycle has much."""
+        look = self if self.cycle is None else self.cycle.first
+        return look.before is None and look.end_us - look.look_us > _LONG_US
 
     @property
     def records(self) -> int:
@@ -133,3 +148,63 @@ class Batch:
         self.stretches = moved
         self.end_us += for_us
         self.next_us += for_us
+
+
+class Cycle:
+    """Looks that come again and again. ``moved``: the records that one round takes from each partition."""
+
+    __slots__ = ("_looks", "_moved", "_offsets_us", "span_us")
+
+    def __init__(self, looks: list[Batch], span_us: int, moved: dict[TopicPartition, int]) -> None:
+        """``looks`` are those of the round before the series, which ended after ``span_us``."""
+        self._looks = looks
+        self._offsets_us = [look.look_us - looks[0].look_us for look in looks]
+        self._moved = moved
+        self.span_us = span_us
+
+    def __len__(self) -> int:
+        return len(self._looks)
+
+    @property
+    def first(self) -> Batch:
+        return self._looks[0]
+
+    def number_at(self, elapsed_us: int) -> int:
+        """The number of the last look at ``elapsed_us`` since the first one of the series, which is 0."""
+        rounds, rest_us = divmod(elapsed_us, self.span_us)
+        return rounds * len(self._looks) + bisect_right(self._offsets_us, rest_us) - 1
+
+    def look(self, number: int, first_number: int) -> tuple[Batch, dict[TopicPartition, int]]:
+        """Look ``number`` of a series whose first one has ``first_number``, and the positions behind it."""
+        rounds, at = divmod(number + len(self._looks), len(self._looks))
+        model, moved, late_us = self._looks[at], self._moved, rounds * self.span_us
+        look = Batch(
+            model.look_us + late_us,
+            first_number + number,
+            model.turn,
+            model.left,
+            model.poll_records,
+            model.order,
+            model.curves,
+        )
+        look.stretches = [
+            (partition, first + rounds * moved[partition], count, begun_us + late_us, done_us + late_us)
+            for partition, first, count, begun_us, done_us in model.stretches
+        ]
+        look.end_us, look.next_us = model.end_us + late_us, model.next_us + late_us
+        look.took_all = model.took_all
+        return look, self.behind(number)
+
+    def behind(self, number: int) -> dict[TopicPartition, int]:
+        """The positions behind a look of the series."""
+        rounds, at = divmod(number + len(self._looks), len(self._looks))
+        moved = self._moved
+        return {
+            partition: position + rounds * moved[partition]
+            for partition, position in self._looks[at].behind.items()
+        }
+
+    def order_behind(self, number: int) -> tuple[int, int]:
+        """Whose turn it is behind a look, and what is left of that partition's fetch."""
+        following = self._looks[(number + 1) % len(self._looks)]
+        return following.turn, following.left

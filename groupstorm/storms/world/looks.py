@@ -43,6 +43,11 @@ class Looks:
         self._times = times
 
     @property
+    def are_constant(self) -> bool:
+        """Whether each look that takes the same takes the same time."""
+        return self._interval.is_constant and self._times.are_constant
+
+    @property
     def longest_interval_us(self) -> int:
         """The longest that poll_interval_ms can be."""
         return _interval_us(self._interval.largest_us)
@@ -97,8 +102,9 @@ class Looks:
                 break
         if room <= 0 or fetch_limited:
             for at, curve in enumerate(curves):
-                if curve.end(batch.look_us) > positions[order[at]]:
+                if curve.end(look_us) > positions[order[at]]:
                     batch.took_all = False
+                    break
         batch.end_us = at_us
         waits = batch.took_all and room > 0
         batch.next_us = max(at_us, batch.look_us + self.interval_us(batch.number)) if waits else at_us
@@ -136,12 +142,17 @@ class Looks:
         """
         if batch.before is None:
             return batch
-        number = (at_us - batch.look_us) // batch.interval_us
+        elapsed_us, cycle = at_us - batch.look_us, batch.cycle
+        number = elapsed_us // batch.interval_us if cycle is None else cycle.number_at(elapsed_us)
         if batch.looks:
             number = min(number, batch.looks - 1)
         single = batch.single
         if single is None or single.number != batch.number + number:
-            single = self._single(batch, batch.before.copy(), number)
+            if cycle is None:
+                single = self._single(batch, batch.before.copy(), number)
+            else:
+                single, batch.behind = cycle.look(number, batch.number)
+                batch.single = single
         if positions is not None:
             for partition, position in batch.behind.items():
                 if partition in positions:

@@ -6,7 +6,8 @@ them in polls of max.poll.records and works on them. If a look took everything, 
 poll_interval_ms after it or at the end of the work, whichever is later; else at the end of the work.
 
 No clock and no I/O: the loop is computed when somebody asks, and only as far as that. While every look surely
-takes everything and the work surely ends before the next one, looks are not computed one by one.
+takes everything and the work surely ends before the next one, looks are not computed one by one, and neither
+are they as soon as they repeat (`cycles`).
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from typing import Final
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.record_logs import RECORD, LogCurve, RecordLogs
 from groupstorm.storms.world.batches import Batch
+from groupstorm.storms.world.cycles import CycleSearch
 from groupstorm.storms.world.looks import Looks, PollSettings
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.
 _NOT_BEGUN: Final = -1
 _GOES_ON: Final = -2
-
-#: Who works longer than this on what one look took does not keep up meanwhile.
-_LONG_US: Final = 1_000_000
 
 
 class PollLoop:
@@ -39,6 +38,7 @@ class PollLoop:
         "_awake_us",
         "_batches",
         "_curves",
+        "_cycles",
         "_grown_us",
         "_held",
         "_keep_us",
@@ -66,6 +66,8 @@ class PollLoop:
         self._times = times
         self._looks = Looks(settings, times)
         self._steps = steps
+        searches = not steps and self._looks.are_constant
+        self._cycles = CycleSearch(settings.fetch_records) if searches else None
         #: Where the next look begins, partition by partition in order: behind everything that was handed out.
         self._positions: dict[TopicPartition, int] = {}
         self._owned_since: dict[TopicPartition, int] = {}
@@ -273,7 +275,7 @@ class PollLoop:
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
                 inner = self._looks.last_look(batch, now_us)
-                return batch.took_all and inner.look_us >= self._grown_us and not _is_long(inner)
+                return batch.took_all and inner.look_us >= self._grown_us and not inner.is_long
         return not self._order
 
     def caught_up_us(self, now_us: int, until_us: int) -> int | None:
@@ -282,7 +284,7 @@ class PollLoop:
             return now_us
         self._compute(until_us)
         for batch in self._batches:
-            if now_us <= batch.look_us < until_us and batch.took_all and not _is_long(batch):
+            if now_us <= batch.look_us < until_us and batch.took_all and not batch.is_long:
                 return batch.look_us
         return None
 
@@ -320,6 +322,8 @@ class PollLoop:
     def _change(self, now_us: int) -> None:
         """Something happens now: looks from now on are computed anew. The one in hand becomes single."""
         self._compute(now_us)
+        if self._cycles is not None:
+            self._cycles.restart()
         batches = self._batches
         while batches and batches[-1].look_us >= now_us:
             batch = batches.pop()
@@ -340,6 +344,8 @@ class PollLoop:
                 batches.append(in_hand)
             else:
                 batches[-1] = in_hand
+            if series.cycle is not None:
+                self._turn, self._left = series.cycle.order_behind(before)
             self._number = in_hand.number + 1
             self._next_us = in_hand.next_us
         self.forget(now_us)
@@ -348,6 +354,9 @@ class PollLoop:
         """The application looks at `_next_us` and takes a batch."""
         look_us, looks = self._next_us, self._looks
         batch = self._batch(look_us)
+        cycles = self._cycles if look_us >= self._last_change_us else None
+        if cycles is not None and self._go_round(cycles, batch):
+            return
         self._turn, self._left = looks.fill(batch, self._positions)
         sure_until_us = 0
         if batch.took_all and not self._steps:
@@ -370,7 +379,27 @@ class PollLoop:
         else:
             self._number += 1
             self._next_us = batch.next_us
+            if cycles is not None:
+                cycles.add(batch, self._positions)
         self._batches.append(batch)
+
+    def _go_round(self, cycles: CycleSearch, series: Batch) -> bool:
+        """Let the batch stand for a series of looks if those since an earlier one come again."""
+        found = cycles.closed_by(series, self._positions)
+        if found is None:
+            return False
+        cycles.restart()
+        cycle, series.looks = found
+        series.cycle, looks = cycle, series.looks
+        series.before = self._positions.copy()
+        series.took_all = cycle.first.took_all
+        self._next_us = _GOES_ON
+        if looks:
+            self._next_us = series.next_us = series.look_us + looks // len(cycle) * cycle.span_us
+            self._positions |= cycle.behind(looks - 1)
+            self._number += looks
+        self._batches.append(series)
+        return True
 
     def _batch(self, look_us: int) -> Batch:
         return Batch(
@@ -411,7 +440,3 @@ class PollLoop:
             return now_us
         until_us = self.sure_until_us(now_us)
         return None if until_us < 0 else max(until_us, now_us)
-
-
-def _is_long(batch: Batch) -> bool:
-    return batch.before is None and batch.end_us - batch.look_us > _LONG_US

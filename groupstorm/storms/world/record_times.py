@@ -83,6 +83,11 @@ class RecordTimes:
         self.factors = factors
         self.slow = slow
 
+    @property
+    def are_constant(self) -> bool:
+        """Whether all records of a partition take the same time."""
+        return self._process.is_constant and self.slow is None
+
     def _scaled(self, partition: TopicPartition, us: int) -> int:
         factor = UNCHANGED if self.factors is None else self.factors.factor(partition)
         return us * self._factor * factor // self._share
