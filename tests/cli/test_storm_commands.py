@@ -313,7 +313,7 @@ def test_compare_with_a_broker_sets_virtual_beside_real(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     content = json.loads((tmp_path / "x" / "fidelity.json").read_text())
     for name, variant in content["variants"].items():
-        # On a busy machine the members come too late for one round.
-        assert 1 == variant["virtual"]["generations"] <= variant["real"]["generations"]
+        # On a busy machine members come later than they should, and one after the other.
+        assert 0 < variant["virtual"]["generations"] <= variant["real"]["generations"]
         assert (tmp_path / "x" / name / "real" / "trace.jsonl").is_file()
     assert "figure" in result.stdout

@@ -41,6 +41,11 @@ class Acknowledged:
     problems: list[AssertionError] = field(default_factory=list)
     """What a client got and must not get."""
 
+    @property
+    def has_all_kinds(self) -> bool:
+        """Whether there is something of each kind that a restart could lose."""
+        return all((self.records, self.commits, self.committed, self.aborted, self.generation))
+
 
 def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
     """Start the clients. Each ends as soon as its connection does."""
