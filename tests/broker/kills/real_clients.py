@@ -64,6 +64,11 @@ class Told:
     """The highest offset whose commit was acknowledged."""
     problems: list[BaseException] = field(default_factory=list)
 
+    @property
+    def has_all_kinds(self) -> bool:
+        """Whether there is something of each kind that a restart could lose."""
+        return all((self.plain, self.committed, self.position))
+
 
 def kill_repeatedly(folder: Path, count: int, seed: int) -> Told:
     """Kill the broker ``count`` times under its clients. Raises AssertionError if a record or a commit that
@@ -84,6 +89,9 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Told:
             for _ in range(count):
                 with _served(folder / "data", port) as broker:
                     time.sleep(draw.uniform(*_LIVES_S))
+                    deadline_s = time.monotonic() + DEADLINE_S
+                    while not told.has_all_kinds and not told.problems and time.monotonic() < deadline_s:
+                        time.sleep(0.01)  # the first life, on a busy machine
                     broker.kill()
                     assert "Traceback" not in broker.log(), broker.log()
                     assert told.problems == [], told.problems

