@@ -307,13 +307,20 @@ def test_broker_that_cannot_be_used_is_refused(options: list[str], says: str, tm
 def test_compare_with_a_broker_sets_virtual_beside_real(tmp_path: Path) -> None:
     quick = ["--set", "arrival_ms=200", "--set", "tail_ms=100", "--set", "record_rate=0"]
     quick += ["--set", "group.initial.rebalance.delay.ms=200"]
-    result = groupstorm(
-        "compare", "cold-start", "--on", "emulator", "--out", "x", *SMALL[:4], *quick, cwd=tmp_path
-    )
-    assert result.returncode == 0, result.stderr
-    content = json.loads((tmp_path / "x" / "fidelity.json").read_text())
-    for name, variant in content["variants"].items():
-        # On a busy machine members come later than they should, and one after the other.
-        assert 0 < variant["virtual"]["generations"] <= variant["real"]["generations"]
-        assert (tmp_path / "x" / name / "real" / "trace.jsonl").is_file()
-    assert "figure" in result.stdout
+    different: list[object] = [None]
+    for attempt in range(3):  # on a busy machine members come one after the other
+        if not different:
+            break
+        out = tmp_path / f"x{attempt}"
+        result = groupstorm(
+            "compare", "cold-start", "--on", "emulator", "--out", out.name, *SMALL[:4], *quick, cwd=tmp_path
+        )
+        assert result.returncode == 0, result.stderr
+        assert "figure" in result.stdout
+        variants = json.loads((out / "fidelity.json").read_text())["variants"]
+        assert all((out / name / "real" / "trace.jsonl").is_file() for name in variants)
+        generations = [
+            [one[side]["generations"] for side in ("virtual", "real")] for one in variants.values()
+        ]
+        different = [pair for pair in generations if pair[0] != pair[1]]
+    assert not different

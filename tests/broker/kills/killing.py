@@ -15,6 +15,7 @@ from tests.broker.kills.requests import read
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S
 from tests.broker.wire import RawClient, structure
+from tests.client_libraries.members import wait_until
 
 #: The longest life of a broker, in seconds from its first line.
 LONGEST_LIFE_S = 0.6
@@ -50,9 +51,7 @@ def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
             told.compacted.create(client)
         threads = under_load(broker.address, told)
         time.sleep(life_s)
-        deadline_s = time.monotonic() + DEADLINE_S
-        while not told.has_all_kinds and time.monotonic() < deadline_s:
-            time.sleep(0.01)  # the first life, on a busy machine
+        wait_until(lambda: told.has_all_kinds or told.problems, "something of each kind to lose")
         broker.kill()
         for thread in threads:
             thread.join(timeout=DEADLINE_S)

@@ -30,6 +30,7 @@ from groupstorm.clients.brokers.ports import held_ports
 from tests.broker.kills.compacted import BACKOFF_MS
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S
+from tests.client_libraries.members import wait_until
 
 PLAIN, COMPACTED, FIRST, SECOND = "plain", "compacted", "first", "second"
 TOPICS = (PLAIN, COMPACTED, FIRST, SECOND)
@@ -89,9 +90,7 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Told:
             for _ in range(count):
                 with _served(folder / "data", port) as broker:
                     time.sleep(draw.uniform(*_LIVES_S))
-                    deadline_s = time.monotonic() + DEADLINE_S
-                    while not told.has_all_kinds and not told.problems and time.monotonic() < deadline_s:
-                        time.sleep(0.01)  # the first life, on a busy machine
+                    wait_until(lambda: told.has_all_kinds or told.problems, "something of each kind to lose")
                     broker.kill()
                     assert "Traceback" not in broker.log(), broker.log()
                     assert told.problems == [], told.problems

@@ -245,12 +245,17 @@ def test_a_scenario_runs_against_kafka(variant: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cooperative", *in_soak("static")])
 def test_a_group_migrates_on_kafka(variant: str) -> None:
-    sink, figures = played(migration(variant), kafka())
-    assert set((figures.invariants or {}).values()) == HELD
-    assert figures.dual_owner_seconds == 0
-    converted = [str(event.cause) for event in inferred(sink, events.GroupConverted)]
-    assert converted == (["upgraded", "downgraded"] * len(converted))[: len(converted)], "they may overlap"
-    assert converted
+    """Roll-outs may overlap. On a busy machine the second one may not end in time: it is played again."""
+    converted: list[str] = []
+    for _ in range(PLAYED_AT_MOST):
+        sink, figures = played(migration(variant), kafka())
+        assert set((figures.invariants or {}).values()) == HELD
+        assert figures.dual_owner_seconds == 0
+        converted = [str(event.cause) for event in inferred(sink, events.GroupConverted)]
+        if converted[-1:] == ["downgraded"]:
+            break
+    assert converted[:1] == ["upgraded"]
+    assert converted == ["upgraded", "downgraded"] * (len(converted) // 2)
 
 
 @pytest.mark.slow

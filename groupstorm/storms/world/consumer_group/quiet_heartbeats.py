@@ -80,7 +80,7 @@ class QuietHeartbeats:
         process.run_network_thread_at(first_ms + sent * interval_ms)
 
     def _overtake(self, first_ms: int, sent: int) -> None:
-        """So many have been sent by now: put the last one where it is."""
+        """Put the last heartbeat where it is, as ``sent`` of them have left by now."""
         process = self._process
         connection, member = process.connection, process.group_member
         broker, clock = connection.broker, connection.clock

@@ -156,7 +156,7 @@ class PeriodicRequests:
         self._ended_commits = None
 
     def _arrived_us(self, schedule: RequestSchedule) -> int:
-        """Until when requests of the series have arrived: now, or a microsecond before."""
+        """The last instant at which requests of the series have arrived: now, or a microsecond before."""
         return self._clock.passed_us(schedule.order)
 
     def commits_superseded(self) -> None:
