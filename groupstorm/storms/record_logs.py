@@ -50,7 +50,7 @@ class LogCurve:
         return (self._before[piece] + self._rates[piece] * (now_us - self._from_us[piece])) // RECORD
 
     def grown(self, now_us: int) -> int:
-        """The records by then, times RECORD, as `end` rounds them: only behind the last change of the rate."""
+        """The records by then, times RECORD, which `end` rounds: only behind the last change of the rate."""
         return self._before_last + self.last_rate * (now_us - self.last_us)
 
     def rate(self, now_us: int) -> int:

@@ -270,6 +270,30 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
         assert lazy.keeps_up(now_us) == stepped.keeps_up(now_us)
 
 
+@pytest.mark.parametrize("behind", [0, 130, 20_000])
+@pytest.mark.parametrize("process_ms", [1.9, 2, 2.5])
+@pytest.mark.parametrize("fetch_records", [30, 60])
+def test_a_round_of_looks_is_left_at_any_instant(behind: int, process_ms: float, fetch_records: int) -> None:
+    """500 records a second arrive: more, as many, or less than the application works on. After a time that
+    differs from case to case it gets a batch of 0.7 s, and goes on with the partition whose turn it is."""
+    rates = {tp: ((0, rate),) for tp, rate in zip(P, (50_000, 100_000, 125_000, 225_000), strict=True)}
+    for number in range(25):
+        both = [
+            loop(rates, poll_records=50, fetch_records=fetch_records, process_ms=process_ms, steps=steps)
+            for steps in (False, True)
+        ]
+        now_us = 300 * SECOND
+        for each in both:
+            each.own(P, [rates[tp][0][1] * 300 // 1_000 - behind for tp in P], now_us)
+        now_us += 40 * SECOND + number * 1_137_311
+        for each in both:
+            each.stall(now_us, 700_000, polls=True)
+        lazy, stepped = both
+        for at_us in range(now_us - 5 * SECOND, now_us + 9 * SECOND, 331_337):
+            assert lazy.positions(at_us) == stepped.positions(at_us)
+            assert lazy.last_poll_us(at_us) == stepped.last_poll_us(at_us)
+
+
 @pytest.mark.slow
 @settings(deadline=None)
 @given(RATES, st.integers(1, 40), st.integers(1, 9))
