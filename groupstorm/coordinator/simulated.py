@@ -1,4 +1,5 @@
-"""The coordinator of storms: heartbeats that are computed instead of sent, offsets that are not stored.
+"""The coordinator of storms: sessions that are suspended while heartbeats are computed, offsets that are not
+stored.
 
 The decisions are those of `GroupCoordinator`. docs/coordinator.md describes the arrangement under "What
 storms add".
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
+from groupstorm.coordinator.classic.group import Member
 from groupstorm.coordinator.classic.heartbeats import heartbeat
-from groupstorm.coordinator.classic.sessions import expiring_member
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
@@ -24,21 +25,13 @@ from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_SESSION, SESSION, Timer, TimerKind, Timers
 
-#: (group, member id, deadline in ms) -> when the member last sent a request, in ms, if that is later than
-#: the coordinator knows, or `IN_TOUCH`. A time that leads to the same deadline again means: other members,
-#: whose sessions end at the same millisecond, were silent before this one. The coordinator asks again behind
-#: them.
-LastContact = Callable[[str, str, int], int | None]
-
-#: Later than any time: heartbeats come often enough. The session cannot end until `out_of_touch` says that
-#: they have stopped, or another request starts the session again.
-IN_TOUCH: Final = 1 << 62
+_SESSIONS: Final = (SESSION, MEMBER_SESSION)
 
 
 class ObservedTimers(Timers):
     """Timers that call ``on_earlier`` with a deadline that comes before all others.
 
-    The payload of a MEMBER_SESSION is when its member was last in contact: ``moment()`` if a request sets it.
+    The payload of a session is when its member was last in contact: ``moment()`` if a request sets it.
     """
 
     __slots__ = ("_moment", "_on_earlier")
@@ -49,14 +42,20 @@ class ObservedTimers(Timers):
         self._moment = moment
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
-        if kind is MEMBER_SESSION:
+        if kind in _SESSIONS:
             payload = self._moment()
         super().set(kind, group, name, deadline_ms, payload)
 
-    def set_member_session_since(self, group: str, name: str, deadline_ms: int, contact: int) -> None:
+    def set_session_since(
+        self, kind: TimerKind, group: str, name: str, deadline_ms: int, contact: int
+    ) -> None:
         """Set the session of a member whose last contact, the moment ``contact``, lies in the past: it ends
-        before the sessions of the same deadline whose members were in contact later."""
-        super().set(MEMBER_SESSION, group, name, deadline_ms, contact)
+        before the sessions of the same deadline whose members were in contact later. A session that begins
+        later stays as it is."""
+        known = self._set.get((kind, group, name))
+        if known is not None and cast("int", known.payload) >= contact:
+            return
+        super().set(kind, group, name, deadline_ms, contact)
         due = self._due[deadline_ms]
         first = self._passed if deadline_ms == self._deadlines[0] else 0
         at = len(due) - 1
@@ -73,7 +72,7 @@ class ObservedTimers(Timers):
 
 def _is_later(timer: Timer, contact: int) -> bool:
     """Whether the timer is a session whose member was in contact after the moment ``contact``."""
-    return timer.key[0] is MEMBER_SESSION and cast("int", timer.payload) > contact
+    return timer.key[0] in _SESSIONS and cast("int", timer.payload) > contact
 
 
 def _handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
@@ -97,20 +96,18 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         member_ids: Callable[[str], str],
         append: AppendPolicy = immediate,
         whole_records: bool = False,
-        last_contact: LastContact | None = None,
         keeps_offsets: bool = True,
         on_earlier: Callable[[int], None] = lambda _: None,
         moment: Callable[[], int] | None = None,
     ) -> None:
-        """``last_contact(group, member_id, deadline_ms)`` is called when a member's session is about to end.
-        It must not give the same time twice: the coordinator would believe it again. After `IN_TOUCH` the
-        driver owes a call of `out_of_touch`. ``keeps_offsets`` False: commits of members are checked and
-        answered, but neither stored nor emitted. ``on_earlier(deadline_ms)`` is called when a timer is set
-        that comes before all others, so that the driver need not call `next_deadline` after every call.
-        ``moment()``: a number that grows with the driver's time and decides the order of sessions that end at
-        one millisecond; by default the time of the request."""
+        """``keeps_offsets`` False: commits of members are checked and answered, but neither stored nor
+        emitted. ``on_earlier(deadline_ms)`` is called when a timer is set that comes before all others, so
+        that the driver need not call `next_deadline` after every call. ``moment()``: a number that grows with
+        the driver's time and decides the order of sessions that end at one millisecond; by default the time
+        of the request."""
         super().__init__(config, member_ids=member_ids, append=append, whole_records=whole_records)
-        self._last_contact = last_contact
+        #: Members whose requests the driver computes.
+        self._suspended: set[str] = set()
         if not keeps_offsets:
             self._handlers = _WITHOUT_OFFSETS
         self._timers = ObservedTimers(on_earlier, moment or (lambda: self._shard.now_ms))
@@ -137,26 +134,31 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         """How many writes of the group are under way."""
         return sum(write.behind is None for write in self._shard.writes.of_group(group))
 
-    def out_of_touch(self, group: str, member_id: str, contact_ms: int, now_ms: int) -> None:
-        """The heartbeats of a member that ``last_contact`` called `IN_TOUCH` have stopped. The last of them
-        arrived at ``contact_ms``; the session ends when its timeout has passed since then."""
-        shard = self._shard
-        shard.now_ms = now_ms
-        known = shard.classic_group(group)
-        member = None if known is None else known.members.get(member_id)
-        if member is not None and shard.timers.deadline_of(SESSION, group, member_id) is None:
-            until_ms = max(now_ms, contact_ms + member.session_timeout_ms)
-            shard.timers.set(SESSION, group, member_id, until_ms)
+    def session_until_ms(self, group: str, member_id: str) -> int | None:
+        """When the session of a member of the classic group ends; None if no timer is set."""
+        return self._timers.deadline_of(SESSION, group, member_id)
 
-    def session_since(self, group: str, member_id: str, contact_ms: int, contact: int, now_ms: int) -> None:
-        """The same of a member of a consumer group: the last request that was not sent, but computed, arrived
-        at ``contact_ms``, the moment ``contact``."""
+    def suspend_session(self, group: str, member_id: str) -> None:
+        """The driver computes the member's requests, which come often enough: its session does not end until
+        `resume_session`."""
+        self._suspended.add(member_id)
+
+    def resume_session(self, group: str, member_id: str, contact_ms: int, contact: int, now_ms: int) -> None:
+        """The driver sends the member's requests again. The last one that it computed arrived at
+        ``contact_ms``, the moment ``contact``; 0: there was none."""
+        self._suspended.discard(member_id)
         shard = self._shard
+        known = shard.groups.get(group)
+        member = None if known is None else known.members.get(member_id)
+        if not contact or member is None:
+            return
         shard.now_ms = now_ms
-        known = shard.consumer_group(group)
-        if known is not None and known.members.get(member_id) is not None:
-            until_ms = max(now_ms, contact_ms + shard.group_options.session_timeout_ms(group))
-            self._timers.set_member_session_since(group, member_id, until_ms, contact)
+        if isinstance(known, ConsumerGroup):
+            kind, timeout_ms = MEMBER_SESSION, shard.group_options.session_timeout_ms(group)
+        else:
+            kind, timeout_ms = SESSION, cast("Member", member).session_timeout_ms
+        until_ms = max(now_ms, contact_ms + timeout_ms)
+        self._timers.set_session_since(kind, group, member_id, until_ms, contact)
 
     def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
         """Members of a consumer group that no session removes: their member ids and client ids."""
@@ -169,26 +171,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         )
 
     def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
-        if self._last_contact is not None and self._goes_on(self._last_contact, group, timer):
+        kind, _, member_id = timer.key
+        if kind in _SESSIONS and member_id in self._suspended:
             return None
         return super()._on_group_timer(group, timer)
-
-    def _goes_on(self, last_contact: LastContact, group: AnyGroup, timer: Timer) -> bool:
-        """Whether the timer ends the session of a member of which computed heartbeats came; then the session
-        goes on from the last of them."""
-        kind, _, member_id = timer.key
-        if isinstance(group, ConsumerGroup):
-            if kind is not MEMBER_SESSION or group.members.get(member_id) is None:
-                return False
-            return last_contact(group.name, member_id, timer.deadline_ms) == IN_TOUCH
-        member = expiring_member(group, member_id) if kind is SESSION else None
-        if member is None or member.is_new:
-            return False
-        contact_ms = last_contact(group.name, member_id, timer.deadline_ms)
-        if contact_ms == IN_TOUCH:
-            return True
-        if contact_ms is None or contact_ms + member.session_timeout_ms < timer.deadline_ms:
-            return False
-        until_ms = contact_ms + member.session_timeout_ms
-        self._shard.timers.set(SESSION, group.name, member_id, until_ms)
-        return True

@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 import yaml
 
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, Request, Response
 from groupstorm.storms.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
-from groupstorm.storms.world.periodic_requests.real_requests import RealRequests
-from groupstorm.storms.world.periodic_requests.schedule import HEARTBEAT, RequestSchedule
 from groupstorm.storms.world.simulation import simulate
 from tests.storms.storms_in_memory import MemorySink
 
@@ -63,7 +63,7 @@ def learning_ms(
     starts_us = [1000 * step["at_ms"] for step in steps if step["do"] == "start"]
     joined_us = dict.fromkeys(range(rounds + 1), 0)
     learnt: dict[int, dict[str, int]] = {number: {} for number in joined_us}
-    handle, answered = VirtualBroker.handle, RealRequests._answered
+    handle, heartbeat = VirtualBroker.handle, VirtualBroker.heartbeat
 
     def round_at(now_us: int) -> int:
         return bisect_right(starts_us, now_us) - 1
@@ -75,17 +75,16 @@ def learning_ms(
             joined_us[number] = broker.clock.now_us
         handle(broker, request, receive)
 
-    def answering(requests: RealRequests, schedule: RequestSchedule, k: int, error: Error) -> None:
-        number = round_at(requests._clock.now_us)
-        is_heartbeat = schedule.api == HEARTBEAT
-        if is_heartbeat and error is Error.REBALANCE_IN_PROGRESS and joined_us[number]:
-            after_us = requests._clock.now_us - joined_us[number]
-            learnt[number].setdefault(requests._config.client_id, after_us // 1000)
-        answered(requests, schedule, k, error)
+    def beating(broker: VirtualBroker, config: ConsumerConfig, generation: Generation) -> Error | None:
+        error, number = heartbeat(broker, config, generation), round_at(broker.clock.now_us)
+        if error is Error.REBALANCE_IN_PROGRESS and joined_us[number]:
+            after_us = broker.clock.now_us - joined_us[number]
+            learnt[number].setdefault(config.client_id, after_us // 1000)
+        return error
 
     with (
         patch.object(VirtualBroker, "handle", handling),
-        patch.object(RealRequests, "_answered", answering),
+        patch.object(VirtualBroker, "heartbeat", beating),
     ):
         simulate(resolved, chosen_assignors(resolved), MemorySink())
     found = [[ms for name, ms in sorted(learnt[number].items()) if name != joiner] for number in learnt]

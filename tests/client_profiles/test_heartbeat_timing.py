@@ -118,7 +118,7 @@ def test_the_page_has_the_table() -> None:
         hour = [learning_ms(name, kind or "idle", seed, 1, 3600, 60)[0] for seed in range(3)]
         of_hour = f"{median(map(spread_ms, hour)):.0f}"
         rows.append(f"| `{name}` | {kind} | {' | '.join(recorded)} | {' | '.join(virtual)} | {of_hour} |")
-    check_section("periodic-requests.md", "learning", "\n".join(rows))
+    check_section("heartbeat-lateness.md", "learning", "\n".join(rows))
 
 
 def test_every_profile_has_a_recording_of_its_version() -> None:

@@ -63,7 +63,7 @@ CONSUMERS = Configuration(
         "group.consumer.min.heartbeat.interval.ms": "100",
         "group.consumer.heartbeat.interval.ms": "300",
         "group.consumer.min.session.timeout.ms": "500",
-        "group.consumer.session.timeout.ms": "15000",
+        "group.consumer.session.timeout.ms": "45000",
     },
 )
 

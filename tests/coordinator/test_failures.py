@@ -1,6 +1,6 @@
 """An operation breaks off: its group fails alone, loudly, and its members come back.
 
-A member that lists a protocol twice breaks the vote of its group, as in Kafka. A driver whose `last_contact`
+A member that lists a protocol twice breaks the vote of its group, as in Kafka. A driver whose clock
 raises stands for a defect, which no rule expects.
 """
 
@@ -24,18 +24,24 @@ def _failed(world: World) -> list[tuple[str, str]]:
     return [(event.group, event.detail) for event in world.of(events.OperationFailed)]
 
 
-def _defect(group: str, member: str, deadline_ms: int) -> int | None:
-    raise ArithmeticError("out of order")
-
-
 def test_a_defect_in_a_timer_answers_the_parked_and_empties_the_group(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    world = World(no_delay(), last_contact=_defect)
-    world.stable()
-    parked = world.join("m1")
+    defects: list[Exception] = []
+
+    def moment() -> int:
+        """The driver's clock, of which the coordinator asks when it begins a session."""
+        if defects:
+            raise defects[0]
+        return 0
+
+    world = World(no_delay(), moment=moment)
+    world.stable(3)
+    answered, parked = world.join("m1"), world.join("m2")
+    defects.append(ArithmeticError("out of order"))
     with caplog.at_level(logging.ERROR):
         world.advance(10_000)
+    assert world.error(answered) is Error.NONE, "the defect comes when its session is to begin"
     assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
     assert (world.state, list(world.group.members)) == ("Empty", [])
     assert _failed(world) == [("g", "ArithmeticError: out of order")]
@@ -43,8 +49,9 @@ def test_a_defect_in_a_timer_answers_the_parked_and_empties_the_group(
     assert {(event.member_id, event.cause) for event in world.of(events.MemberRemoved)} == {
         ("m1", "failed"),
         ("m2", "failed"),
+        ("m3", "session-expired"),
     }
-    assert world.of(events.GroupStateChanged)[-1][1:5] == ("PreparingRebalance", "Empty", 1, "failed")
+    assert world.of(events.GroupStateChanged)[-1][1:5] == ("CompletingRebalance", "Empty", 2, "failed")
     assert world.coordinator.next_deadline() is None, "no timer of the group is left"
 
 

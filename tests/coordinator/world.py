@@ -5,6 +5,7 @@ The coordinator draws the member ids "m1", "m2", and so on, in the order in whic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,7 +28,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.script.driver import Driver, Outcome, Sent
 from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
+from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.trace.events import coordinator as events
 
 RANGE = (("range", b""),)
@@ -48,7 +49,7 @@ class World:
     def __init__(
         self,
         config: CoordinatorConfig | None = None,
-        last_contact: LastContact | None = None,
+        moment: Callable[[], int] | None = None,
         keeps_offsets: bool = True,
     ) -> None:
         self.events: list[events.Event] = []
@@ -61,9 +62,7 @@ class World:
             config or CoordinatorConfig(),
             names=Names("world"),
             member_ids=self._draw,
-            coordinator=partial(
-                SimulatedGroupCoordinator, last_contact=last_contact, keeps_offsets=keeps_offsets
-            ),
+            coordinator=partial(SimulatedGroupCoordinator, moment=moment, keeps_offsets=keeps_offsets),
             keeps_records=True,
         )
 

@@ -11,19 +11,19 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.states import PREPARING_REBALANCE
+from groupstorm.coordinator.classic.states import STABLE
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
-from groupstorm.coordinator.simulated import LastContact, SimulatedGroupCoordinator
+from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import moment_of
+from groupstorm.storms.world.instants import ORDER_BITS
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.schema import Source
@@ -93,11 +93,10 @@ def topic_id(name: str) -> UUID:
 class VirtualBroker:
     """Hands requests to the coordinator, its events to the trace and its responses to the senders.
 
-    ``last_contact`` answers the coordinator's question about a session that is about to end (None: every
-    heartbeat is delivered). ``on_group_change`` receives the events after which heartbeats may be answered
-    differently; ``on_holding_write`` is called when a write begins that takes long or fails: responses
-    wait for it. ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests``
-    counts the responses by API and error.
+    ``on_group_change`` receives the events after which heartbeats may be answered differently;
+    ``on_holding_write`` is called when a write begins that takes long or fails: responses wait for it.
+    ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests`` counts the responses
+    by API and error.
     """
 
     __slots__ = (
@@ -111,6 +110,7 @@ class VirtualBroker:
         "_service_us",
         "_slow_append_ms",
         "_trace",
+        "_waiting",
         "_writes_begun_us",
         "clock",
         "coordinator",
@@ -124,7 +124,6 @@ class VirtualBroker:
         seed: int,
         clock: Clock,
         trace: TraceBuffer,
-        last_contact: LastContact | None,
         on_group_change: Callable[[coordinator_events.Event], None],
         on_holding_write: Callable[[], None],
         fails_over: bool = False,
@@ -142,13 +141,14 @@ class VirtualBroker:
         self._busy_until_us = 0
         #: Of the writes under way, the last ones, and of others before them.
         self._writes_begun_us: list[int] = []
+        #: Computed requests whose answers waited for a write, by API and arrival.
+        self._waiting: list[tuple[str, int]] = []
         self._down_until_us: int | None = None
         self.coordinator = SimulatedGroupCoordinator(
             CoordinatorConfig.from_mapping(broker_options(settings)),
             member_ids=SeededMemberIds(seed),
             append=self._append,
             whole_records=fails_over,
-            last_contact=last_contact,
             keeps_offsets=False,
             on_earlier=self._due_earlier,
             moment=lambda: clock.moment,
@@ -189,6 +189,19 @@ class VirtualBroker:
         """``number`` requests of an API were answered with an error, or without one (None)."""
         if number:
             self.requests[response] = self.requests.get(response, 0) + number
+
+    def count_computed(self, api: str, number: int, waiting_us: Sequence[int]) -> None:
+        """``number`` requests were computed, all of them accepted. Those that arrived at ``waiting_us`` are
+        answered when the writes of then are done."""
+        self.count((api, None), number)
+        self._waiting += [(api, arrived_us) for arrived_us in waiting_us]
+
+    def drop_unanswered(self) -> None:
+        """The run is over: what waits for a write is not answered any more."""
+        answered_us = self.answered_until_us
+        for api, arrived_us in self._waiting:
+            if arrived_us > answered_us:
+                self.count((api, None), -1)
 
     def _carry_out(self, effects: Effects) -> None:
         if effects.events:
@@ -297,28 +310,29 @@ class VirtualBroker:
         is_current = member is not None and member.epoch == epoch and member.classic is None
         return is_current and group.refresh_ms > self.clock.now_us // 1000
 
-    def is_of_earlier_epoch(self, sent: Generation) -> bool:
-        """Whether the coordinator has brought this member of the consumer group to a later epoch."""
-        group = self.consumer_group
-        member = None if group is None else group.members.get(sent.member_id)
-        return member is not None and member.epoch > sent.id
-
-    def session_since(self, member_id: str, contact_us: int, order: int) -> None:
-        """The last heartbeat of a member of the consumer group arrived then, in this order."""
-        moment = moment_of(contact_us, order)
-        now_ms = self.clock.now_us // 1000
-        self.coordinator.session_since(GROUP, member_id, contact_us // 1000, moment, now_ms)
-
-    def is_current(self, generation: Generation) -> bool:
-        """Whether the coordinator would answer a heartbeat of this generation without an error."""
+    def is_calm(self, generation: Generation) -> bool:
+        """Whether the classic group is Stable in this generation with this member, and no write is under way:
+        no heartbeat or commit can change anything."""
         group = self.coordinator.group(GROUP)
         return (
             group is not None
             and group.generation == generation.id
-            and group.state is not PREPARING_REBALANCE
+            and group.state is STABLE
             and group.members.get(generation.member_id) is not None
+            and not self.is_writing
         )
 
-    def out_of_touch(self, member_id: str, contact_us: int) -> None:
-        """Heartbeats that the coordinator counted on have stopped; the last arrived at ``contact_us``."""
-        self.coordinator.out_of_touch(GROUP, member_id, contact_us // 1000, self.clock.now_us // 1000)
+    def outlasts(self, member_id: str, time_us: int) -> bool:
+        """Whether the session of a member of the classic group lasts longer than until then."""
+        deadline_ms = self.coordinator.session_until_ms(GROUP, member_id)
+        return deadline_ms is not None and time_us < deadline_ms * 1000
+
+    def suspend_session(self, member_id: str) -> None:
+        """The member's requests are computed: its session does not end until `resume_session`."""
+        self.coordinator.suspend_session(GROUP, member_id)
+
+    def resume_session(self, member_id: str, contact: int) -> None:
+        """The member's requests are sent again; the last one that was computed arrived at this moment (0: no
+        one)."""
+        now_ms = self.clock.now_us // 1000
+        self.coordinator.resume_session(GROUP, member_id, (contact >> ORDER_BITS) // 1000, contact, now_ms)

@@ -168,6 +168,7 @@ class VirtualConnection:
         "in_flight",
         "index",
         "latency",
+        "lost",
         "network",
         "no_requests_until_us",
         "no_responses_until_us",
@@ -200,6 +201,8 @@ class VirtualConnection:
         #: Sent and not answered, in the order of sending.
         self.in_flight: list[RequestInFlight] = []
         self.broken_until_us = network.down_until_us
+        #: The moment at which it was lost: periodic requests under way never arrive.
+        self.lost = 0
         #: Until when the network swallows what one side sends: TCP sends it again then.
         self.no_requests_until_us = self.no_responses_until_us = 0
         #: Requests that have arrived behind a parked one, which mutes the connection.
@@ -306,6 +309,7 @@ class VirtualConnection:
         A shorter loss within a longer one does not end that.
         """
         self.broken_until_us = max(self.broken_until_us, self.clock.now_us + duration_us)
+        self.lost = self.clock.moment
         self.abandon()
 
     def abandon(self) -> None:

@@ -43,7 +43,7 @@ class ConnectionFaults:
         process = self._process
         if not process.alive:
             return
-        process.periodic_requests.cut_off()
+        process.periodic_requests.stop()
         process.membership.coordinator_known = False
         process.connection.break_for(duration_us)
         process.clock.after(duration_us, self._reconnected)

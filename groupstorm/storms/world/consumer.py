@@ -78,7 +78,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
         return PeriodicRequests(
             environment.network,
             environment.records,
-            environment.sessions,
+            environment.resting,
             environment.heartbeat_timer(self.settings.of_member(self.index), self.config, self._incarnation),
             environment.sends_heartbeats,
             self,

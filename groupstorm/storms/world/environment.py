@@ -30,7 +30,7 @@ from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, SessionArbiter, timer_sums
+from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
 from groupstorm.storms.world.slow_records import SlowRecordTimes
 from groupstorm.storms.world.topics import Topics
 from groupstorm.storms.world.trace_buffer import TraceBuffer
@@ -83,11 +83,11 @@ class Environment:
         "network",
         "records",
         "release",
+        "resting",
         "rounds",
         "scenario",
         "seed",
         "sends_heartbeats",
-        "sessions",
         "settings",
         "slow_records",
         "topics",
@@ -133,15 +133,14 @@ class Environment:
         assert isinstance(slow, SlowRecordList)
         self.slow_records = SlowRecordTimes(slow, self.records.logs) if slow.records else None
         self.members = Members(self.records)
-        self.sessions = SessionArbiter(self.members.by_name)
+        self.resting = RestingMembers()
         self.broker = VirtualBroker(
             settings,
             scenario.seed,
             self.clock,
             self.trace,
-            None if self.sends_heartbeats else self.sessions.last_contact_ms,
             self._group_changed,
-            self.sessions.write_holds_responses,
+            self.resting.wake_all,
             any(step.do == COORDINATOR_FAILOVER for step in scenario.steps),
         )
         self.broker.on_commit = self._commit_arrives
@@ -157,8 +156,7 @@ class Environment:
         """The coordinator knows topics only if it assigns partitions itself."""
         if self.has_consumer_protocol:
             self.broker.topics_changed(changed, removed)
-            for member in tuple(self.members.by_name.values()):
-                member.periodic_requests.make_next_real(generation_over=False)
+            self.resting.wake_heartbeats()
 
     def _commit_arrives(
         self, request: OffsetCommit, receive: Callable[[Response], None]
@@ -202,4 +200,4 @@ class Environment:
 
     def _group_changed(self, event: events.Event) -> None:
         self.rounds.group_changed(event, self.clock.now_us)
-        self.sessions.group_changed(event)
+        self.resting.group_changed(event)

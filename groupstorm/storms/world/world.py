@@ -222,8 +222,9 @@ class World:
         self.invariants.finish(self, self.clock.now_us)
         self._processes.finish()
         for member in tuple(self._environment.members.by_name.values()):
-            member.periodic_requests.finish()
+            member.periodic_requests.stop()
             member.rates.finish()
+        self._environment.broker.drop_unanswered()
 
     def flush_trace(self) -> None:
         """Hand all events to the sink."""

@@ -119,8 +119,8 @@ class NetworkThread:
             and environment.broker.is_quiet(member.member_id, member.epoch)
         )
         if is_quiet:
-            environment.sessions.by_member_id[member.member_id] = process.periodic_requests
             self._heartbeats.rest(self._due_ms, member.heartbeat_interval_ms)
+            process.periodic_requests.rest()
         else:
             self.run_at(self._due_ms)
 

@@ -108,7 +108,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self._has_positions,
             self._now_ms,
         )
-        return ConsumerGroupView(self.group_member, self._coordinator_lost, self._heartbeats.wake)
+        return ConsumerGroupView(self.group_member, self._coordinator_lost, self._poll_is_late)
 
     def _new_requests(self) -> ConsumerGroupRequests:
         return ConsumerGroupRequests(self._environment, self, self._heartbeats)
@@ -116,6 +116,10 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     @property
     def _now_ms(self) -> int:
         return self.client_clock.ms(self.clock.now_us)
+
+    def _poll_is_late(self) -> None:
+        """The member leaves: commits of its epoch are refused."""
+        self.periodic_requests.wake()
 
     def _topic_names(self) -> Mapping[UUID, str]:
         return {topic_id(name): name for name in self._metadata.topics()}
@@ -147,7 +151,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         """close(): commit, give the partitions up, leave."""
         if not self.alive or not self.started or self.closing:
             return
-        self._heartbeats.wake()
+        self.periodic_requests.wake_heartbeats()
         self.note_polls()
         self.closing = True
         self.pauses.end()
@@ -285,7 +289,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         operations = self.group_member.operations()
         for operation in operations:
             _CARRIES_OUT[type(operation)](self, operation)
-        self.periodic_requests.epoch_changed()
         self._tell_state()
         return bool(operations)
 
@@ -309,7 +312,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def runs_again(self) -> None:
         if self.alive and self.started:
-            self._heartbeats.wake()
+            self.periodic_requests.wake_heartbeats()
             self.note_polls()
             self._network_thread.turn()
 
@@ -321,7 +324,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if self.clock.now_us < paused_until_us:
             self.clock.at(paused_until_us, take, *arguments)
             return False
-        self._heartbeats.wake()
+        self.periodic_requests.wake_heartbeats()
         self.note_polls()
         return True
 
@@ -361,7 +364,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._network_thread.turn()
 
     def _topics_refreshed(self) -> None:
-        self._heartbeats.wake()
+        self.periodic_requests.wake_heartbeats()
         self.note_polls()
         if self.config.topic_pattern is not None:
             self._subscribe()

@@ -19,7 +19,7 @@ from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
-from groupstorm.storms.world.instants import Kind, order_of
+from groupstorm.storms.world.instants import Kind, moment_of, order_of
 
 _API = ("ConsumerGroupHeartbeat", None)
 
@@ -75,12 +75,13 @@ class QuietHeartbeats:
         ran_us = process.connection.clock.passed_us(order_of(Kind.NETWORK_THREAD, process.index))
         shown_ms = process.client_clock.ms(ran_us)
         sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
-        if sent:
-            self._overtake(first_ms, sent)
+        contact = self._overtake(first_ms, sent) if sent else 0
+        process.connection.broker.resume_session(process.group_member.member_id, contact)
         process.run_network_thread_at(first_ms + sent * interval_ms)
 
-    def _overtake(self, first_ms: int, sent: int) -> None:
-        """Put the last heartbeat where it is, as ``sent`` of them have left by now."""
+    def _overtake(self, first_ms: int, sent: int) -> int:
+        """Put the last heartbeat where it is, as ``sent`` of them have left by now. Returns the moment at
+        which the last one arrived (0: none has)."""
         process = self._process
         connection, member = process.connection, process.group_member
         broker, clock = connection.broker, connection.clock
@@ -94,8 +95,6 @@ class QuietHeartbeats:
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
         broker.count(_API, arrived)
-        if arrived:
-            broker.session_since(member.member_id, contact_us, connection.request_order)
         member.step(last_ms)
         for operation in member.operations():
             assert isinstance(operation, SendHeartbeat), operation
@@ -112,3 +111,4 @@ class QuietHeartbeats:
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)
             else:
                 member.answered(operation, response, process.client_clock.ms(answered_us))
+        return moment_of(contact_us, connection.request_order) if arrived else 0

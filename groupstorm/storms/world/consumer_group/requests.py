@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from groupstorm.coordinator.simulated import IN_TOUCH
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
 
@@ -47,7 +46,7 @@ class ConsumerGroupRequests(PeriodicRequests):
         super().__init__(
             environment.network,
             environment.records,
-            environment.sessions,
+            environment.resting,
             no_timer,
             environment.sends_heartbeats,
             process,
@@ -59,7 +58,8 @@ class ConsumerGroupRequests(PeriodicRequests):
         """The member itself knows when it sends heartbeats."""
 
     def stop(self) -> None:
-        self._own_heartbeats.wake()
+        self.wake_heartbeats()
+        self._resting.remove(self._membership.generation.member_id)
         super().stop()
 
     def restart(self) -> None:
@@ -67,16 +67,16 @@ class ConsumerGroupRequests(PeriodicRequests):
         self.restart_commits()
 
     def next_heartbeat_us(self) -> int:
-        self._own_heartbeats.wake()
+        self.wake_heartbeats()
         return self._process.next_network_run_us()
 
-    def last_contact_ms(self, deadline_ms: int) -> int | None:
-        """A heartbeat that is sent restarts the session; the coordinator need not ask about those."""
-        return IN_TOUCH if self._own_heartbeats.is_quiet else None
+    def _heartbeats_rest(self) -> bool:
+        if not self._own_heartbeats.is_quiet:
+            return False
+        member_id = self._membership.generation.member_id
+        self._resting.add(member_id, self)
+        self._broker.suspend_session(member_id)
+        return True
 
-    def silent_since(self) -> int | None:
-        return None
-
-    def make_next_real(self, generation_over: bool) -> None:
+    def wake_heartbeats(self) -> None:
         self._own_heartbeats.wake()
-        super().make_next_real(generation_over)

@@ -1,0 +1,72 @@
+"""Members whose periodic requests are computed, and what ends that for all of them or for one."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import GroupState
+
+#: The states in which a heartbeat learns of the round, or brings a consumer group further. Commits of the
+#: generation before are accepted.
+_MOVING = frozenset({GroupState.PREPARING_REBALANCE, "Assigning", "Reconciling"})
+
+
+class Requests(Protocol):
+    """The periodic requests of one process."""
+
+    def wake(self) -> None:
+        """Send them from now on."""
+        ...
+
+    def wake_heartbeats(self) -> None:
+        """Send heartbeats from now on."""
+        ...
+
+
+class RestingMembers:
+    """Those whose requests change nothing as long as nothing happens to the group, and that wake if it does.
+
+    ``is_possible``: the group does not move.
+    """
+
+    __slots__ = ("_by_member_id", "is_possible")
+
+    def __init__(self) -> None:
+        self._by_member_id: dict[str, Requests] = {}
+        self.is_possible = True
+
+    def add(self, member_id: str, requests: Requests) -> None:
+        self._by_member_id[member_id] = requests
+
+    def remove(self, member_id: str) -> None:
+        self._by_member_id.pop(member_id, None)
+
+    def wake_all(self) -> None:
+        """Every request may be answered differently from now on, or its response may have to wait."""
+        for requests in tuple(self._by_member_id.values()):
+            requests.wake()
+
+    def wake_heartbeats(self) -> None:
+        """Every heartbeat may be answered differently from now on."""
+        for requests in tuple(self._by_member_id.values()):
+            requests.wake_heartbeats()
+
+    def group_changed(self, event: events.Event) -> None:
+        """Wake those whose requests the coordinator may answer differently."""
+        if isinstance(event, events.GroupStateChanged):
+            is_over = event.state == GroupState.COMPLETING_REBALANCE
+            self.is_possible = not is_over and event.state not in _MOVING
+            if is_over:
+                self.wake_all()
+            elif not self.is_possible:
+                self.wake_heartbeats()
+        elif isinstance(event, events.MemberReconciled | events.MemberRemoved):
+            self._wake(event.member_id)
+        elif isinstance(event, events.MemberReplaced):
+            self._wake(event.previous_member_id)
+
+    def _wake(self, member_id: str) -> None:
+        requests = self._by_member_id.get(member_id)
+        if requests is not None:
+            requests.wake()

@@ -1,0 +1,292 @@
+"""One series of heartbeats or background commits: its requests are sent, or rest and are computed.
+
+A request that is sent is an event when it leaves and another when it arrives. A resting one has been answered
+when its latency has passed; what that meant is made up for when the series wakes (`Series.catch_up`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.requests import heartbeat
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
+from groupstorm.storms.record_positions import Records
+from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.world.commit_requests import commit_request
+from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.instants import moment_of
+from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
+from groupstorm.storms.world.periodic_requests.sender import Sender
+
+#: Gets each answer that is an error, when the member receives it; and None for those without, at once.
+OnAnswer = Callable[[Error | None], None]
+
+
+class Series(ABC):
+    """The requests of one series. ``generation`` is what those carry that leave now.
+
+    ``on_answer``: see `OnAnswer`. Resting requests are those behind number ``sent``.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_clock",
+        "_config",
+        "_connection",
+        "_epoch",
+        "_is_over",
+        "_on_answer",
+        "_scheduled",
+        "_sender",
+        "generation",
+        "is_resting",
+        "schedule",
+        "sent",
+        "under_way",
+    )
+
+    API: ClassVar[str]
+
+    def __init__(
+        self, network: Network, sender: Sender, schedule: RequestSchedule, on_answer: OnAnswer
+    ) -> None:
+        self._clock = network.clock
+        self._broker = network.broker
+        self._sender = sender
+        self._config = sender.config
+        self._connection = sender.connection
+        #: That of the connection when the series began.
+        self._epoch = sender.connection.epoch
+        self._on_answer = on_answer
+        self.schedule = schedule
+        self.generation = sender.membership.generation
+        self.is_resting = False
+        self.sent = 0
+        #: How many requests that were sent have not arrived.
+        self.under_way = 0
+        #: The last request for whose leaving there is an event.
+        self._scheduled = 0
+        self._is_over = False
+
+    # -- where it is -----------------------------------------------------------------------------
+
+    def sent_by_now(self) -> int:
+        """The last request that has left."""
+        if not self.is_resting:
+            return self.sent
+        schedule = self.schedule
+        return max(self.sent, schedule.last_sent(self._clock.passed_us(schedule.leaves_order)))
+
+    def arrived_by_now(self, sent: int) -> int:
+        """The last request that has arrived; ``sent`` is the last one that has left."""
+        if not self.is_resting:
+            return sent - self.under_way
+        schedule = self.schedule
+        return max(self.sent, schedule.last_arrived(self._clock.passed_us(schedule.order), sent))
+
+    # -- it rests, wakes and ends ----------------------------------------------------------------
+
+    def rest(self) -> None:
+        """Compute the requests from now on."""
+        self.is_resting, self.generation = True, self._sender.membership.generation
+
+    def wake(self) -> int:
+        """Send the requests from now on. Returns what `catch_up` does."""
+        contact = self.catch_up()
+        self.send_next()
+        return contact
+
+    def catch_up(self) -> int:
+        """If the series rests: what has arrived was answered, and a request that is under way will arrive as
+        an event. Returns the moment of the last arrival (0: none)."""
+        if not self.is_resting:
+            return 0
+        sent = self.sent_by_now()
+        before = self._have_counted(sent)
+        arrived = self.arrived_by_now(sent)
+        self.sent, self.is_resting = sent, False
+        if sent > max(arrived, before):
+            self._set_out(sent)
+        if arrived <= before:
+            return 0
+        self._broker.count_computed(self.API, arrived - before, self._last_arrivals(arrived, before))
+        return self.schedule.arrives(arrived)
+
+    def _have_counted(self, _sent: int) -> int:
+        """The last request that needs no answer; those up to ``sent`` have left."""
+        return self.sent
+
+    def _last_arrivals(self, arrived: int, before: int) -> list[int]:
+        """When those arrived whose answers wait for a write."""
+        answered_us, found = self._broker.answered_until_us, []
+        while arrived > before and (arrival_us := self.schedule.arrival_us(arrived)) > answered_us:
+            found.append(arrival_us)
+            arrived -= 1
+        return found
+
+    def end(self) -> None:
+        """No more requests leave. One that is due at this very instant has left."""
+        k = self.sent + 1
+        if self.schedule.sent_us(k) <= self._clock.passed_us(self.schedule.leaves_order):
+            self._send(k)
+        self._is_over = True
+
+    # -- requests are sent -----------------------------------------------------------------------
+
+    def send_next(self) -> None:
+        """The next request leaves as an event."""
+        k = self.sent + 1
+        if k != self._scheduled:
+            self._scheduled = k
+            time_us = max(self.schedule.sent_us(k), self._clock.now_us)
+            self._clock.at_moment(moment_of(time_us, self.schedule.leaves_order), self._send, (k,))
+
+    def _send(self, k: int) -> None:
+        if self._is_over or self.is_resting or k != self.sent + 1:
+            return
+        self.sent, self.generation = k, self._sender.membership.generation
+        self._set_out(k)
+        self.send_next()
+
+    @abstractmethod
+    def _set_out(self, k: int) -> None:
+        """The k-th request is on its way to the coordinator."""
+
+    def _arrive_later(self, k: int, arrive: Callable[..., None], contents: tuple[Any, ...] = ()) -> None:
+        self.under_way += 1
+        moment = moment_of(max(self.schedule.arrival_us(k), self._clock.now_us), self.schedule.order)
+        self._clock.at_moment(moment, arrive, (k, *contents))
+
+    def _is_lost(self, k: int) -> bool:
+        """Whether the k-th request, which was to arrive now, was under way when the connection was lost."""
+        self.under_way -= 1
+        lost = self._connection.lost
+        return lost > 0 and self.schedule.leaves(k) < lost
+
+    def _answered(self, k: int, error: Error) -> None:
+        """The coordinator has answered: an error travels to the member, which goes on as before without."""
+        if error is NO_ERROR:
+            self._on_answer(None)
+            return
+        connection = self._connection
+        latency_us = connection.periodic_response_latency_us(self.schedule.sent_us(k))
+        leaves_us = connection.response_passes_us(self._clock.now_us)
+        moment = moment_of(leaves_us + latency_us, connection.response_order)
+        self._clock.at_moment(moment, self._receive, (error,))
+
+    def _receive(self, error: Error) -> None:
+        """The member receives the error of a response, unless its connection was lost meanwhile."""
+        if self._sender.receives() and self._epoch == self._connection.epoch:
+            self._tell(error)
+            self._on_answer(error)
+
+    @abstractmethod
+    def _tell(self, error: Error) -> None:
+        """Tell the member of the error."""
+
+
+class Heartbeats(Series):
+    """The heartbeats of a member of a classic group, in one generation."""
+
+    __slots__ = ()
+
+    API = "Heartbeat"
+
+    def _set_out(self, k: int) -> None:
+        self._arrive_later(k, self._arrives)
+
+    def _arrives(self, k: int) -> None:
+        if self._is_lost(k):
+            return
+        error = self._broker.heartbeat(self._config, self.generation)
+        if error is not None:
+            self._answered(k, error)
+        else:
+            self._broker.handle(heartbeat(self._config, self.generation), partial(self._responded, k))
+
+    def _responded(self, k: int, response: Response) -> None:
+        assert isinstance(response, HeartbeatResponse)
+        self._answered(k, response.error)
+
+    def _tell(self, error: Error) -> None:
+        self._sender.heartbeat_answered(error, self.generation)
+
+
+class BackgroundCommits(Series):
+    """What a client commits by itself: how far the application had come at its last poll()."""
+
+    __slots__ = ("_is_refused", "_records", "_settled")
+
+    API = "OffsetCommit"
+
+    def __init__(
+        self,
+        network: Network,
+        sender: Sender,
+        schedule: RequestSchedule,
+        on_answer: OnAnswer,
+        records: Records,
+    ) -> None:
+        super().__init__(network, sender, schedule, on_answer)
+        self._records = records
+        #: The last commit whose positions count.
+        self._settled = 0
+        self._is_refused = False
+
+    def settle(self) -> None:
+        """Let the last computed commit count that has arrived."""
+        if self.is_resting:
+            k = self.arrived_by_now(self.sent_by_now())
+            if k > max(self._settled, self.sent):
+                self._accept(k, self._positions(k))
+
+    def superseded(self) -> None:
+        """A later commit of everything has been accepted: those that have arrived by now count no more."""
+        self._settled = max(self._settled, self.arrived_by_now(self.sent_by_now()))
+
+    def first_positions_known(self) -> None:
+        """There was no position until now, and nothing to commit."""
+        self.sent = self.sent_by_now()
+
+    def _have_counted(self, sent: int) -> int:
+        if not self._sender.work.partitions:
+            return sent
+        self.settle()
+        return self.sent
+
+    def _positions(self, k: int) -> dict[TopicPartition, int]:
+        return self._sender.work.loop.polled_positions(self.schedule.sent_us(k))
+
+    def _set_out(self, k: int) -> None:
+        self._arrive_later(k, self._arrives, (self._positions(k), self.generation))
+
+    def _arrives(self, k: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
+        if self._is_lost(k) or not positions:
+            return
+        request = commit_request(self._config, positions, sent)
+        self._broker.handle(request, partial(self._responded, k, positions))
+        if not self._is_refused and not self._broker.is_failing:
+            self._accept(k, positions)  # its answer may wait for a write, and says no more
+
+    def _accept(self, k: int, positions: Mapping[TopicPartition, int]) -> None:
+        if self._settled < k:
+            self._settled = k
+            self._records.commit(positions)
+
+    def _responded(self, k: int, positions: Mapping[TopicPartition, int], response: Response) -> None:
+        assert isinstance(response, OffsetCommitResponse)
+        error = first_error(response)
+        if error is NO_ERROR:
+            self._accept(k, positions)
+        elif error is not Error.COORDINATOR_NOT_AVAILABLE:
+            self._is_refused = True  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
+        self._answered(k, error)
+
+    def _tell(self, error: Error) -> None:
+        self._sender.membership.commit_answered(error, self.generation)
