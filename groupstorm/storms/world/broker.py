@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import takewhile
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -141,7 +142,7 @@ class VirtualBroker:
         self._busy_until_us = 0
         #: Of the writes under way, the last ones, and of others before them.
         self._writes_begun_us: list[int] = []
-        #: Computed requests whose answers waited for a write, by API and arrival.
+        #: Computed requests that arrived since those began, by API and arrival.
         self._waiting: list[tuple[str, int]] = []
         self._down_until_us: int | None = None
         self.coordinator = SimulatedGroupCoordinator(
@@ -190,11 +191,11 @@ class VirtualBroker:
         if number:
             self.requests[response] = self.requests.get(response, 0) + number
 
-    def count_computed(self, api: str, number: int, waiting_us: Sequence[int]) -> None:
-        """``number`` requests were computed, all of them accepted. Those that arrived at ``waiting_us`` are
-        answered when the writes of then are done."""
-        self.count((api, None), number)
-        self._waiting += [(api, arrived_us) for arrived_us in waiting_us]
+    def wait_for_write(self, api: str, arrivals_us: Iterable[int]) -> None:
+        """Requests that arrived then, the last one first, were counted as answered; during a write they are
+        answered when that is done."""
+        since_us = self._writes_begun_us[0]
+        self._waiting += [(api, us) for us in takewhile(lambda us: us > since_us, arrivals_us)]
 
     def drop_unanswered(self) -> None:
         """The run is over: what waits for a write is not answered any more."""
@@ -223,6 +224,7 @@ class VirtualBroker:
         now_us = self.clock.now_us
         if not self.is_writing:
             self._writes_begun_us.clear()
+            self._waiting.clear()
         self._writes_begun_us.append(now_us)
         takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
         error = Error.NOT_ENOUGH_REPLICAS if now_us < self._appends_fail_until_us else None

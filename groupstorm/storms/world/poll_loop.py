@@ -354,7 +354,9 @@ class PollLoop:
         """The application looks at `_next_us` and takes a batch."""
         look_us, looks = self._next_us, self._looks
         batch = self._batch(look_us)
-        cycles = self._cycles if look_us >= self._last_change_us else None
+        cycles = self._cycles
+        if cycles is not None and (look_us < self._last_change_us or self._sure_until_us(look_us, look_us)):
+            cycles = None
         if cycles is not None and self._go_round(cycles, batch):
             return
         self._turn, self._left = looks.fill(batch, self._positions)

@@ -34,6 +34,7 @@ class PeriodicRequests:
         "_heartbeats",
         "_held_since_us",
         "_last_heartbeat_us",
+        "_latency_most_us",
         "_membership",
         "_network",
         "_records",
@@ -54,6 +55,7 @@ class PeriodicRequests:
         sender: Sender,
     ) -> None:
         self._network = network
+        self._latency_most_us = network.latency.largest_us
         self._clock = network.clock
         self._broker = network.broker
         self._records = records
@@ -172,10 +174,6 @@ class PeriodicRequests:
         """When the next heartbeat leaves; now if none is due."""
         now_us, heartbeats = self._clock.now_us, self._heartbeats
         return now_us if heartbeats is None else heartbeats.schedule.next_sent_us(now_us)
-
-    @property
-    def _latency_most_us(self) -> int:
-        return self._network.latency.largest_us
 
     def _begin_heartbeats(self, first_us: int, interval_us: int) -> None:
         schedule = RequestSchedule(

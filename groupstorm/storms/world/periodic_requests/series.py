@@ -7,7 +7,7 @@ when its latency has passed; what that meant is made up for when the series wake
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -81,14 +81,16 @@ class Series(ABC):
         if not self.is_resting:
             return self.sent
         schedule = self.schedule
-        return max(self.sent, schedule.last_sent(self._clock.passed_us(schedule.leaves_order)))
+        sent = schedule.last_sent(self._clock.passed_us(schedule.leaves_order))
+        return sent if sent > self.sent else self.sent
 
     def arrived_by_now(self, sent: int) -> int:
         """The last request that has arrived; ``sent`` is the last one that has left."""
         if not self.is_resting:
             return sent - self.under_way
         schedule = self.schedule
-        return max(self.sent, schedule.last_arrived(self._clock.passed_us(schedule.order), sent))
+        arrived = schedule.last_arrived(self._clock.passed_us(schedule.order), sent)
+        return arrived if arrived > self.sent else self.sent
 
     # -- it rests, wakes and ends ----------------------------------------------------------------
 
@@ -108,27 +110,27 @@ class Series(ABC):
         if not self.is_resting:
             return 0
         sent = self.sent_by_now()
-        before = self._have_counted(sent)
         arrived = self.arrived_by_now(sent)
+        before = self._accepted_before(sent, arrived)
         self.sent, self.is_resting = sent, False
-        if sent > max(arrived, before):
+        if sent > arrived and sent > before:
             self._set_out(sent)
         if arrived <= before:
             return 0
-        self._broker.count_computed(self.API, arrived - before, self._last_arrivals(arrived, before))
-        return self.schedule.arrives(arrived)
+        broker = self._broker
+        broker.count((self.API, None), arrived - before)
+        contact = self.schedule.arrives(arrived)
+        if broker.is_writing:
+            broker.wait_for_write(self.API, self._arrivals(arrived, before))
+        return contact
 
-    def _have_counted(self, _sent: int) -> int:
-        """The last request that needs no answer; those up to ``sent`` have left."""
+    def _accepted_before(self, _sent: int, _arrived: int) -> int:
+        """Computed requests count from the one behind this; ``sent`` have left and ``arrived`` arrived."""
         return self.sent
 
-    def _last_arrivals(self, arrived: int, before: int) -> list[int]:
-        """When those arrived whose answers wait for a write."""
-        answered_us, found = self._broker.answered_until_us, []
-        while arrived > before and (arrival_us := self.schedule.arrival_us(arrived)) > answered_us:
-            found.append(arrival_us)
-            arrived -= 1
-        return found
+    def _arrivals(self, arrived: int, before: int) -> Iterator[int]:
+        """When the computed requests arrived, the last one first."""
+        return (self.schedule.arrival_us(k) for k in range(arrived, before, -1))
 
     def end(self) -> None:
         """No more requests leave. One that is due at this very instant has left."""
@@ -242,9 +244,11 @@ class BackgroundCommits(Series):
     def settle(self) -> None:
         """Let the last computed commit count that has arrived."""
         if self.is_resting:
-            k = self.arrived_by_now(self.sent_by_now())
-            if k > max(self._settled, self.sent):
-                self._accept(k, self._positions(k))
+            self._settle(self.arrived_by_now(self.sent_by_now()))
+
+    def _settle(self, arrived: int) -> None:
+        if arrived > self.sent and arrived > self._settled:
+            self._accept(arrived, self._positions(arrived))
 
     def superseded(self) -> None:
         """A later commit of everything has been accepted: those that have arrived by now count no more."""
@@ -254,10 +258,10 @@ class BackgroundCommits(Series):
         """There was no position until now, and nothing to commit."""
         self.sent = self.sent_by_now()
 
-    def _have_counted(self, sent: int) -> int:
+    def _accepted_before(self, sent: int, arrived: int) -> int:
         if not self._sender.work.partitions:
-            return sent
-        self.settle()
+            return sent  # there was nothing to commit
+        self._settle(arrived)
         return self.sent
 
     def _positions(self, k: int) -> dict[TopicPartition, int]:
