@@ -144,7 +144,7 @@ class RunResult(Result):
         rows = (
             {"group": group, **row}
             for group, found in self._content.tables.items()
-            for row in getattr(found, table)
+            for row in found.rows(table)
         )
         return arrow_table(table, rows, {"group": "string"})
 

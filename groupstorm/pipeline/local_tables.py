@@ -1,16 +1,16 @@
-"""The tables of one group from its rows, in plain Python: as `ownership`, `rounds` and `members` on Spark."""
+"""The tables of one group from its rows: intervals, handovers, rounds and members, here and on Spark."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.record_model import Line, RecordModel
 from groupstorm.pipeline.owner_facts import OwnerFact, OwnerFacts
-from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, MEMBER_EVENTS, RATES_CHANGED
+from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, MEMBER_EVENTS, RATES_CHANGED, TABLES
 
 Row = Mapping[str, Any]
 TableRow = dict[str, Any]
@@ -18,8 +18,12 @@ TableRow = dict[str, Any]
 
 @dataclass(slots=True)
 class _Interval:
-    """An owner interval; ``line`` is the owner's, None if the trace does not say where its owner stands."""
+    """An owner interval; ``line`` is the owner's, None if the trace does not say where its owner stands.
 
+    ``number``: of the intervals, in the order in which they began.
+    """
+
+    number: int
     row: TableRow
     line: Line | None
     paused: bool = False
@@ -35,13 +39,19 @@ class _Partition:
 
 
 class GroupTables:
-    """Takes the rows of one group, in their order; `finish` gives the tables."""
+    """Takes the rows of one group, in their order; `finish` completes the tables.
+
+    A row of a table is there as soon as it is complete. `rows` gives all that are, `take` those since the
+    last `take`, which are forgotten.
+    """
 
     def __init__(self, window: Window) -> None:
-        self.intervals: list[TableRow] = []
-        self.handovers: list[TableRow] = []
-        self.rounds: list[TableRow] = []
-        self.members: list[TableRow] = []
+        #: Rows that are complete, with numbers that say how they stand in their table.
+        self._found: dict[str, list[tuple[int, TableRow]]] = {name: [] for name in TABLES}
+        self._begun = 0
+        self._closed = 0
+        self._round: TableRow | None = None
+        self._rounds = 0
         self._window = window
         self._partitions: dict[str, _Partition] = {}
         self._unowned = 0
@@ -101,24 +111,31 @@ class GroupTables:
                 self._model.change_log(partition, Line(position, now_us, rate))
 
     def finish(self, end_us: int) -> None:
-        """The trace ends: open rows last until now, and rows before the window are left out."""
-        from_us = self._window.from_us
-        if self._deleted_us is not None:
-            self._absences.append((self._deleted_us, end_us))
+        """The trace ends: open rows last until now."""
         for name, partition in self._partitions.items():
             self._close_gap(name, partition, end_us, None)
             for interval in partition.owners.values():
-                interval.row.update(to_us=end_us, to_position=self._position(name, interval, end_us))
+                position = self._position(name, interval, end_us)
+                self._end_interval(interval, to_us=end_us, to_position=position)
         self._close_round()
-        self.handovers = [
-            gap for gap in map(self._within_window, self.handovers) if gap is not None and gap["gap_us"] > 0
-        ]
-        self._find_rounds()
-        self.intervals = [
-            row for row in self.intervals if row["to_us"] > from_us or row["from_us"] >= from_us
-        ]
-        self.rounds = [row for row in self.rounds if row["prepared_us"] >= from_us]
-        self.members = [row for row in self.members if row["time_us"] >= from_us]
+        for row in self._last_of_member.values():
+            self._emit("members", row["seq"], row["time_us"], row)
+
+    def rows(self, name: str) -> list[TableRow]:
+        """The rows of a table that are complete: `TABLES` has their columns."""
+        return [row for _, row in sorted(self._found[name], key=itemgetter(0))]
+
+    def take(self) -> Iterator[tuple[str, list[TableRow]]]:
+        """The rows that are complete since the last call, by table."""
+        for name, rows in self._found.items():
+            if rows:
+                yield name, [row for _, row in rows]
+                rows.clear()
+
+    def _emit(self, name: str, number: int, last_us: int, row: TableRow) -> None:
+        """The row is complete. It belongs to the window if ``last_us`` does."""
+        if last_us >= self._window.from_us:
+            self._found[name].append((number, row))
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -131,8 +148,8 @@ class GroupTables:
         before = self._last_of_member.get(row["member"])
         if before is not None:
             before["until_us"] = row["time_us"]
+            self._emit("members", before["seq"], before["time_us"], before)
         self._last_of_member[row["member"]] = found
-        self.members.append(found)
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -142,15 +159,16 @@ class GroupTables:
             self._close_round()
             names = ("generation", "completing_seq", "completing_us", "protocol", "members", "stable_us",
                      "answered_us", "latency_us")  # fmt: skip
-            number = {"round": len(self.rounds) + 1, "prepared_seq": row["seq"], "prepared_us": now_us}
-            self.rounds.append(number | {"cause": row["cause"]} | dict.fromkeys(names))
-        if not self.rounds:
+            self._rounds += 1
+            number = {"round": self._rounds, "prepared_seq": row["seq"], "prepared_us": now_us}
+            self._round = number | {"cause": row["cause"]} | dict.fromkeys(names)
+        round_ = self._round
+        if round_ is None:
             return
-        round_ = self.rounds[-1]
         if event == "group_state_changed" and state == "CompletingRebalance":
             round_.update(generation=row.get("generation"), completing_seq=row["seq"], completing_us=now_us)
             round_.update(protocol=row.get("protocol"), members=row.get("count"))
-            self._end_generation()
+            self._end_generation(round_)
         elif event == "group_state_changed" and state == "Stable" and round_["stable_us"] is None:
             round_["stable_us"] = now_us
         elif round_["completing_seq"] is None:
@@ -166,30 +184,21 @@ class GroupTables:
         ):
             self._answered.setdefault(row["member_id"], now_us)
 
-    def _end_generation(self) -> None:
+    def _end_generation(self, round_: TableRow) -> None:
         """First answers count anew: imported traces may lack the PreparingRebalance of a generation."""
         if self._answered:
-            self.rounds[-1]["answered_us"] = max(self._answered.values())
+            round_["answered_us"] = max(self._answered.values())
         self._answered.clear()
         self._replaced.clear()
 
     def _close_round(self) -> None:
-        if not self.rounds:
+        round_ = self._round
+        if round_ is None:
             return
-        self._end_generation()
-        round_ = self.rounds[-1]
+        self._end_generation(round_)
         if round_["stable_us"] is not None and round_["answered_us"] is not None:
             round_["latency_us"] = round_["answered_us"] - round_["prepared_us"]
-
-    def _find_rounds(self) -> None:
-        """Give each handover the last round that was prepared before the gap was closed."""
-        prepared = [round_["prepared_seq"] for round_ in self.rounds]
-        for handover in self.handovers:
-            closed_seq = handover.pop("close_seq")
-            number = len(prepared) if closed_seq is None else bisect_left(prepared, closed_seq)
-            if number:
-                round_ = self.rounds[number - 1]
-                handover.update(prepared_us=round_["prepared_us"], rebalance_cause=round_["cause"])
+        self._emit("rounds", round_["round"], round_["prepared_us"], round_)
 
     # -- ownership -------------------------------------------------------------------------------
 
@@ -225,7 +234,7 @@ class GroupTables:
         if partition is None:
             return
         for interval in partition.owners.values():
-            interval.row.update(to_seq=row["seq"], to_us=row["time_us"], ended_by=row["event"])
+            self._end_interval(interval, to_seq=row["seq"], to_us=row["time_us"], ended_by=row["event"])
         if not partition.owners:
             self._unowned -= 1
             self._close_gap(name, partition, row["time_us"], (None, row))
@@ -239,13 +248,26 @@ class GroupTables:
             "from_seq": row["seq"], "from_us": row["time_us"], "from_position": fact.position,
             "to_seq": None, "to_us": None, "to_position": None, "ended_by": None, "cause": None,
         }  # fmt: skip
-        self.intervals.append(begun)
-        partition.owners[fact.member] = _Interval(begun, self._line(fact, row["time_us"], None))
+        self._begun += 1
+        line = self._line(fact, row["time_us"], None)
+        partition.owners[fact.member] = _Interval(self._begun, begun, line)
+
+    def _end_interval(self, interval: _Interval, **end: object) -> None:
+        row = interval.row
+        row.update(end)
+        # what ends as the window begins is no part of it, but for what begins then, too
+        last_us = row["to_us"] if row["to_us"] > self._window.from_us else row["from_us"]
+        self._emit("intervals", interval.number, last_us, row)
 
     def _end(self, partition: _Partition, fact: OwnerFact, row: Row) -> None:
-        ended = partition.owners.pop(fact.member).row
-        ended.update(to_seq=row["seq"], to_us=row["time_us"], to_position=fact.position)
-        ended.update(ended_by=row["event"], cause=row.get("cause"))
+        self._end_interval(
+            partition.owners.pop(fact.member),
+            to_seq=row["seq"],
+            to_us=row["time_us"],
+            to_position=fact.position,
+            ended_by=row["event"],
+            cause=row.get("cause"),
+        )
         if not partition.owners:
             self._unowned += 1
             if self._complete:
@@ -258,52 +280,63 @@ class GroupTables:
         """``closing``: what the new owner did (None: the partition was deleted), and the row."""
         if partition.gap_us is None:
             return
+        from_us = max(partition.gap_us, self._window.from_us)
         began, took = partition.gap_row, None if closing is None else closing[1]
+        gap_us = now_us - from_us - self._absent_us(from_us, now_us)
+        new_owner = None if closing is None or closing[0] is None else closing[0].member
+        self._closed += 1
+        if now_us > from_us and gap_us > 0:
+            revoking_us = max(0, self._callback_us(began) - (from_us - partition.gap_us))
+            paused_us = gap_us
+            if partition.gap_owner is None or partition.gap_owner != new_owner:
+                revoking_us = min(gap_us, revoking_us)
+                paused_us = revoking_us + min(gap_us - revoking_us, self._callback_us(took))
+            self._add_handover(name, (from_us, now_us, gap_us, paused_us), partition, new_owner, took)
+        partition.gap_us = partition.gap_row = partition.gap_owner = None
+
+    def _add_handover(
+        self,
+        name: str,
+        times_us: tuple[int, int, int, int],
+        partition: _Partition,
+        new_owner: str | None,
+        took: Row | None,
+    ) -> None:
+        """``times_us``: from, to, how long of that the group existed, and how much of that was a pause."""
+        began, round_ = partition.gap_row, self._round
+        from_us, to_us, gap_us, paused_us = times_us
         old = None if began is None else began.get("generation")
         new = None if took is None else took.get("generation")
-        self.handovers.append(
-            {
-                "partition": name,
-                "from_us": partition.gap_us,
-                "to_us": now_us,
-                "gap_us": now_us - partition.gap_us,
-                "paused_us": 0,
-                "old_owner": partition.gap_owner,
-                "new_owner": None if closing is None or closing[0] is None else closing[0].member,
-                "old_generation": old,
-                "new_generation": new,
-                "generations": None if old is None or new is None else new - old,
-                "ended_by": "partitions_created" if began is None else began["event"],
-                "cause": None if began is None else began.get("cause"),
-                "prepared_us": None,
-                "rebalance_cause": None,
-                # what the window and the rounds need, and the table does not have
-                "close_seq": None if took is None else took["seq"],
-                "revoking_us": self._callback_us(began),
-                "taking_us": self._callback_us(took),
-            }
-        )
-        partition.gap_us = partition.gap_row = partition.gap_owner = None
+        handover = {
+            "partition": name,
+            "from_us": from_us,
+            "to_us": to_us,
+            "gap_us": gap_us,
+            "paused_us": paused_us,
+            "old_owner": partition.gap_owner,
+            "new_owner": new_owner,
+            "old_generation": old,
+            "new_generation": new,
+            "generations": None if old is None or new is None else new - old,
+            "ended_by": "partitions_created" if began is None else began["event"],
+            "cause": None if began is None else began.get("cause"),
+            # the last round that was prepared before the gap was closed
+            "prepared_us": None if round_ is None else round_["prepared_us"],
+            "rebalance_cause": None if round_ is None else round_["cause"],
+        }
+        self._emit("handovers", self._closed, to_us, handover)
+
+    def _absent_us(self, from_us: int, to_us: int) -> int:
+        """How long of that time the group did not exist, or had no members."""
+        absences = self._absences
+        if self._deleted_us is not None:
+            absences = [*absences, (self._deleted_us, to_us)]
+        return sum(max(0, min(to_us, end) - max(from_us, begin)) for begin, end in absences)
 
     def _callback_us(self, row: Row | None) -> int:
         if row is None or not self._owner_facts.by_members:
             return 0
         return int(row.get("duration_us", 0))
-
-    def _within_window(self, gap: TableRow) -> TableRow | None:
-        """The part of a gap that lies in the window and in which the group existed; None if there is none."""
-        from_us, to_us = max(gap["from_us"], self._window.from_us), gap["to_us"]
-        if to_us <= from_us:
-            return None
-        revoking_us, taking_us = gap.pop("revoking_us"), gap.pop("taking_us")
-        revoking_us = max(0, revoking_us - (from_us - gap["from_us"]))
-        absent_us = sum(max(0, min(to_us, end) - max(from_us, begin)) for begin, end in self._absences)
-        gap_us = to_us - from_us - absent_us
-        paused_us = gap_us
-        if gap["old_owner"] is None or gap["old_owner"] != gap["new_owner"]:
-            revoking_us = min(gap_us, revoking_us)
-            paused_us = revoking_us + min(gap_us - revoking_us, taking_us)
-        return gap | {"from_us": from_us, "gap_us": gap_us, "paused_us": paused_us}
 
     def _line(self, fact: OwnerFact, now_us: int, before: Line | None) -> Line | None:
         """How the owner goes on from a fact: at the fact's rate, or at its rate before."""
@@ -322,5 +355,5 @@ class GroupTables:
 def all_rows(tables: Mapping[Any, GroupTables], name: str) -> Iterable[TableRow]:
     """The rows of one table of all groups, with the columns ``run`` and ``group`` in front."""
     for (run, group), one in tables.items():
-        for row in getattr(one, name):
+        for row in one.rows(name):
             yield {"run": run, "group": group, **row}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 
 from groupstorm.figures import Figures
-from groupstorm.pipeline.facts import GROUP
-from groupstorm.pipeline.figures_fold import figures_by_run
+from groupstorm.pipeline.fold import GROUP
 from groupstorm.pipeline.read import read_traces
 from groupstorm.pipeline.results import TABLES, EngineResult, Request, figures_schema
 from groupstorm.pipeline.tables import TraceTables
@@ -22,8 +20,6 @@ from groupstorm.problems import OutputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Summary = list[tuple[Any, ...]]
 
 #: What Spark's errors of writing end in, and the system's reason.
 _IO_ERROR = re.compile(r"java\.io\.IOException: ([^\n]+)")
@@ -41,21 +37,10 @@ def analyze_on_spark(spark: SparkSession, request: Request) -> tuple[EngineResul
     last_us = [(run, window.end(last_us)) for run, last_us in traces.last_us.items()]
     ends = spark.createDataFrame(last_us, "run string, end_us bigint").localCheckpoint()
     tables = TraceTables(rows, ends, window)
-    # the figures of one group take one core, so the tables take the others at the same time
-    pool = ThreadPoolExecutor(1)
-    try:
-        summaries = pool.submit(_summaries, tables, request.slowest)
-        figures = figures_by_run(rows, ends, request.traces, window)
-        handovers, rounds = summaries.result()
-    finally:
-        pool.shutdown(wait=False)
+    figures = tables.figures(request.traces)
+    handovers = [tuple(row) for row in slowest_handovers(tables.handovers, request.slowest).collect()]
+    rounds = [tuple(row) for row in rounds_by_cause(tables.rounds).collect()]
     return EngineResult(traces.groups, figures, handovers, rounds), tables
-
-
-def _summaries(tables: TraceTables, slowest: int) -> tuple[Summary, Summary]:
-    handovers = slowest_handovers(tables.handovers, slowest).collect()
-    rounds = rounds_by_cause(tables.rounds).collect()
-    return [tuple(row) for row in handovers], [tuple(row) for row in rounds]
 
 
 def slowest_handovers(handovers: DataFrame, per_group: int) -> DataFrame:

@@ -33,7 +33,7 @@ def test_a_chosen_group_lasts_until_the_last_row_of_the_trace(tmp_path: Path) ->
     for groups in ((), ("g",)):
         result, tables = analyze_locally(Request({"run": run}, groups))
         assert result.figures["run", "g"].unowned_partition_seconds == 20
-        [gap] = tables["run", "g"].handovers
+        [gap] = tables["run", "g"].rows("handovers")
         assert (gap["from_us"], gap["to_us"], gap["new_owner"]) == (10 * S, 30 * S, None)
 
 
@@ -55,7 +55,7 @@ def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path
     trace.sync(26, "a", 1, "t-0")  # of an older generation
     trace.end(30)
     _, tables = analyze_locally(Request({"run": written(trace.rows, tmp_path / "run")}))
-    first, second = tables["run", "g"].rounds
+    first, second = tables["run", "g"].rows("rounds")
     assert [first[name] for name in ("prepared_us", "completing_us", "stable_us", "answered_us")] == [
         1 * S, 4 * S, 8 * S, 11 * S,
     ]  # fmt: skip

@@ -1,0 +1,143 @@
+"""Figures and tables on Spark: Spark sorts the rows of every group, and the local engine's folds read them.
+
+One task reads the rows of a group, in their order. What it has found goes on at once, so that it holds no
+more than what is open: intervals, gaps, the last event of each member.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.by_group import Window
+from groupstorm.pipeline.local_tables import GroupTables
+from groupstorm.pipeline.results import TABLES, Key
+from groupstorm.problems import InputError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+GROUP = ("run", "group")
+
+#: Beside the tables: a row per group with its figures as JSON, or with the problem of a row that does not fit
+#: the schema.
+FIGURES = "figures"
+
+#: The columns of all tables together; those of one name are of one type.
+_FOUND: Mapping[str, str] = {
+    **dict.fromkeys((*GROUP, "table", FIGURES, "problem"), "string"),
+    **reduce(or_, map(dict, TABLES.values())),
+}
+
+#: So many rows of tables go on together.
+_ROWS_AT_ONCE = 4096
+
+FoundRow = dict[str, Any]
+
+
+def folded(
+    rows: DataFrame, ends: DataFrame, window: Window, *, figures: bool = True, tables: bool = True
+) -> DataFrame:
+    """The rows of all tables, each with the name of its ``table``, and the figures of each group.
+
+    ``ends``: per run, where its trace ends (``end_us``).
+    """
+    in_order = rows.join(f.broadcast(ends), "run").repartition(*GROUP).sortWithinPartitions(*GROUP, "seq")
+    schema = ", ".join(f"`{name}` {'bigint' if kind == 'int64' else kind}" for name, kind in _FOUND.items())
+    return in_order.mapInArrow(_fold(window, figures, tables), schema)
+
+
+class _Group:
+    """The folds of one group."""
+
+    def __init__(self, key: Key, end_us: int, window: Window, figures: bool, tables: bool) -> None:
+        self.key = key
+        self._end_us = end_us
+        self._figures = FiguresAccumulator(window.from_us) if figures else None
+        self._tables = GroupTables(window) if tables else None
+        self._problem: str | None = None
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        if self._problem is not None:
+            return
+        if self._figures is not None:
+            try:
+                self._figures.add_row(row)
+            except InputError as mismatch:
+                self._problem = str(mismatch)
+                return
+        if self._tables is not None:
+            self._tables.add(row)
+
+    def found(self) -> Iterator[FoundRow]:
+        """The rows of tables that are complete since the last call."""
+        if self._tables is not None:
+            for name, rows in self._tables.take():
+                for row in rows:
+                    yield self._head(name) | row
+
+    def finish(self) -> Iterator[FoundRow]:
+        if self._problem is not None:
+            yield self._head(FIGURES) | {"problem": self._problem}
+            return
+        if self._tables is not None:
+            self._tables.finish(self._end_us)
+        yield from self.found()
+        if self._figures is not None:
+            figures = json.dumps(self._figures.figures(self._end_us).to_json())
+            yield self._head(FIGURES) | {FIGURES: figures}
+
+    def _head(self, table: str) -> FoundRow:
+        return {"run": self.key[0], "group": self.key[1], "table": table}
+
+
+def _fold(
+    window: Window, figures: bool, tables: bool
+) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+    """What a worker does with batches of rows that are sorted by run, group and seq."""
+
+    def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in _FOUND.items()])
+        for found in _results(batches, window, figures, tables):
+            yield from pyarrow.Table.from_pylist(found, schema).to_batches()
+
+    return fold
+
+
+def _results(
+    batches: Iterator[pyarrow.RecordBatch], window: Window, figures: bool, tables: bool
+) -> Iterator[list[FoundRow]]:
+    group: _Group | None = None
+    found: list[FoundRow] = []
+    for batch in batches:
+        for row in _rows(batch):
+            key = row["run"], row["group"]
+            if group is None or group.key != key:
+                if group is not None:
+                    found += group.finish()
+                group = _Group(key, row["end_us"], window, figures, tables)
+            group.add(row)
+        if group is not None:
+            found += group.found()
+        if len(found) >= _ROWS_AT_ONCE:
+            yield found
+            found = []
+    if group is not None:
+        found += group.finish()
+    yield found
+
+
+def _rows(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any]]:
+    columns = [*zip(batch.schema.names, batch.columns, strict=True)]
+    used = {name: column.to_pylist() for name, column in columns if column.null_count < len(column)}
+    for values in zip(*used.values(), strict=True):
+        yield {name: value for name, value in zip(used, values, strict=True) if value is not None}
