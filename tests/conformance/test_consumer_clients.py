@@ -12,7 +12,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
 from tests.client_libraries.members import CONSUMER, Member, wait_until
 from tests.client_libraries.producers import produce_with_confluent
-from tests.conformance.backends import CONSUMERS, Backend, Backends
+from tests.conformance.backends import PATIENT, Backend, Backends
 from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Library
 
 PARTITIONS = len(ALL_PARTITIONS)
@@ -24,7 +24,7 @@ NAMES = (CONFLUENT, JAVA, FRANZ_GO)
 def group(backends: Backends, kind: str) -> ConsumerGroup:
     LIBRARIES[CONFLUENT].check()  # its producer
     try:
-        return ConsumerGroup(backends.get(kind, CONSUMERS))
+        return ConsumerGroup(backends.get(kind, PATIENT))
     except BrokerUnavailable as unavailable:
         pytest.skip(str(unavailable))
 
