@@ -133,11 +133,15 @@ def test_a_run_ends_although_processes_that_fail_are_started_again() -> None:
 
 @pytest.mark.slow
 def test_members_of_kafka_python_pause_during_rounds_in_real_time_too() -> None:
+    """On a busy machine a session may end, and partitions are lost: then it is played again."""
     resolved = scenario(client_profile=["kafka-python"])
-    real, figures = played(resolved, emulated)
-    assert set((figures.invariants or {}).values()) == HELD
     virtual = MemorySink()
     simulate(resolved, chosen_assignors(resolved), virtual)
+    for _ in range(PLAYED_AT_MOST):
+        real, figures = played(resolved, emulated)
+        assert set((figures.invariants or {}).values()) == HELD
+        if member_event_names(real) == member_event_names(virtual):
+            break
     assert member_event_names(real) == member_event_names(virtual)
     for played_events in (real, virtual):
         seen = {type(event) for _, _, event in played_events.rows}
