@@ -68,7 +68,7 @@ CONSUMERS = Configuration(
 )
 
 #: For clients that take long to start: a static member that returns does so within its session.
-PATIENT = Configuration("patient", CONSUMERS.settings | {"group.consumer.session.timeout.ms": "45000"})
+PATIENT = Configuration("patient", {**CONSUMERS.settings, "group.consumer.session.timeout.ms": "45000"})
 
 
 class Backend:
