@@ -46,7 +46,8 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return sorted(steps, key=lambda step: int(step["at_ms"])), settings
 
 
-@pytest.mark.parametrize("seed", [*range(8), *in_soak(*range(8, 1_000))])
+#: Of seed 250 a heartbeat is due at the very instant at which its series ends.
+@pytest.mark.parametrize("seed", [*range(8), 250, *in_soak(*range(8, 250), *range(251, 1_000))])
 def test_exact_and_computed_rows_of_drawn_worlds_are_equal(seed: int) -> None:
     steps, settings = drawn(seed)
     check(steps, settings, seed)
