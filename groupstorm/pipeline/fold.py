@@ -101,7 +101,7 @@ class _Group:
 def _fold(
     window: Window, figures: bool, tables: bool
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
-    """What a worker does with batches of rows that are sorted by run, group and seq."""
+    """The function with which a worker folds batches of rows that are sorted by run, group and seq."""
 
     def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow

@@ -16,7 +16,6 @@ from groupstorm.storms.world.group_member import GroupMember
 class Sender(Protocol):
     """The process that sends the requests. Its parts stay the same as long as it lives."""
 
-    alive: bool
     config: ConsumerConfig
     connection: VirtualConnection
     timers: ClientTimers

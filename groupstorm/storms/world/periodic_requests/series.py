@@ -221,7 +221,7 @@ class Heartbeats(Series):
 
 
 class BackgroundCommits(Series):
-    """What a client commits by itself: how far the application had come at its last poll()."""
+    """The commits of a client by itself: how far the application had come at its last poll()."""
 
     __slots__ = ("_is_refused", "_records", "_settled")
 
