@@ -9,6 +9,7 @@ from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.figures.gaps import GapListener
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.lag import LagCurve
+from groupstorm.figures.ownership import OwnershipListener
 from groupstorm.figures.record_model import NANO
 from groupstorm.figures.row_rules import RowRules
 from groupstorm.figures.table import Figures
@@ -30,15 +31,20 @@ class FiguresAccumulator:
 
     ``from_us``: the figures count from this time on; the rows before it say who owned what until then. 0: as
     the scenario says (`figures_from`), or from the first row on. ``gap_listener``: takes each time in which
-    a partition had no owner, when it is over.
+    a partition had no owner, when it is over; ``listener``: each interval and gap, as its row is taken.
     """
 
-    def __init__(self, from_us: int = 0, gap_listener: GapListener | None = None) -> None:
+    def __init__(
+        self,
+        from_us: int = 0,
+        gap_listener: GapListener | None = None,
+        listener: OwnershipListener | None = None,
+    ) -> None:
         #: From when on figures count; None from then on.
         self._from_us: int | None = from_us or None
         self._first_us: int | None = None
         self._now_us = 0
-        self._sums = GroupSums(gap_listener)
+        self._sums = GroupSums(gap_listener, listener)
         self._rules = RowRules(self._sums)
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:

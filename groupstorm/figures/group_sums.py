@@ -9,7 +9,7 @@ from groupstorm.figures.causes import Origins
 from groupstorm.figures.existence import Existence
 from groupstorm.figures.gaps import GapListener
 from groupstorm.figures.moves import Moves
-from groupstorm.figures.ownership import Ownership
+from groupstorm.figures.ownership import Ownership, OwnershipListener
 from groupstorm.figures.progress import Progress
 from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling
@@ -21,10 +21,12 @@ from groupstorm.figures.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, REB
 class GroupSums:
     """The parts that add up, each for some figures. All calls come in the order of time."""
 
-    def __init__(self, gap_listener: GapListener | None = None) -> None:
+    def __init__(
+        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
+    ) -> None:
         self.rounds = Rounds()
         self.settling = Settling()
-        self.ownership = Ownership(gap_listener)
+        self.ownership = Ownership(gap_listener, listener)
         self.existence = Existence(self.ownership)
         self.moves = Moves()
         self.origins = Origins()

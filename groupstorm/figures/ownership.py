@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from groupstorm.figures.causes import Origin
 from groupstorm.figures.gaps import ClosedGap, GapListener, Gaps, GapSums
@@ -16,6 +16,22 @@ from groupstorm.figures.records import RecordSums
 _OTHER: Final = Origin.OTHER
 
 
+class OwnershipListener(Protocol):
+    """Hears of each interval and gap while its row is taken, whatever part of the time counts."""
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        """``position`` None: no row says where."""
+        ...
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        """At the end of the trace the position is the model's; None if the partition was deleted."""
+        ...
+
+    def gap_closed(self, partition: str, since_us: int, old_owner: str | None, new_owner: str | None) -> None:
+        """A time without an owner is over; see `ClosedGap`. It may have had no length."""
+        ...
+
+
 class Ownership:
     """Follows owner intervals. All calls come in the order of time; partitions go by name.
 
@@ -24,8 +40,11 @@ class Ownership:
     or pause of an interval that is not open, change nothing.
     """
 
-    def __init__(self, gap_listener: GapListener | None = None) -> None:
+    def __init__(
+        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
+    ) -> None:
         self._gap_listener = gap_listener
+        self._listener = listener
         self.partitions: dict[str, Partition] = {}
         self.complete_us: int | None = None
         self.last_change_us: int | None = None
@@ -62,7 +81,8 @@ class Ownership:
             self.partitions[name] = partition
             partition.accounted_us, partition.gap_origin = now_us, _OTHER
             if self.complete_us is not None:
-                partition.gap_from_us, partition.gap_member = now_us, None
+                partition.gap_from_us = partition.gap_since_us = now_us
+                partition.gap_member = None
                 partition.gap_callback_us = 0
             if self.lag is not None:
                 self.lag.create(name, now_us, self.model.log(name))
@@ -74,6 +94,8 @@ class Ownership:
             if partition is None:
                 continue
             for owner in [*partition.owners]:
+                if self._listener is not None:
+                    self._listener.interval_ended(name, owner.member, None)
                 self._end(partition, owner, self._position(partition, owner, now_us), 0, now_us)
             self._close_gap(partition, None, 0, now_us)
             partition.revoked_from.clear()
@@ -101,6 +123,8 @@ class Ownership:
             if self._find(partition, member) is None:
                 position = positions[index] if positions is not None else 0
                 self._begin(partition, member, position, callback_us, now_us)
+                if self._listener is not None:
+                    self._listener.interval_begun(name, member, position if positions is not None else None)
         self._see_completion(now_us)
 
     def end(
@@ -123,6 +147,9 @@ class Ownership:
             if revoked:
                 partition.revoked_from.append(member)
             partition.gap_origin = origin
+            if self._listener is not None:
+                known = position if positions is not None else None
+                self._listener.interval_ended(partition.name, member, known)
             self._end(partition, owner, position, callback_us, now_us)
 
     def owns(self, member: str, names: Iterable[str]) -> bool:
@@ -226,6 +253,10 @@ class Ownership:
         for partition in self.partitions.values():
             self._account(partition, end_us)
             self._close_gap(partition, None, 0, end_us)
+            if self._listener is not None:
+                for owner in partition.owners:
+                    reached = self._position(partition, owner, end_us)
+                    self._listener.interval_ended(partition.name, owner.member, reached)
             if self.records is None:
                 continue
             for owner in partition.owners:
@@ -329,7 +360,7 @@ class Ownership:
             return
         self._owned -= 1
         if self.complete_us is not None:
-            partition.gap_from_us = now_us
+            partition.gap_from_us = partition.gap_since_us = now_us
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
 
@@ -378,6 +409,9 @@ class Ownership:
         if partition.gap_from_us is None:
             return
         from_us, partition.gap_from_us = partition.gap_from_us, None
+        if self._listener is not None:
+            since_us = partition.gap_since_us
+            self._listener.gap_closed(partition.name, since_us, partition.gap_member, member)
         gap_us = self._existing_until(now_us, from_us) - from_us
         if gap_us == 0:
             return

@@ -27,6 +27,8 @@ class Partition:
     owners: list[Owner] = field(default_factory=list)  # in the order in which they were assigned
     processing: int = 0
     gap_from_us: int | None = None
+    #: The same, whatever part of it counts.
+    gap_since_us: int = 0
     gap_member: str | None = None
     gap_callback_us: int = 0
     gap_origin: Origin = Origin.OTHER

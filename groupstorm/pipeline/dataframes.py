@@ -41,12 +41,12 @@ def figures(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
 
     The job fails if a row does not fit the schema.
     """
-    found = folded(rows, last_rows(rows), window, tables=False)
+    found = folded(rows, last_rows(rows), window)
     read = f.from_json(FIGURES, figures_schema()).alias("found")
     checked = f.when(f.col("problem").isNull(), read).otherwise(f.raise_error(f.col("problem")))
     return found.select(*GROUP, checked.alias("found")).select(*GROUP, "found.*")
 
 
 def _table(rows: DataFrame, window: Window, name: str) -> DataFrame:
-    found = folded(rows, last_rows(rows), window, figures=False)
+    found = folded(rows, last_rows(rows), window)
     return found.where(f.col("table") == name).select(*GROUP, *TABLES[name])

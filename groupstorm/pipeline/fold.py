@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.by_group import Window
-from groupstorm.pipeline.local_tables import GroupTables
+from groupstorm.pipeline.local_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key
 from groupstorm.problems import InputError
+from groupstorm.trace.typed_rows import read_row
 
 if TYPE_CHECKING:
     import pyarrow
@@ -42,64 +42,55 @@ _ROWS_AT_ONCE = 4096
 FoundRow = dict[str, Any]
 
 
-def folded(
-    rows: DataFrame, ends: DataFrame, window: Window, *, figures: bool = True, tables: bool = True
-) -> DataFrame:
+def folded(rows: DataFrame, ends: DataFrame, window: Window) -> DataFrame:
     """The rows of all tables, each with the name of its ``table``, and the figures of each group.
 
     ``ends``: per run, where its trace ends (``end_us``).
     """
     in_order = rows.join(f.broadcast(ends), "run").repartition(*GROUP).sortWithinPartitions(*GROUP, "seq")
     schema = ", ".join(f"`{name}` {'bigint' if kind == 'int64' else kind}" for name, kind in _FOUND.items())
-    return in_order.mapInArrow(_fold(window, figures, tables), schema)
+    return in_order.mapInArrow(_fold(window), schema)
 
 
 class _Group:
-    """The folds of one group."""
+    """The fold of one group."""
 
-    def __init__(self, key: Key, end_us: int, window: Window, figures: bool, tables: bool) -> None:
+    def __init__(self, key: Key, end_us: int, window: Window) -> None:
         self.key = key
         self._end_us = end_us
-        self._figures = FiguresAccumulator(window.from_us) if figures else None
-        self._tables = GroupTables(window) if tables else None
+        self._now_us = 0
+        self._fold = GroupFold(window)
         self._problem: str | None = None
 
     def add(self, row: Mapping[str, Any]) -> None:
         if self._problem is not None:
             return
-        if self._figures is not None:
-            try:
-                self._figures.add_row(row)
-            except InputError as mismatch:
-                self._problem = str(mismatch)
-                return
-        if self._tables is not None:
-            self._tables.add(row)
+        try:
+            self._fold.add(row, read_row(row, self._now_us))
+            self._now_us = row["time_us"]
+        except InputError as mismatch:
+            self._problem = str(mismatch)
 
     def found(self) -> Iterator[FoundRow]:
         """The rows of tables that are complete since the last call."""
-        if self._tables is not None:
-            for name, rows in self._tables.take():
-                for row in rows:
-                    yield self._head(name) | row
+        for name, rows in self._fold.tables.take():
+            for row in rows:
+                yield self._head(name) | row
 
     def finish(self) -> Iterator[FoundRow]:
         if self._problem is not None:
             yield self._head(FIGURES) | {"problem": self._problem}
             return
-        if self._tables is not None:
-            self._tables.finish(self._end_us)
+        figures = self._fold.finish(self._end_us)
         yield from self.found()
-        if self._figures is not None:
-            figures = json.dumps(self._figures.figures(self._end_us).to_json())
-            yield self._head(FIGURES) | {FIGURES: figures}
+        yield self._head(FIGURES) | {FIGURES: json.dumps(figures.to_json())}
 
     def _head(self, table: str) -> FoundRow:
         return {"run": self.key[0], "group": self.key[1], "table": table}
 
 
 def _fold(
-    window: Window, figures: bool, tables: bool
+    window: Window,
 ) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
     """The function with which a worker folds batches of rows that are sorted by run, group and seq."""
 
@@ -107,15 +98,13 @@ def _fold(
         import pyarrow
 
         schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in _FOUND.items()])
-        for found in _results(batches, window, figures, tables):
+        for found in _results(batches, window):
             yield from pyarrow.Table.from_pylist(found, schema).to_batches()
 
     return fold
 
 
-def _results(
-    batches: Iterator[pyarrow.RecordBatch], window: Window, figures: bool, tables: bool
-) -> Iterator[list[FoundRow]]:
+def _results(batches: Iterator[pyarrow.RecordBatch], window: Window) -> Iterator[list[FoundRow]]:
     group: _Group | None = None
     found: list[FoundRow] = []
     for batch in batches:
@@ -124,7 +113,7 @@ def _results(
             if group is None or group.key != key:
                 if group is not None:
                     found += group.finish()
-                group = _Group(key, row["end_us"], window, figures, tables)
+                group = _Group(key, row["end_us"], window)
             group.add(row)
         if group is not None:
             found += group.found()

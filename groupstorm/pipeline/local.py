@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, GroupsAccumulator, Window
+from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
-from groupstorm.pipeline.local_tables import GroupTables, all_rows
+from groupstorm.pipeline.local_tables import GroupFold, GroupTables, all_rows
 from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.reader import Row, read_entries
@@ -58,27 +58,21 @@ def read_groups(
     entries: Iterable[tuple[Row, TraceEntry | None]], wanted: Sequence[str] = (), window: Window = WHOLE
 ) -> TraceContent:
     """Read the rows of one trace once. ``wanted``: the groups that count; none: all."""
-    accumulators = GroupsAccumulator(window)
-    of_trace: dict[str, GroupTables | None] = {}
+    of_trace: dict[str, GroupFold | None] = {}
+    in_window: set[str] = set()
     now_us = 0
     for row, entry in entries:
         group, now_us = row["group"], row["time_us"]
         if group not in of_trace:
-            of_trace[group] = GroupTables(window) if not wanted or group in wanted else None
+            of_trace[group] = GroupFold(window) if not wanted or group in wanted else None
         chosen = of_trace[group]
-        if chosen is None:
-            accumulators.pass_time(now_us)
-            continue
-        accumulators.add(group, now_us, entry)
-        if entry is not None and window.holds(now_us):
-            chosen.add(row)
-    by_group = accumulators.figures()
-    tables: dict[str, GroupTables] = {}
-    for group, found in sorted(of_trace.items()):
-        if found is not None and group in by_group:
-            found.finish(window.end(now_us))
-            tables[group] = found
-    return TraceContent(sorted(of_trace), {group: by_group[group] for group in tables}, tables)
+        if chosen is not None and window.holds(now_us):
+            in_window.add(group)
+            chosen.add(row, entry)
+    end_us = window.end(now_us)
+    folds = {group: fold for group, fold in sorted(of_trace.items()) if fold and group in in_window}
+    figures = {group: fold.finish(end_us) for group, fold in folds.items()}
+    return TraceContent(sorted(of_trace), figures, {group: fold.tables for group, fold in folds.items()})
 
 
 def _slowest_handovers(handovers: Iterable[Mapping[str, Any]], per_group: int) -> list[Sequence[Any]]:

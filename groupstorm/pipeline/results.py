@@ -150,22 +150,6 @@ MEMBER_EVENTS = (
     "member_failed",
 )
 
-#: The kind of a row after which a member goes on at another rate.
-RATES_CHANGED = "rates"
-
-#: What a member's row means for the partitions that it names.
-OWNERSHIP_KINDS = {
-    "partitions_assigned": "own",
-    "partitions_revoked": "end",
-    "partitions_lost": "end",
-    "member_crashed": "end",
-    "member_paused": "pause",
-    "member_resumed": "resume",
-    "partitions_paused": "pause",
-    "partitions_resumed": "resume",
-    "processing_rates_changed": RATES_CHANGED,
-}
-
 
 def figure_columns() -> Iterator[tuple[str, str, bool]]:
     """The columns of the table of figures after ``run``: name, type of a value, whether it is a map."""

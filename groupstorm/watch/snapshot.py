@@ -125,6 +125,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     Owner: {"member": str, "first_position": int, "line": Line, "paused": bool},
     Partition: {
         "name": str, "accounted_us": int, "owners": list[Owner], "processing": int, "gap_from_us": _Time,
+        "gap_since_us": int,
         "gap_member": str | None, "gap_callback_us": int, "gap_origin": Origin, "longest_gap_us": int,
         "revoked_from": list[str],
     },
@@ -135,7 +136,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts, or a cache: a new part has its own.
-OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_gap_listener", "_courses"})
+OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_gap_listener", "_listener", "_courses"})
 #: No state has larger numbers: an age, or a position times a rate, needs half the bits. A float holds them.
 _INT_LIMIT: Final = 2**256
 

@@ -9,8 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from groupstorm.figures.unknown import OWNERSHIP
-from groupstorm.pipeline.owner_facts import OwnerFact, OwnerFacts
-from groupstorm.pipeline.results import RATES_CHANGED
+from groupstorm.report.lanes.owner_facts import RATES_CHANGED, OwnerFact, OwnerFacts
 from groupstorm.trace.events.group_states import GroupState
 
 Row = Mapping[str, Any]

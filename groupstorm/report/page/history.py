@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.unknown import OWNERSHIP
-from groupstorm.pipeline.owner_facts import OwnerFact
 from groupstorm.report.lanes.members import Activity, GroupLanes
+from groupstorm.report.lanes.owner_facts import OwnerFact
 from groupstorm.report.page.samples import Samples
 from groupstorm.report.page.steps import Steps
 

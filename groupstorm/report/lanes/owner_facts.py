@@ -7,9 +7,24 @@ from typing import Any, NamedTuple
 
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.row_rules import MEMBERS_VIEW
-from groupstorm.pipeline.results import OWNERSHIP_KINDS
 
 Row = Mapping[str, Any]
+
+#: The kind of a row after which a member goes on at another rate.
+RATES_CHANGED = "rates"
+
+#: What a member's row means for the partitions that it names.
+OWNERSHIP_KINDS = {
+    "partitions_assigned": "own",
+    "partitions_revoked": "end",
+    "partitions_lost": "end",
+    "member_crashed": "end",
+    "member_paused": "pause",
+    "member_resumed": "resume",
+    "partitions_paused": "pause",
+    "partitions_resumed": "resume",
+    "processing_rates_changed": RATES_CHANGED,
+}
 
 
 class OwnerFact(NamedTuple):
