@@ -1,0 +1,8 @@
+"""The requests that `benchmarks.waits` sends, by their names."""
+
+from __future__ import annotations
+
+from benchmarks.dear_requests import administration, groups, records
+from benchmarks.dear_requests.frames import CASES
+
+__all__ = ["CASES", "administration", "groups", "records"]
