@@ -19,7 +19,8 @@ from tests.explain.explaining import (
     trace_of,
 )
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 
 
 def group_of_seven(*more: Sequence[Mapping[str, Any]]) -> Rows:
@@ -107,3 +108,57 @@ def test_a_coordinator_is_away_once_if_it_is_back_within_five_minutes(
     assert finding.match.sentence == (
         f"The coordinator of the group went away or moved {times}; 2 rows about loads and unloads."
     )
+
+
+def replaced(s: float, number: int) -> Row:
+    """Process ``number`` takes over the membership of the instance i."""
+    ids = {"member_id": f"i-{number}", "previous_member_id": f"i-{number - 1}"}
+    return {"s": s, "event": "member_replaced", "member": "i", "instance": "i", "generation": 1} | ids
+
+
+@pytest.mark.parametrize(("last_s", "are_twins"), [(600, True), (601, False)])
+def test_three_processes_of_one_instance_id_within_ten_minutes_are_twins(
+    tmp_path: Path, last_s: int, are_twins: bool
+) -> None:
+    static = [added(50, "i", "i-0", "i"), *(replaced(100 + s, n) for n, s in enumerate((0, 300, last_s), 1))]
+    assert ("static-fenced" in told(tmp_path, static)) == are_twins
+
+
+@pytest.mark.parametrize(("back_s", "found"), [(180, "static-session-too-short"), (181, "static-orphan")])
+def test_a_static_member_was_restarting_if_it_is_back_within_three_minutes(
+    tmp_path: Path, back_s: int, found: str
+) -> None:
+    rows = [
+        added(50, "i", "i-0", "i"),
+        removed(100, "i", "i-0", "session-expired", "i"),
+        *round_of(100, 2, "session-expired", "i-0"),
+        added(100 + back_s, "i", "i-1", "i"),
+        *round_of(100 + back_s, 3, "new-member", "i-1"),
+    ]
+    assert told(tmp_path, rows) == [found]
+
+
+@pytest.mark.parametrize(("began_s", "rebalances"), [(880, 1), (879, 0), (1_600, 1), (1_601, 0)])
+def test_a_refused_member_began_rounds_from_two_minutes_before_to_ten_minutes_after(
+    tmp_path: Path, began_s: int, rebalances: int
+) -> None:
+    """The first and only refusal is at 1,000 s."""
+    refused = {"event": "join_answered", "member": "a", "member_id": "a-1", "generation": 1}
+    error = {"s": 1_000, "error": "INCONSISTENT_GROUP_PROTOCOL"}
+    rows = [refused | error, *round_of(began_s, 2, "member-updated", "a-1")]
+    (finding,) = explained(trace_of(tmp_path, group_of_seven(rows))).findings
+    assert finding.pattern.name == "mixed-assignors"
+    assert len({one.number for one in finding.match.rebalances}) == rebalances
+
+
+@pytest.mark.parametrize(("back_s", "rebalances"), [(901, 2), (902, 1)])
+def test_a_member_that_did_not_poll_is_back_within_a_quarter_of_an_hour(
+    tmp_path: Path, back_s: int, rebalances: int
+) -> None:
+    """One rebalance begins as it leaves, another one when it is back: a second later still counts."""
+    left = {"source": "member", "event": "rejoin_requested", "member": "a", "member_id": "a-1"}
+    gone_at_once = [left | {"s": 100, "generation": 1, "cause": "poll-timeout"}, *gone("a", 100, 2)]
+    rows = [*gone_at_once, *back("a", 100 + back_s, 3)]
+    found = explained(trace_of(tmp_path, group_of_seven(rows))).findings
+    (finding,) = [one for one in found if one.pattern.name == "max-poll-interval"]
+    assert len({one.number for one in finding.match.rebalances}) == rebalances

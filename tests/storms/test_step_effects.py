@@ -117,6 +117,15 @@ def test_a_slow_batch_beyond_max_poll_interval_costs_the_membership() -> None:
     assert (lost_us, lost.cause) == (180_000_000, "poll-timeout")
 
 
+def test_an_idle_application_polls_for_its_slow_batch_as_that_begins() -> None:
+    """It polls every 20 s; max.poll.interval.ms counts from the slow batch, not from the poll before it."""
+    steps = [START, {"at_ms": 75_000, "do": "busy", "members": [0], "for_ms": 120_000}]
+    settings = {**FIXED, "poll_interval_ms": 20_000, "max.poll.interval.ms": 30_000}
+    result = storm(scenario(steps, members=1, record_rate=0, **settings))
+    [(left_us, _)] = result.events("rejoin_requested", cause="poll-timeout")
+    assert left_us == 75_000_000 + 30_000_000
+
+
 def test_new_partitions_are_owned_after_the_leaders_next_metadata_refresh() -> None:
     steps = [START, {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 8}]
     result = storm(
