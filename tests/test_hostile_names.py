@@ -141,9 +141,9 @@ CASES: dict[str, list[Case]] = {
     "assign": cases("assign cases.jsonl"),
     "chaos": refusing("chaos", "scenario.yaml", "--service", f"no-such{EVIL}"),
     "check-assignor": refusing("check-assignor", EVIL),
-    "assignor-history": refusing("assignor-history", EVIL),
     "serve": refusing("serve", "--topic", EVIL),
     "script": refusing("script", EVIL),
+    "./dev assignor-history": refusing(EVIL, module="tools.historical_assignors"),
     "./dev fuzz": refusing("--set", f"{EVIL}=1", module="tools.fuzz"),
 }
 

@@ -111,11 +111,6 @@ COMMANDS = {
         "check_assignor",
         "Play random histories of a group with an assignor and hold it to its promises.",
     ),
-    "assignor-history": Command(
-        "assignor_history",
-        "assignor_history",
-        "Play a history of a group and print which member had and gets which partitions, and what is broken.",
-    ),
     "serve": Command("serve", "serve", "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP."),
     "script": Command(
         "script",

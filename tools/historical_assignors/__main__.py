@@ -1,4 +1,4 @@
-"""`groupstorm assignor-history`: bugs of Kafka's assignors, round by round, before and after."""
+"""`./dev assignor-history`: bugs of Kafka's assignors, round by round, before and after."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from rich.table import Table
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.rendering import change_to_json
-from groupstorm.assignors.historical.bug_histories import BugHistory, load, names
-from groupstorm.assignors.historical.comparison import Side, render, sides
 from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json, print_line
+from tools.command import run_tool
+from tools.historical_assignors.bug_histories import BugHistory, load, names
+from tools.historical_assignors.comparison import Side, render, sides
 
 
 def assignor_history(
@@ -78,3 +79,7 @@ def _side_to_json(side: Side) -> dict[str, object]:
         "broken": broken,
         "changes": [change_to_json(change) for change in side.changes],
     }
+
+
+if __name__ == "__main__":
+    run_tool("assignor-history", assignor_history)
