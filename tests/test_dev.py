@@ -177,6 +177,7 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     assert soak == "ran -m pytest -m soak --durations=0 --durations-min=1 tests/oracle -n 2\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
     assert checkout.run("fuzz", "--count", "3").stdout == "ran -m tools.fuzz --count 3\n"
+    assert checkout.run("print-log", "runs/a").stdout == "ran -m tools.log_printing runs/a\n"
     listed = checkout.run("assignor-history", "--json").stdout
     assert listed == "ran -m tools.historical_assignors --json\n"
     assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"

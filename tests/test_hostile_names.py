@@ -86,8 +86,8 @@ class Case(NamedTuple):
         return " ".join(visible(word)[:30] for word in self.words)
 
 
-def cases(*lines: str, slow: bool = False) -> list[Case]:
-    return [Case(line.split(), is_slow=slow) for line in lines]
+def cases(*lines: str, slow: bool = False, module: str = "groupstorm") -> list[Case]:
+    return [Case(line.split(), is_slow=slow, module=module) for line in lines]
 
 
 def refusing(*words: str, module: str = "groupstorm") -> list[Case]:
@@ -124,7 +124,6 @@ CASES: dict[str, list[Case]] = {
     "replay": refusing("replay", EVIL),
     "trace": [
         *cases("trace trace", "trace trace --all", "trace trace --timeline"),
-        *cases("trace trace --as broker-log", "trace trace --as java-log"),
         *cases("trace trace --perfetto perfetto.json"),
         *refusing("trace", "trace", "--group", EVIL),
         *refusing("trace", "trace", "--member", EVIL),
@@ -145,6 +144,7 @@ CASES: dict[str, list[Case]] = {
     "script": refusing("script", EVIL),
     "./dev assignor-history": refusing(EVIL, module="tools.historical_assignors"),
     "./dev fuzz": refusing("--set", f"{EVIL}=1", module="tools.fuzz"),
+    "./dev print-log": cases("trace --as broker-log", "trace --as java-log", module="tools.log_printing"),
 }
 
 
