@@ -82,7 +82,7 @@ ROOMS: Final[dict[str, Room]] = {
             "groupstorm/storms/step_runner.py",
             "groupstorm/storms/world/**/*.py",
         ),
-        ("tests/storms",),
+        ("tests/storms", "tests/tools/fuzz"),
     ),
     "figures": Room(("groupstorm/figures/*.py",), ("tests/figures",)),
     "pipeline": Room(

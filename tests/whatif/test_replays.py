@@ -10,7 +10,6 @@ import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
@@ -19,6 +18,7 @@ from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.replaying import replay
 from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
+from tools.log_printing.logs import LogKind, as_log
 
 QUICK = {"start_ms": 7_000, "ready_ms": 2_000}
 STORMS = [
