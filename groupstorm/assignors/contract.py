@@ -1,16 +1,8 @@
-"""What an assignor is: a few declarations and one pure function.
+"""The contract of a client-side assignor: a few declarations and one pure function.
 
 Nothing has to be inherited: any object with these attributes is an assignor, so a third party's assignor
 imports from here only what it uses. An assignor keeps nothing between calls, and the same object serves
 any number of groups and threads.
-
-`Assignor` is the whole duty. Two protocols are optional:
-
-* `ReadsItsAssignments`: the assignor sends its members user data and wants it back.
-* `consumer.indexed.IndexedAssignor`: the assignor also assigns on partition numbers, with
-  ``assign_indexed``. A leader then skips the names, which is faster and gives the same bytes. All
-  assignors of ours offer it except stream-join-sticky. Plug-ins always go by name, because `custom`
-  checks their answers by name.
 """
 
 from __future__ import annotations
@@ -112,19 +104,12 @@ class Assignor(Protocol):
         ...
 
 
-class ReadsItsAssignments(Protocol):
-    """An assignor that sends its members user data, and wants it back with their next subscription."""
-
-    def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
-        """As `Assignor.user_data`, from the whole assignment with its user data."""
-        ...
-
-
 def subscription_user_data(assignor: Assignor, last: Assignment | None, generation: int) -> bytes | None:
     """The user data of a member's subscription after ``last``, its last assignment.
 
     ConsumerPartitionAssignor.onAssignment gets the whole Assignment, so that an assignor can send its
-    members something (the epoch of KIP-315). Most assignors do not, and `user_data` is called instead.
+    members something (the epoch of KIP-315). An assignor that wants it back has a method
+    ``user_data_after(assignment, generation)``; for the others `Assignor.user_data` is called.
     """
     reads: Callable[[Assignment, int], bytes | None] | None = getattr(assignor, "user_data_after", None)
     if last is not None and reads is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import compress, groupby
 
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import TopicPartition, java_sorted
@@ -45,7 +45,6 @@ class PartitionIndex:
             self.nonexistent.update(
                 ((topic, partition), number) for partition, number in zip(outside, numbers, strict=True)
             )
-        self._kept_order: list[int] | None = None
 
     @cached_property
     def topic_of(self) -> list[int]:
@@ -102,6 +101,14 @@ class PartitionIndex:
     def names(self, identities: Iterable[int]) -> list[TopicPartition]:
         return [self.name(identity) for identity in identities]
 
+    def left(self, assigned: Iterable[Sequence[int]]) -> list[int]:
+        """The numbers in none of these lists, by partition and topic: t0-0, t1-0, ..., t0-1, t1-1, ..."""
+        free = bytearray(b"\1") * self.size
+        for identities in assigned:
+            for identity in identities:
+                free[identity] = 0
+        return sorted(compress(range(self.size), free), key=self.kept_key)
+
     def in_kept_order(self, identities: Iterable[int]) -> list[int]:
         """Sorted by `kept_key`, for a single use: no key is computed for all partitions."""
         by_topic = sorted(identities)
@@ -109,7 +116,7 @@ class PartitionIndex:
             by_topic.sort(key=self.partition_of.__getitem__)
         return by_topic
 
-    @property
+    @cached_property
     def kept_key(self) -> Callable[[int], int] | None:
         """A sort key by (partition, topic), the order in which owned partitions are kept.
 
@@ -119,9 +126,5 @@ class PartitionIndex:
         topics = len(self.topics)
         if topics == 1:
             return None
-        if self._kept_order is None:
-            self._kept_order = [
-                partition * topics + topic
-                for partition, topic in zip(self.partition_of, self.topic_of, strict=True)
-            ]
-        return self._kept_order.__getitem__
+        pairs = zip(self.partition_of, self.topic_of, strict=True)
+        return [partition * topics + topic for partition, topic in pairs].__getitem__

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from groupstorm.assignors.consumer.indexed import Question
+
 
 def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset[str]]) -> bool:
     """Whether racks make a difference (AbstractPartitionAssignor and AbstractStickyAssignor).
@@ -18,8 +20,26 @@ def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset
     return any(racks != replicas for racks in partition_racks)
 
 
+def racks_that_count(question: Question) -> Racks | None:
+    """The racks of a sticky assignment; None if they make no difference."""
+    members = [claim.rack or None for claim in question.claims]
+    if not any(members):
+        return None
+    unknown: frozenset[str] = frozenset()
+    partitions = [unknown] * question.index.size
+    existing: list[frozenset[str]] = []
+    for number, topic in enumerate(question.index.topics):
+        real = question.index.real(number)
+        replicas = question.topics[topic].racks or (unknown,) * len(real)
+        partitions[real.start : real.stop] = replicas
+        existing += replicas
+    if use_racks((rack for rack in members if rack), existing):
+        return Racks(members, partitions)
+    return None
+
+
 class Racks:
-    """Members and replicas by rack, for a sticky assignment in which racks count.
+    """Members and replicas by rack.
 
     ``members``: the rack of each member, None for none. ``partitions``: the racks of each partition number,
     no racks for a nonexistent partition.

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from typing import ClassVar
 
-from groupstorm.assignors.consumer.owners import newest_owner
+from groupstorm.assignors.consumer.claims import newest_owner
 from groupstorm.assignors.contract import (
     AssignmentResult,
     MapOrder,

@@ -1,4 +1,4 @@
-"""What a leader keeps of one round of a group, to read and write less in the next one.
+"""A leader's memory of one round of a group, to read and write less in the next one.
 
 * The order of the members, while they stay the same.
 * Topics: a subscription that starts as the member's last one, or as another's, is not read again.
@@ -47,7 +47,7 @@ class Head(NamedTuple):
 
 #: The owned partitions and their generation as the assignor reads them, the subscription's own generation,
 #: the rack.
-_Body = tuple[list[int], int | None, int, str | None]
+_Body = tuple[list[int], int, int, str | None]
 
 
 def _codec(index: PartitionIndex) -> PartitionCodec:
@@ -59,7 +59,7 @@ def _codec(index: PartitionIndex) -> PartitionCodec:
 
 
 class LeaderMemory:
-    """What one leader keeps for one group, see the module. Only one thread may use it at a time."""
+    """One leader's memory of one group. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self._members: tuple[str, ...] = ()
@@ -153,6 +153,8 @@ class LeaderMemory:
             owned_generation = decode_generation(user_data)
         if owned.nonexistent:
             self.nonexistent_seen = True
+        if owned_generation is None:
+            owned_generation = NO_GENERATION
         return owned.numbers, owned_generation, generation, rack
 
     def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
