@@ -20,10 +20,9 @@ from groupstorm.assignors.streams.model import (
     Strategy,
     StreamsGroup,
 )
-from groupstorm.assignors.streams.publicsticky import public_sticky
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.standbys import standby_assignor
-from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky
+from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky, public_sticky
 
 
 class TaskAssignor(NamedTuple):
@@ -49,25 +48,20 @@ def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
 
 def optimize_active(group: StreamsGroup, config: Config, given: Placement) -> Decision:
     """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone)."""
-    racks = _racks(group, config)
-    tasks = set().union(*given.active)
+    cross_rack = CrossRack(_racks(group, config), inputs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
-    clients = range(len(group.clients))
-    cost = Optimisation(
-        group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver
-    ).active(given, tasks)
-    return Decision(given, optimized_cost=cost)
+    tasks = set().union(*given.active)
+    return Decision(given, optimized_cost=Optimisation.of(cross_rack, costs, config).active(given, tasks))
 
 
 def optimize_standby(group: StreamsGroup, config: Config, given: Placement) -> Decision:
     """Optimize all standbys of a placement (RackAwareTaskAssignor.optimizeStandbyTasks alone)."""
-    racks = _racks(group, config)
-    assignor = standby_assignor(group, config)
+    cross_rack = CrossRack(_racks(group, config), changelogs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
-    clients = range(len(group.clients))
-    cost = Optimisation(
-        group, CrossRack(racks, changelogs), costs, Strategy.MIN_TRAFFIC, clients, config.solver
-    ).standby(given, lambda source, destination, task: assignor.may_move(source, destination, task, given))
+    assignor = standby_assignor(group, config)
+    cost = Optimisation.of(cross_rack, costs, config).standby(
+        given, lambda source, destination, task: assignor.may_move(source, destination, task, given)
+    )
     return Decision(given, optimized_cost=cost)
 
 

@@ -19,6 +19,7 @@ from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
 from groupstorm.assignors.streams.ids import TaskId, process_order
+from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     UNKNOWN_OFFSET_SUM,
     Config,
@@ -28,7 +29,6 @@ from groupstorm.assignors.streams.model import (
     StreamsGroup,
     Task,
 )
-from groupstorm.assignors.streams.states import client_of
 from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.streams import (

@@ -14,7 +14,7 @@ from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams import collapsed, graphs
 from groupstorm.assignors.streams.costs import CrossRack
 from groupstorm.assignors.streams.graphs import Problem
-from groupstorm.assignors.streams.model import Costs, Placement, Solver, Strategy, StreamsGroup
+from groupstorm.assignors.streams.model import Config, Costs, Placement, Solver, Strategy, StreamsGroup
 
 #: Up to here this module computes Kafka's own choice among the optima. The size is tasks * tasks * clients,
 #: to which the time of Kafka's solver is proportional. 150 tasks on 13 clients take half a second.
@@ -26,6 +26,11 @@ _STANDBY_ROUNDS_MAX = 4
 MayMove = Callable[[int, int, int], bool]
 #: Called for each move: the task, the client that it leaves, the client to which it comes.
 OnMove = Callable[[int, int, int], None]
+
+
+def _anywhere(source: int, destination: int, task: int) -> bool:
+    """Any standby may move."""
+    return True
 
 
 def _ignore_move(task: int, source: int, destination: int) -> None:
@@ -53,6 +58,12 @@ class Optimisation(NamedTuple):
     pairs: Strategy = Strategy.MIN_TRAFFIC
     on_move: OnMove = _ignore_move
 
+    @classmethod
+    def of(cls, cross_rack: CrossRack, costs: Costs, config: Config) -> Optimisation:
+        """As configured, over all clients by ProcessId."""
+        group = cross_rack.racks.group
+        return cls(group, cross_rack, costs, config.strategy, range(len(group.clients)), config.solver)
+
     def active(self, placement: Placement, tasks: Iterable[int]) -> int:
         """Move these active tasks; returns the cost that is reached, moving included.
 
@@ -66,15 +77,14 @@ class Optimisation(NamedTuple):
         self._apply(problem, places, placement, placement.active)
         return problem.total(places)
 
-    def standby(self, placement: Placement, may_move: MayMove) -> int:
+    def standby(self, placement: Placement, may_move: MayMove = _anywhere) -> int:
         """Exchange standbys between clients of two racks, pair by pair, until nothing moves.
 
         RackAwareTaskAssignor.optimizeStandbyTasks; returns the remaining traffic, at its cost.
         """
         standbys = set().union(*placement.standby)
-        self.cross_rack.total(
-            placement.standby, standbys
-        )  # refuse a task without a price before any task moves
+        # refuse a task without a price before any task moves
+        self.cross_rack.total(placement.standby, standbys)
         size = graph_size(len(standbys), len(self.clients))
         for _ in range(_STANDBY_ROUNDS_MAX):
             if not self._exchange_standbys(placement, may_move, size):
@@ -96,12 +106,8 @@ class Optimisation(NamedTuple):
                 from_other = _movable(placement, other, one, may_move)
                 if not from_one or not from_other:
                     continue
-                problem = self._problem(
-                    sorted(from_one + from_other),
-                    sorted((one, other)),
-                    placement.standby,
-                    self.pairs,
-                )
+                tasks, clients = sorted(from_one + from_other), sorted((one, other))
+                problem = self._problem(tasks, clients, placement.standby, self.pairs)
                 places = self._solve(problem, size)
                 moved |= self._apply(problem, places, placement, placement.standby)
         return moved

@@ -11,6 +11,7 @@ from uuid import UUID
 from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
+from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
     Placement,
@@ -25,7 +26,6 @@ from groupstorm.assignors.streams.model import (
     TaskPartition,
     TradeOff,
 )
-from groupstorm.assignors.streams.states import client_of
 from groupstorm.problems import InputError
 
 _LONG_MAX = (1 << 63) - 1

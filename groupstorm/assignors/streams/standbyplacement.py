@@ -117,7 +117,7 @@ class _ReplicaPlacement:
         capacities = self._placement.capacities
         queue = LeastLoaded(lambda client: counts[client] / capacities[client], self._placement.clients)
         for _ in self._tasks:
-            client = queue.poll(lambda candidate: True)
+            client = queue.poll()
             if client is not None:
                 counts[client] += 1
                 queue.offer(client)

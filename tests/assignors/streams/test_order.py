@@ -15,9 +15,8 @@ from groupstorm.assignors.streams.ids import (
     task_hash,
 )
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.lags import task_lag
+from groupstorm.assignors.streams.lags import client_of, task_lag
 from groupstorm.assignors.streams.model import StreamsConsumer
-from groupstorm.assignors.streams.states import client_of
 
 
 def test_task_ids_sort_by_topology_sub_topology_partition() -> None:
