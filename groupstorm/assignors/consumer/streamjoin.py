@@ -26,12 +26,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import newest_owner
-from groupstorm.assignors.contract import (
-    AssignmentResult,
-    MapOrder,
-    RebalanceProtocol,
-    TopicMetadata,
-)
+from groupstorm.assignors.contract import AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.assignors.userdata.streamjoin import (
     NO_EPOCH,

@@ -32,15 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.model import (
-    LATEST_OFFSET,
-    UNKNOWN_OFFSET_SUM,
-    Config,
-    Decision,
-    Placement,
-    StreamsGroup,
-    TradeOff,
-)
+from groupstorm.assignors.streams.model import Config, Decision, Placement, StreamsGroup, TradeOff
+from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 
 _LARGEST_GAP = 1 << 64
 

@@ -8,14 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from groupstorm.assignors.streams.model import (
-    LATEST_OFFSET,
-    UNBOUNDED_LAG,
-    UNKNOWN_OFFSET_SUM,
-    StreamsClient,
-    StreamsConsumer,
-    StreamsGroup,
-)
+from groupstorm.assignors.streams.model import UNBOUNDED_LAG, StreamsClient, StreamsConsumer, StreamsGroup
+from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:

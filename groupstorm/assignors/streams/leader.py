@@ -21,7 +21,6 @@ from groupstorm.assignors.streams.draft import watched_standbys
 from groupstorm.assignors.streams.ids import TaskId, process_order
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
-    UNKNOWN_OFFSET_SUM,
     Config,
     Decision,
     StreamsClient,
@@ -45,7 +44,11 @@ from groupstorm.assignors.userdata.streams_assignment import (
     Hosts,
     encode_assignment_info,
 )
-from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, decode_subscription_info
+from groupstorm.assignors.userdata.streams_subscription import (
+    UNKNOWN_OFFSET_SUM,
+    SubscriptionInfo,
+    decode_subscription_info,
+)
 
 #: All consumers with versions that the leader does not know form one client.
 _FUTURE_PROCESS = UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")

@@ -18,10 +18,6 @@ from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.ids import TaskId, task_hash
 from groupstorm.javahash import JavaHashMap, hash_order, uuid_hash
 
-#: Task.LATEST_OFFSET: the lag of a task that is running as active.
-LATEST_OFFSET = -2
-#: SubscriptionInfo.UNKNOWN_OFFSET_SUM: somebody has the task and cannot say how far.
-UNKNOWN_OFFSET_SUM = -3
 #: `acceptable.recovery.lag` at this value: every client counts as caught up.
 UNBOUNDED_LAG = (1 << 63) - 1
 
