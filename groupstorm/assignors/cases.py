@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from groupstorm.assignors import registry
+from groupstorm.assignors import casefields, registry
 from groupstorm.assignors.casefields import MAX_PARTITIONS, Field, read_line
 from groupstorm.assignors.consumer.planned import PlannedAssignor
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
@@ -19,7 +18,6 @@ from groupstorm.assignors.contract import (
     AssignmentResult,
     Assignor,
     MapOrder,
-    RebalanceProtocol,
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import (
@@ -54,21 +52,18 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
+    """See `casefields.answers`.
 
     ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file alone
-    cannot make the program import code. Raises `InputError` at the first line that is no case, after the
-    earlier answers.
+    cannot make the program import code.
     """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield json.dumps(answer(read_case(line, f"line {number}", plug_ins)), ensure_ascii=False)
+    return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))
 
 
 def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
     """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
-    order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
+    order = case.choice("order", MapOrder.JAVA_HASH)
     assignor = _assignor(case, order, plug_ins)
     version = case.optional_integer("version", minimum=0)
     return Case(
@@ -90,8 +85,7 @@ def _assignor(case: Field, order: MapOrder, plug_ins: Collection[str]) -> Assign
     except InputError as problem:
         raise InputError(f"{case.place}: field assignor: {problem}") from problem
     if isinstance(assignor, PlannedAssignor):
-        protocol = case.choice("protocol", list(RebalanceProtocol), assignor.protocol)
-        return replace(assignor, protocol=RebalanceProtocol(protocol))
+        return replace(assignor, protocol=case.choice("protocol", assignor.protocol))
     return assignor
 
 
@@ -172,7 +166,7 @@ def answer(case: Case) -> dict[str, Any]:
         result = case.assignor.assign(case.topics, subscriptions)
         return _answer(case, result)
     except AssignmentRefused as refusal:
-        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+        return casefields.refused(case.id, refusal)
     except UserDataError as refusal:
         return {"id": case.id, "error": type(refusal).__name__, "message": str(refusal)}
 

@@ -10,13 +10,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.server.contract import Target
-from groupstorm.assignors.server.draft import Draft
-from groupstorm.assignors.server.group import ServerGroup, topic_order
-from groupstorm.assignors.server.levels import Levels
+from groupstorm.assignors.server.group import Drafts, ServerGroup, Target, topic_order
 
 _ROUNDS_MAX = 16
 _NOBODY = -1
@@ -35,7 +33,7 @@ def assign_heterogeneous(group: ServerGroup) -> list[Target]:
 class _Heterogeneous:
     def __init__(self, group: ServerGroup) -> None:
         self._group = group
-        self._drafts: dict[int, Draft] = {}
+        self._drafts = Drafts(group)
         #: How many partitions each member has.
         self._loads = [0] * len(group.ids)
         self._subscribers: dict[UUID, list[int]] = {}
@@ -56,21 +54,13 @@ class _Heterogeneous:
         for topic in self._topics:
             self._hand_out(topic)
         self._balance([topic for topic in self._topics if len(self._subscribers[topic]) > 1])
-        return [
-            self._drafts[member].finished() if member in self._drafts else spec.target
-            for member, spec in enumerate(self._group.specs)
-        ]
-
-    def _draft(self, member: int) -> Draft:
-        if member not in self._drafts:
-            self._drafts[member] = Draft(self._group, member)
-        return self._drafts[member]
+        return self._drafts.targets()
 
     def _keep(self, member: int) -> None:
         subscribed = self._group.subscribed[member]
         for topic, partitions in self._group.specs[member].target.items():
             if topic not in subscribed:
-                self._draft(member).remove_topic(topic)
+                self._drafts[member].remove_topic(topic)
                 continue
             owners = self._owners[topic]
             if partitions and not (min(partitions) >= 0 and max(partitions) < len(owners)):
@@ -92,18 +82,18 @@ class _Heterogeneous:
     def _hand_out(self, topic: UUID) -> None:
         free = [partition for partition, owner in enumerate(self._owners[topic]) if owner == _NOBODY]
         if free:
-            levels = Levels(self._loads, self._subscribers[topic])
+            levels = _Levels(self._loads, self._subscribers[topic])
             for partition in free:
                 self._give(topic, partition, levels.next_receiver())
 
     def _give(self, topic: UUID, partition: int, member: int) -> None:
         owner = self._owners[topic][partition]
         if owner != _NOBODY:
-            self._draft(owner).remove(topic, partition)
+            self._drafts[owner].remove(topic, partition)
             self._loads[owner] -= 1
         subscribers = len(self._subscribers[topic])
         share = (self._group.partitions[topic] + subscribers - 1) // subscribers
-        self._draft(member).add(topic, partition, room=int(share / 0.75 + 1))
+        self._drafts[member].add(topic, partition, room=int(share / 0.75 + 1))
         self._owners[topic][partition] = member
         self._loads[member] += 1
 
@@ -121,7 +111,7 @@ class _Heterogeneous:
         loads = [self._loads[member] for member in self._subscribers[topic]]
         if max(loads) - min(loads) <= 1:
             return False
-        levels = Levels(self._loads, self._subscribers[topic])
+        levels = _Levels(self._loads, self._subscribers[topic])
         owned: dict[int, list[int]] = {}
         for partition, owner in enumerate(self._owners[topic]):
             owned.setdefault(owner, []).append(partition)
@@ -139,8 +129,73 @@ class _Heterogeneous:
         return moved
 
 
-def _next_giver(levels: Levels, owned: dict[int, list[int]]) -> int | None:
+def _next_giver(levels: _Levels, owned: dict[int, list[int]]) -> int | None:
     """The most loaded member that still has partitions of this topic to give."""
     while (giver := levels.next_giver()) is not None and not owned.get(giver):
         levels.exclude_giver()
     return giver
+
+
+class _Levels:
+    """Members of one topic by load: which one gets the next partition, and which one gives up the next.
+
+    Both sides are ranges of members with equal loads. The lower range starts at the least loaded member and
+    takes in its neighbours as its level rises to theirs; the upper range starts at the most loaded one and
+    takes in neighbours as its level sinks. Within a range members take turns, lower members first below,
+    higher members first above (UniformHeterogeneousAssignmentBuilder.MemberAssignmentBalancer).
+
+    The caller owns ``loads`` (by member) and changes it as partitions move. ``members`` are the topic's, at
+    least one, ascending.
+    """
+
+    def __init__(self, loads: Sequence[int], members: Sequence[int]) -> None:
+        self._loads = loads
+        self._members = sorted(members, key=loads.__getitem__)
+        self._lower_end = 0
+        self._lower_level = loads[self._members[0]] - 1
+        self._lower_next = 0
+        self._upper_start = self._upper_end = len(self._members)
+        self._upper_level = loads[self._members[-1]] + 1
+        self._upper_next = len(self._members) - 1
+
+    def is_balanced(self) -> bool:
+        """Whether a move from the upper range to the lower would not help."""
+        return self._upper_level - self._lower_level <= 1
+
+    def next_receiver(self) -> int:
+        """The least loaded member, which then counts as having one partition more."""
+        members, loads = self._members, self._loads
+        if self._lower_next >= self._lower_end:
+            self._lower_level += 1
+            while self._lower_end < len(members) and loads[members[self._lower_end]] == self._lower_level:
+                self._lower_end += 1
+            self._lower_next = 0
+        self._lower_next += 1
+        return members[self._lower_next - 1]
+
+    def next_giver(self) -> int | None:
+        """The most loaded member, which then counts as having one partition less; None if there is none."""
+        if self._upper_next < self._upper_start:
+            self._sink()
+        if self._upper_next < 0:
+            return None
+        self._upper_next -= 1
+        return self._members[self._upper_next + 1]
+
+    def _sink(self) -> None:
+        """After a turn of the upper range: go one level down, and take in the members there."""
+        members, loads = self._members, self._loads
+        if self._upper_end <= self._upper_start and self._upper_start > 0:
+            # all members are excluded: go down to the level of the next member
+            self._upper_level = loads[members[self._upper_start - 1]]
+        else:
+            self._upper_level -= 1
+        while self._upper_start > 0 and loads[members[self._upper_start - 1]] == self._upper_level:
+            self._upper_start -= 1
+        self._upper_next = self._upper_end - 1
+
+    def exclude_giver(self) -> None:
+        """Remove the last giver, which has no partition of this topic left, from the upper range."""
+        members, place, end = self._members, self._upper_next + 1, self._upper_end - 1
+        members[place], members[end] = members[end], members[place]
+        self._upper_end = end

@@ -16,9 +16,7 @@ from itertools import islice
 from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.server.contract import Target
-from groupstorm.assignors.server.draft import Draft
-from groupstorm.assignors.server.group import ServerGroup
+from groupstorm.assignors.server.group import Drafts, ServerGroup, Target
 
 Partition = tuple[UUID, int]
 
@@ -38,7 +36,7 @@ class _Homogeneous:
     def __init__(self, group: ServerGroup) -> None:
         self._group = group
         self._subscribed = group.subscribed[0]
-        self._drafts: dict[int, Draft] = {}
+        self._drafts = Drafts(group)
         self._unassigned = self._never_assigned()
         #: Members below their quota, and how many partitions each still gets.
         self._unfilled: list[tuple[int, int]] = []
@@ -70,15 +68,7 @@ class _Homogeneous:
                 self._unfilled.append((member, quota))
             extras -= with_extra
         self._fill()
-        return [
-            self._drafts[member].finished() if member in self._drafts else spec.target
-            for member, spec in enumerate(self._group.specs)
-        ]
-
-    def _draft(self, member: int) -> Draft:
-        if member not in self._drafts:
-            self._drafts[member] = Draft(self._group, member)
-        return self._drafts[member]
+        return self._drafts.targets()
 
     def _keep(self, member: int, quota: int) -> int:
         """Take from a member the partitions beyond its quota; returns the rest of its quota."""
@@ -88,7 +78,7 @@ class _Homogeneous:
             self._unassigned.extend(self._surplus(member, quota))
         for topic in target:
             if topic not in self._subscribed:
-                self._draft(member).remove_topic(topic)
+                self._drafts[member].remove_topic(topic)
         return max(quota - mine, 0)
 
     def _surplus(self, member: int, quota: int) -> Iterator[Partition]:
@@ -96,7 +86,7 @@ class _Homogeneous:
         for topic, partitions in self._group.target(member).items():
             if topic in self._subscribed:
                 for partition in partitions[quota:]:
-                    self._draft(member).remove(topic, partition)
+                    self._drafts[member].remove(topic, partition)
                     yield topic, partition
                 quota = max(quota - len(partitions), 0)
 
@@ -104,6 +94,6 @@ class _Homogeneous:
         rest = iter(self._unassigned)
         for member, quota in self._unfilled:
             for topic, partition in islice(rest, quota):
-                self._draft(member).add(topic, partition)
+                self._drafts[member].add(topic, partition)
         if next(rest, None) is not None:
             raise AssignmentRefused("PartitionAssignorException", "Partitions were left unassigned")

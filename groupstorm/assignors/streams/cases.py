@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from groupstorm.assignors import casefields
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS, prices
 from groupstorm.assignors.streams.draft import watched_standbys
@@ -16,13 +16,8 @@ from groupstorm.assignors.userdata.streams import AssignorError
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
-
-    Raises `InputError` at the first line that is no case, after the earlier answers.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield json.dumps(answer(read_case(line, f"line {number}")), ensure_ascii=False)
+    """See `casefields.answers`."""
+    return casefields.answers(lines, lambda line, place: answer(read_case(line, place)))
 
 
 def answer(case: StreamsCase) -> dict[str, Any]:
@@ -30,7 +25,7 @@ def answer(case: StreamsCase) -> dict[str, Any]:
     try:
         return {"id": case.id, **_found(case)}
     except AssignmentRefused as refusal:
-        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+        return casefields.refused(case.id, refusal)
 
 
 def _found(case: StreamsCase) -> dict[str, Any]:
