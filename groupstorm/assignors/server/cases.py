@@ -22,7 +22,7 @@ _UUID = re.compile("[A-Za-z0-9_-]{22}(==)?")
 
 
 class ServerCase(NamedTuple):
-    """One question to one assignor. ``emit_records``: the answer has the records that a broker would write."""
+    """One question to one assignor. ``emit_records``: add the records that a broker would write."""
 
     id: Any
     assignor: ServerAssignor

@@ -56,10 +56,11 @@ def read_case(line: bytes, place: str) -> StreamsCase:
     clients = [_client(field, numbers, ends) for field in listed]
     order = sorted(range(len(clients)), key=lambda at: process_order(clients[at][1].id))
     position = {at: number for number, at in enumerate(order)}
-    ids = [client.id for _, client in clients]
-    for at, field in enumerate(listed):
-        if ids[at] in ids[:at]:
+    ids: set[UUID] = set()
+    for field, (_, client) in zip(listed, clients, strict=True):
+        if client.id in ids:
             raise field.field("id").expected("an id of its own, another client has this one")
+        ids.add(client.id)
     group = StreamsGroup(
         tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends
     )
@@ -199,7 +200,7 @@ def _long(field: Field, minimum: int, what: str) -> int:
 
 
 def _offset(field: Field) -> int:
-    return _long(field, 0, "an offset, a 64 bit integer from 0 on")
+    return _long(field, 0, "a 64 bit integer from 0 on")
 
 
 def _lag(field: Field) -> int:
@@ -221,9 +222,7 @@ def _config(field: Field | None) -> Config:
         return otherwise if found is None else found
 
     return Config(
-        default.acceptable_recovery_lag
-        if lag is None
-        else _long(lag, 0, "a lag, a 64 bit integer from 0 on"),
+        default.acceptable_recovery_lag if lag is None else _offset(lag),
         number("max_warmup_replicas", default.max_warmup_replicas, 1),
         number("num_standby_replicas", default.num_standby_replicas, 0),
         number(
