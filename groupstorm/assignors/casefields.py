@@ -32,7 +32,6 @@ def answers(lines: Iterable[bytes], answer: Callable[[bytes, str], dict[str, Any
 
 
 def refused(case_id: object, refusal: AssignmentRefused) -> dict[str, Any]:
-    """The answer to a case that the assignor refuses."""
     return {"id": case_id, "error": refusal.error, "message": refusal.message}
 
 
@@ -71,11 +70,9 @@ class Field(NamedTuple):
         return self.value
 
     def entries(self) -> list[tuple[str, Field]]:
-        """The entries of an object."""
         return [(name, self._child(name, value)) for name, value in self.object().items()]
 
     def items(self) -> list[Field]:
-        """The elements of a list."""
         if not isinstance(self.value, list):
             raise self.expected("a list")
         return [self._child(str(number), value) for number, value in enumerate(self.value)]

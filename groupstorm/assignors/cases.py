@@ -41,8 +41,6 @@ class CaseMember(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One question to one assignor."""
-
     id: Any
     assignor: Assignor
     topics: Mapping[str, TopicMetadata]
@@ -52,11 +50,7 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """See `casefields.answers`.
-
-    ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file alone
-    cannot make the program import code.
-    """
+    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code."""
     return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))
 
 

@@ -18,8 +18,7 @@ from groupstorm.javahash import hash_order
 class RebalanceProtocol(StrEnum):
     """ConsumerPartitionAssignor.RebalanceProtocol (KIP-429).
 
-    EAGER: members give up all partitions before they join. COOPERATIVE: members keep their partitions
-    while the group rebalances, so a partition may go to a new owner only after the old one has revoked it.
+    COOPERATIVE: members keep their partitions while the group rebalances.
     """
 
     EAGER = "eager"
@@ -32,25 +31,18 @@ COOPERATIVE: Final = RebalanceProtocol.COOPERATIVE
 
 
 class TopicMetadata(NamedTuple):
-    """A topic that exists: how many partitions it has, and per partition the racks of its replicas.
-
-    ``racks`` None: unknown for all partitions. A topic without partitions counts as absent.
-    """
+    """An existing topic: its size, and per partition the racks of its replicas (None: unknown)."""
 
     partitions: int
     racks: tuple[frozenset[str], ...] | None = None
 
 
 class AssignmentResult(NamedTuple):
-    """The partitions of every member, in the order in which the assignor gives them.
+    """The partitions of every member, in the assignor's order.
 
-    The sticky assignors alone fill these fields. ``constrained``: the form for equal subscriptions ran
-    (AbstractStickyAssignor). ``transferring``, in that form: the partitions that change hands, by new
-    owner, sorted; cooperative-sticky has withheld them. ``max_generation``: the highest generation that
-    a member reported.
-
-    ``user_data`` travels to every member with its assignment (None: no user data does); ``epoch`` is the
-    epoch that KIP-315's assignor writes there. ``user_data_of``: user data for single members, by member.
+    The sticky assignors say whether the constrained form ran, which partitions it transfers, by new
+    owner, and the highest generation. ``user_data`` travels to every member, ``user_data_of`` to single
+    ones; ``epoch`` is KIP-315's.
     """
 
     partitions: Mapping[str, Sequence[TopicPartition]]
@@ -88,12 +80,10 @@ class Assignor(Protocol):
     def needs_equal_subscriptions(self) -> bool: ...
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The user data of a member's subscription.
+        """The user data of a member's subscription (subscriptionUserData).
 
-        ``owned`` is the member's last assignment, None before the first one. It is complete even if the
-        member has revoked partitions since: an eager member sends it after revoking all of them.
-        ``generation`` is the generation of that assignment (ConsumerPartitionAssignor.onAssignment and
-        subscriptionUserData).
+        ``owned`` is its whole last assignment, whatever it has revoked since; None before the first
+        one.
         """
         ...
 
@@ -118,11 +108,7 @@ def subscription_user_data(assignor: Assignor, last: Assignment | None, generati
 
 
 class MapOrder(StrEnum):
-    """The order of an assignor's hash tables, if Kafka's answer depends on it.
-
-    JAVA_HASH is Kafka's: the order of ``java.util.HashMap`` on JDK 17. SORTED makes the answer a function
-    of the set of members alone.
-    """
+    """The order of hash tables: that of java.util.HashMap on JDK 17, or sorted."""
 
     JAVA_HASH = "java-hash"
     SORTED = "sorted"
@@ -135,10 +121,7 @@ class MapOrder(StrEnum):
 def subscribed_topics(
     topics: Mapping[str, TopicMetadata], subscriptions: Iterable[Subscription], order: MapOrder
 ) -> dict[str, TopicMetadata]:
-    """The topics to assign, in the order of Kafka's table: existing topics with partitions and subscribers.
-
-    AbstractPartitionAssignor.assign collects them in a HashSet and from there into a HashMap.
-    """
+    """Existing topics with partitions and subscribers, in the order of Kafka's HashMap from a HashSet."""
     wanted = order.arrange({topic: None for subscription in subscriptions for topic in subscription.topics})
     existing = [topic for topic in wanted if topic in topics and topics[topic].partitions > 0]
     return {topic: topics[topic] for topic in order.arrange(existing)}

@@ -55,11 +55,7 @@ Assign = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], obj
 
 @dataclass(frozen=True)
 class CustomAssignor:
-    """A plug-in with the whole contract (`contract.Assignor`); made by `adapt`.
-
-    An answer is accepted if it can be read; `groupstorm check-assignor` judges whether it is a good one. A
-    member without an entry gets nothing.
-    """
+    """A plug-in with the whole contract. A member without an entry in its answer gets nothing."""
 
     plug_in: object
     name: str
@@ -68,7 +64,6 @@ class CustomAssignor:
     promises: Promises
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The plug-in's user data; None if it has no such method."""
         ask = getattr(self.plug_in, "user_data", None)
         return None if ask is None else self._bytes("user_data", ask(owned, generation))
 
@@ -122,8 +117,7 @@ class CustomAssignor:
 def adapt(plug_in: object, place: str, default_name: str | None = None) -> CustomAssignor:
     """Make an assignor of a function, an object, or a class without arguments.
 
-    An `InputError` for a wrong declaration begins with ``place``. ``default_name`` is for a plug-in that
-    declares no name.
+    An `InputError` for a wrong declaration begins with ``place``.
     """
     if isinstance(plug_in, type):
         plug_in = _instance(plug_in, place)
@@ -184,7 +178,6 @@ _KINDS: Mapping[type, str] = {
 
 
 def _place_of(thrown: BaseException) -> str:
-    """The file and line that threw."""
     frame = extract_tb(thrown.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}"
 

@@ -37,10 +37,7 @@ class Broken(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of one property: how many histories could break it, and how many did.
-
-    ``broken`` and ``history``: the smallest failing history that was found, if there is one.
-    """
+    """The result of one property over all histories; ``history``: the smallest failing one that was found."""
 
     name: str
     verdict: Verdict
@@ -70,7 +67,6 @@ class Report(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether no promise was broken."""
         return all(finding.verdict is not Verdict.BROKEN for finding in self.findings)
 
 

@@ -30,8 +30,6 @@ Assigned = Mapping[str, tuple[TopicPartition, ...]]
 
 
 class StepKind(StrEnum):
-    """The kinds of steps."""
-
     JOIN = "join"
     LEAVE = "leave"
     RETURN = "return"
@@ -47,10 +45,7 @@ class StepKind(StrEnum):
 
 
 class HistoryStep(NamedTuple):
-    """A step; fields that its kind does not use stay empty.
-
-    ``with_next``: the group rebalances only after the next step.
-    """
+    """A step; fields of other kinds stay empty. ``with_next``: the group rebalances after the next step."""
 
     do: StepKind
     member: str = ""
@@ -78,11 +73,7 @@ ReplicaRacks = tuple[frozenset[str], ...]
 
 
 class HistoryRacks(NamedTuple):
-    """``clients``: client.rack per member; ``replicas``: per topic the racks of each partition's replicas.
-
-    A member without an entry has no rack. A topic has no racks if its size differs from the length of its
-    list.
-    """
+    """Racks per member, and per topic those of each partition's replicas (ignored if the sizes differ)."""
 
     clients: Mapping[str, str] = MappingProxyType({})
     replicas: Mapping[str, ReplicaRacks] = MappingProxyType({})
@@ -115,10 +106,7 @@ class SimulatedMember:
 
 
 class Round(NamedTuple):
-    """One generation: the question, the answer, and the partitions that members owned when they joined.
-
-    ``user_data`` goes to every member with its assignment; ``refusal`` says why there is no answer.
-    """
+    """One generation: the question, the answer or the reason why there is none, the owners at the join."""
 
     generation: int
     topics: Mapping[str, TopicMetadata]
@@ -130,10 +118,9 @@ class Round(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A step with its rounds; no rounds if the step alone changed nothing.
+    """A step with its rounds, if it starts any, and the owners before and after.
 
-    ``before`` and ``after``: the owners before the step and after the group has settled. ``clean``: the
-    claims of all members are true, so only the assignor decides what moves.
+    ``clean``: the claims of all members are true, so only the assignor decides what moves.
     """
 
     number: int
@@ -147,10 +134,7 @@ class Change(NamedTuple):
 
 @dataclass
 class SimulatedGroup:
-    """A group in the course of a history.
-
-    If the assignor needs equal subscriptions, a member that joins subscribes as the others do.
-    """
+    """A group. If the assignor needs equal subscriptions, a new member subscribes as the others do."""
 
     assignor: Assignor
     topics: dict[str, int]
@@ -165,7 +149,6 @@ class SimulatedGroup:
         return RebalanceProtocol.COOPERATIVE in self.assignor.protocols
 
     def take(self, step: HistoryStep) -> bool:
-        """Apply the step; returns whether a rebalance follows."""
         return _TAKES[step.do](self, step)
 
     def _join(self, step: HistoryStep) -> bool:

@@ -45,8 +45,6 @@ PROPERTIES = (
 
 
 class Verdict(StrEnum):
-    """The result of one property."""
-
     HELD = "held"
     BROKEN = "broken"
     NOT_PROMISED = "not promised"
@@ -180,7 +178,6 @@ def _differ(first: Lists, second: Lists | None) -> str:
 
 
 def shown(partitions: object) -> str:
-    """Partitions in an error message."""
     named = [str(partition) for partition in partitions] if isinstance(partitions, list | tuple) else []
     return ", ".join(named) or "nothing"
 

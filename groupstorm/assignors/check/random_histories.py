@@ -12,8 +12,6 @@ T = TypeVar("T")
 
 
 class Size(NamedTuple):
-    """Upper limits of a history."""
-
     members: int
     topics: int
     partitions: int

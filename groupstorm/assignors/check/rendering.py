@@ -33,7 +33,6 @@ def _step_to_json(step: HistoryStep) -> dict[str, Any]:
 
 
 def history_from_json(written: Mapping[str, Any]) -> History:
-    """The history that `history_to_json` wrote."""
     steps = (
         HistoryStep(
             StepKind(step["do"]),
@@ -101,7 +100,6 @@ def render_finding(assignor: Assignor, finding: Finding) -> Iterator[str]:
 
 
 def render_topics(history: History) -> str:
-    """The topics at the beginning of the history."""
     sizes = ", ".join(f"{name} with {_count(size)}" for name, size in history.topics.items())
     return f"there is {sizes or 'no topic'}"
 

@@ -85,7 +85,6 @@ def _from_the_beginning(history: History) -> Iterator[History]:
 
 
 def _smaller(count: int) -> list[int]:
-    """Smaller numbers, from 0 to one less."""
     return sorted({fewer for fewer in (0, 1, count // 2, count - 1) if 0 <= fewer < count})
 
 

@@ -34,10 +34,7 @@ class Band(NamedTuple):
 
 
 def find_bands(network: ClassNetwork, classes: Sequence[int], members: int) -> list[Band]:
-    """Balance the members' loads as well as possible, and split the members into bands.
-
-    ``network`` holds a complete assignment of the classes before, and a best-balanced one after.
-    """
+    """Split the members into bands, and make the network's complete assignment a best-balanced one."""
     bands: list[Band] = []
     problems = [(members, list(classes))]
     while problems:
@@ -102,10 +99,7 @@ def minimize_moves(network: ClassNetwork, band: Band, counts: list[int], padding
 
 
 def _fill_with_unowned(network: ClassNetwork, band: Band, padding: int) -> None:
-    """Give unowned partitions to the members with the lowest loads, up to the highest load; then the padding.
-
-    An unowned partition costs 1 at any member, so the assignment remains a cheapest one.
-    """
+    """Fill the members with unowned partitions, which cost 1 at any member, and then with the padding."""
     filling = WaterFilling(network, band.members, limit=band.highest)
     for number in sorted(band.classes, key=lambda number: network.takers[number].bit_count()):
         if network.spare[number]:

@@ -34,10 +34,7 @@ class Claim(NamedTuple):
 
 
 class SettledOwnership(NamedTuple):
-    """``owned``: per member the claims that count; ``disputed``: partitions claimed twice in a generation.
-
-    The lists may be the claims' own lists: do not change them.
-    """
+    """Per member the claims that count (do not change the lists), and partitions claimed twice."""
 
     owned: list[list[int]]
     disputed: set[int]
@@ -147,6 +144,5 @@ def seem_equal(claims: Sequence[Claim]) -> bool:
 
 
 def are_equal(claims: Sequence[Claim]) -> bool:
-    """Whether all subscriptions name the same topics."""
     listed = {id(claim.topics): claim.topics for claim in claims}
     return len({frozenset(topics) for topics in listed.values()}) <= 1

@@ -91,8 +91,8 @@ class ConstrainedAssignment:
     def _unassigned(self) -> Sequence[int]:
         """Partitions that nobody kept, in order.
 
-        A kept partition that does not exist hides all partitions behind it: Kafka compares two sorted lists,
-        and the list of existing partitions never reaches that one.
+        Kafka compares two sorted lists. A kept partition that does not exist hides all partitions
+        behind it.
         """
         if not any(self.assigned) and not self._index.nonexistent:
             return range(self._index.size)
@@ -150,7 +150,6 @@ class ConstrainedAssignment:
         return place % len(self._below) if self._below else 0
 
     def _fill_exact(self, place: int) -> None:
-        """A member at the floor gets its one more."""
         if len(self.assigned[self._exact[place]]) + 1 == self._ceiling:
             del self._exact[place]
             self._over += 1

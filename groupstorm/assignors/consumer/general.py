@@ -38,10 +38,7 @@ _SPARSE = 8
 
 
 class _Loads:
-    """Some of the members of ``assigned`` by their number of partitions, then by ``names``.
-
-    A caller that changes a member's list removes the member before and adds it again after.
-    """
+    """Members by load, then by id. Remove a member before its list changes, and add it again after."""
 
     def __init__(self, names: Sequence[str], assigned: Sequence[list[int]]) -> None:
         self._assigned = assigned
@@ -57,24 +54,20 @@ class _Loads:
         return len(self._assigned[member]) * len(self._place) + self._place[member]
 
     def remove(self, member: int) -> None:
-        """Remove a member, if it is present."""
         if self._inside[member]:
             del self._keys[bisect_left(self._keys, self._key(member))]
             self._inside[member] = False
 
     def add(self, member: int) -> None:
-        """Insert a member at the place of its load."""
         if not self._inside[member]:
             insort(self._keys, self._key(member))
             self._inside[member] = True
 
     def least(self, members: Iterable[int]) -> int | None:
-        """The first of these members that is present; None if none is."""
         key = min((self._key(member) for member in members if self._inside[member]), default=None)
         return None if key is None else self._by_id[key % len(self._by_id)]
 
     def sizes(self) -> list[int]:
-        """The loads of the members that are present, ascending."""
         return [key // len(self._by_id) for key in self._keys]
 
     def __contains__(self, member: int) -> bool:
@@ -150,10 +143,7 @@ class GeneralAssignment:
         return self._racks is None or not self._racks.mismatch(member, partition)
 
     def _unassigned(self, kept: set[int]) -> list[int]:
-        """The partitions that nobody kept, in the order of topics.
-
-        A kept partition that does not exist hides all partitions behind it from Kafka.
-        """
+        """Partitions that nobody kept, by topic; a kept nonexistent one hides those behind it from Kafka."""
         left: list[int] = []
         hidden = False
         for topic in self._sorted_topics:
@@ -218,7 +208,7 @@ class GeneralAssignment:
         return None
 
     def _most_possible(self, member: int) -> int:
-        """How many partitions the member's topics have; all, if it lists as many topics as there are."""
+        """The size of the member's topics; the total, if it lists as many topics as there are."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
         counts = self._index.counts
@@ -312,7 +302,6 @@ class GeneralAssignment:
         self._lowest.clear()
 
     def _is_balanced(self) -> bool:
-        """Kafka's isBalanced, in Kafka's order."""
         sizes = self._loads.sizes()
         if not sizes:
             raise AssignmentRefused("NoSuchElementException", None)

@@ -48,7 +48,6 @@ class PartitionIndex:
 
     @cached_property
     def topic_of(self) -> list[int]:
-        """The topic of every number."""
         topics: list[int] = []
         for topic, span in enumerate(self._spans):
             topics += [topic] * len(span)
@@ -56,7 +55,6 @@ class PartitionIndex:
 
     @cached_property
     def partition_of(self) -> list[int]:
-        """The partition of every number."""
         # topics share the number objects: a million partitions need a thousand of them
         numbers = list(range(max(self.counts, default=0)))
         partitions: list[int] = []
@@ -81,18 +79,16 @@ class PartitionIndex:
         return [identity for identity in known if identity is not None]
 
     def numbers(self, partitions: Iterable[TopicPartition]) -> list[int]:
-        """The numbers of these partitions, in their order, without those that have none."""
         numbers: list[int] = []
         for topic, group in groupby(partitions, key=lambda tp: tp[0]):
             numbers.extend(self.ids(topic, [tp[1] for tp in group]))
         return numbers
 
     def real(self, topic: int) -> range:
-        """The numbers of a topic's partitions."""
         return range(self.first[topic], self.first[topic] + self.counts[topic])
 
     def span(self, topic: int) -> range:
-        """The numbers of a topic's partitions, the nonexistent ones included."""
+        """`real`, the nonexistent ones included."""
         return self._spans[topic]
 
     def name(self, identity: int) -> TopicPartition:
@@ -118,10 +114,9 @@ class PartitionIndex:
 
     @cached_property
     def kept_key(self) -> Callable[[int], int] | None:
-        """A sort key by (partition, topic), the order in which owned partitions are kept.
+        """A sort key by (partition, topic), None if the numbers are in that order.
 
-        So a member that has to give partitions up keeps some of every topic (KAFKA-16277). None if the
-        order of the numbers is that order.
+        A member that gives partitions up keeps some of every topic (KAFKA-16277).
         """
         topics = len(self.topics)
         if topics == 1:

@@ -36,10 +36,9 @@ from groupstorm.assignors.userdata.strings import java_keys
 
 
 class OwnedFrom(NamedTuple):
-    """Which part of a subscription says what a member owned.
+    """The source of ownership: the subscription's field, StickyAssignor's user data, or neither.
 
-    ``field``: the subscription's own fields; ``user_data``: the user data, in StickyAssignor's form. Both:
-    the user data if the field is empty. Neither: the assignor does not ask.
+    Both: the user data if the field is empty.
     """
 
     field: bool
@@ -48,10 +47,10 @@ class OwnedFrom(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """A group on partition numbers; a member is a number, too: its place in ``claims``.
+    """A group on partition numbers; a member is its place in ``claims``.
 
-    ``topics`` are those of the index, in the order of Kafka's table. ``visit`` is the order in which Kafka's
-    hash table of the members yields them.
+    ``topics`` are in the order of Kafka's table; ``visit`` is the order in which its table of members
+    yields them.
     """
 
     index: PartitionIndex
@@ -60,17 +59,13 @@ class Question:
     visit: Sequence[int]
 
     def by_id(self) -> list[int]:
-        """The members in the order of their ids."""
         keys = java_keys([claim.member for claim in self.claims])
         return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 @dataclass(frozen=True)
 class IndexedAssignor(ABC):
-    """The common part. ``order``: the order of its hash tables.
-
-    ``bug_compat``: do as Kafka does even if Kafka throws or gives no valid answer.
-    """
+    """The common part. ``bug_compat``: do as Kafka does even if it throws or gives no valid answer."""
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
@@ -115,7 +110,6 @@ class IndexedAssignor(ABC):
         return MemberData(subscription.owned, generation)
 
     def ask(self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]) -> Question:
-        """The question of these subscriptions."""
         wanted = subscribed_topics(topics, subscriptions.values(), self.order)
         owned = [self.owned_data(subscription) for subscription in subscriptions.values()]
         nonexistent = _nonexistent(wanted, owned) if self.reads_nonexistent else set()
@@ -139,7 +133,6 @@ class IndexedAssignor(ABC):
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """Assign by name."""
         question = self.ask(topics, subscriptions)
         return AssignmentResult(
             {
@@ -150,10 +143,7 @@ class IndexedAssignor(ABC):
 
     @abstractmethod
     def assign_indexed(self, question: Question) -> list[list[int]]:
-        """The partition numbers of every member, in the order of the claims.
-
-        The caller does not change the lists afterwards, and neither may the assignor.
-        """
+        """The partition numbers of every member, in the order of the claims."""
 
 
 def _nonexistent(topics: Mapping[str, TopicMetadata], owned: Iterable[MemberData]) -> set[tuple[str, int]]:

@@ -23,8 +23,7 @@ from groupstorm.assignors.userdata.strings import java_keys
 class RangeAssignor(IndexedAssignor):
     """Per topic: partitions in order, subscribers in order; the first subscribers get one partition more.
 
-    The order of topics within a member's list is that of Java's hash table. After a pass within racks,
-    lists are sorted by topic and partition.
+    Topics come in the order of Java's hash table, and sorted after a pass within racks.
     """
 
     name: ClassVar[str] = "range"
@@ -52,9 +51,7 @@ class RangeAssignor(IndexedAssignor):
 class RoundRobinAssignor(IndexedAssignor):
     """All subscribed topics sorted, partitions ascending, one to each member in turn.
 
-    A member that does not subscribe to the topic is skipped. The turn goes on from topic to topic, so
-    unequal subscriptions can load a member heavily. Racks play no part. Without members the answer is
-    empty, though Kafka throws.
+    The turn goes on from topic to topic, and skips members that do not subscribe. Racks play no part.
     """
 
     name: ClassVar[str] = "roundrobin"
@@ -82,10 +79,7 @@ class RoundRobinAssignor(IndexedAssignor):
 
 
 def _in_order(claims: Sequence[Claim]) -> list[int]:
-    """Static members by group.instance.id, then dynamic ones by member id; equal ones keep their order.
-
-    So a static member keeps its place after a restart gives it a new member id (KIP-345).
-    """
+    """Static members by instance, so that they keep their places (KIP-345), then dynamic ones by id."""
     keys = java_keys([claim.member if claim.instance is None else claim.instance for claim in claims])
     by_text = sorted(range(len(keys)), key=keys.__getitem__)
     return sorted(by_text, key=lambda member: claims[member].instance is None)
@@ -133,10 +127,7 @@ def _assign_ranges(
 
 
 class _TopicState:
-    """The free partitions of one topic, and how many more each subscriber may get.
-
-    ``real`` are the topic's partitions as numbers.
-    """
+    """The free partitions of one topic, and how many more each subscriber may get."""
 
     def __init__(
         self,
@@ -158,7 +149,7 @@ class _TopicState:
         self._quota, self._extras = divmod(metadata.partitions, len(subscribers))
 
     def may_get(self, member: int) -> int:
-        """How many partitions more: the quota, and one while extras are left."""
+        """The quota, and one more while extras are left, minus the partitions that it has."""
         return max(0, self._quota + (self._extras > 0) - self._count[member])
 
     def in_rack(self, member: int, partition: int) -> bool:

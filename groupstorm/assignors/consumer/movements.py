@@ -16,10 +16,7 @@ _Pair = tuple[int, int]
 
 
 class PartitionMovements:
-    """Movements as (from, to) pairs of members, per topic and per partition.
-
-    Of several partitions that could be sent back it takes the first one that Java's hash set yields.
-    """
+    """Movements as (from, to) pairs of members, per topic and per partition."""
 
     def __init__(self, index: PartitionIndex, order: MapOrder) -> None:
         self._index = index
@@ -34,7 +31,6 @@ class PartitionMovements:
         return 31 * (31 + index.partition_of[partition]) + self._topic_hashes[index.topic_of[partition]]
 
     def state(self) -> Hashable:
-        """All movements so far, for comparison."""
         return frozenset(self._moved.items())
 
     def better_choice(self, partition: int, source: int, target: int) -> int:

@@ -20,7 +20,6 @@ _UNSEEN, _DEAD = -1, -2
 
 
 def bits(members: int) -> Iterator[int]:
-    """The members of a set, ascending."""
     digits = bin(members)[:1:-1]
     at = digits.find("1")
     while at >= 0:
@@ -75,16 +74,12 @@ class ClassNetwork:
                 self.lacking |= 1 << member
 
     def load(self, member: int) -> int:
-        """How many partitions a member has."""
         return sum(self.held[member].values())
 
     # -- paths without reduced cost ----------------------------------------------------------------
 
     def send_along_free_paths(self, members: int, classes: Sequence[int]) -> int:
-        """Shift from surplus to lack along paths of reduced cost 0 until there are none (Dinic).
-
-        Returns the members that a remaining surplus can reach at reduced cost 0.
-        """
+        """Shift from surplus to lack along free paths (Dinic); returns the members still in reach."""
         while True:
             over = self.over
             spare = [number for number in classes if self.spare[number] > 0]
@@ -200,7 +195,7 @@ class ClassNetwork:
         return None
 
     def _room(self, giver: int | None, number: int, taker: int) -> int:
-        """How many can go from one to the other before the cost of the next one changes."""
+        """The number that can go from one to the other before the cost of the next one changes."""
         room = self.held[taker].get(number, 0) - self.owned[taker].get(number, 0)
         room = -room if room < 0 else 1 << 62
         if giver is None:
@@ -227,7 +222,6 @@ class ClassNetwork:
             self.lacking &= ~(1 << sink)
 
     def change(self, member: int, number: int, by: int) -> None:
-        """Change the number of partitions of a class that a member has."""
         count = self.held[member].get(number, 0) + by
         if count:
             self.held[member][number] = count
@@ -290,10 +284,7 @@ class ClassNetwork:
 
 
 class WaterFilling:
-    """Gives partitions of a class to the subscribers with the lowest loads, level by level.
-
-    ``limit``: the highest load that a member gets (None: any).
-    """
+    """Gives partitions of a class to the subscribers with the lowest loads, up to ``limit``."""
 
     def __init__(self, network: ClassNetwork, members: int, limit: int | None = None) -> None:
         self._network = network
@@ -304,7 +295,7 @@ class WaterFilling:
             self._with_load[load] = self._with_load.get(load, 0) | 1 << member
 
     def below(self, load: int) -> int:
-        """The members with a lower load than that, as a set of bits."""
+        """The members with a lower load than that."""
         found = 0
         for known, members in self._with_load.items():
             if known < load:

@@ -37,7 +37,6 @@ class OptimalStickyAssignor(PlannedAssignor):
     name: ClassVar[str] = "optimal-sticky"
 
     def plan(self, question: Question, owned: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Every partition of the index exactly once."""
         return _Optimum(question, owned).plan()
 
 
@@ -135,7 +134,6 @@ class _Optimum:
 
 
 def _deal(free: Sequence[int], takers: list[tuple[int, int]], assigned: list[list[int]]) -> None:
-    """Give each (member, count) its partitions, one a turn."""
     partitions = iter(free)
     while takers:
         for member, _ in takers:

@@ -28,13 +28,9 @@ class PlannedAssignor(IndexedAssignor):
 
     @abstractmethod
     def plan(self, question: Question, owned: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Partitions per member, for one member at least.
-
-        ``owned``: the claims that count, in each member's own order; no partition has two owners.
-        """
+        """Partitions per member. ``owned``: the claims that count, in each member's order."""
 
     def believe(self, claims: Sequence[Claim]) -> list[list[int]]:
-        """The claims of ownership that count."""
         return believe_newest_claims(claims)
 
     @property

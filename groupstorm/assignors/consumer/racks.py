@@ -39,11 +39,7 @@ def racks_that_count(question: Question) -> Racks | None:
 
 
 class Racks:
-    """Members and replicas by rack.
-
-    ``members``: the rack of each member, None for none. ``partitions``: the racks of each partition number,
-    no racks for a nonexistent partition.
-    """
+    """The rack of each member, None for none, and the racks of each partition number."""
 
     def __init__(self, members: Sequence[str | None], partitions: Sequence[frozenset[str]]) -> None:
         self.members = members
@@ -59,7 +55,6 @@ class Racks:
         return rack is not None and rack not in self.partitions[partition]
 
     def members_near(self, partition: int) -> int:
-        """How many members are in a rack of the partition's replicas."""
         return sum(self._members_in.get(rack, 0) for rack in self.partitions[partition])
 
     def next_near(self, partition: int, members: Sequence[int], start: int) -> int:

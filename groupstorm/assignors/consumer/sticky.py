@@ -37,10 +37,7 @@ from groupstorm.assignors.userdata import NO_GENERATION, Subscription, TopicPart
 
 
 class Plan(NamedTuple):
-    """Partition numbers per member, in the order of the claims.
-
-    ``transferring``: partition -> the member that gets it from another one; None from the general form.
-    """
+    """Partition numbers per member; ``transferring``: partition -> new member, in the constrained form."""
 
     assigned: list[list[int]]
     transferring: dict[int, int] | None
@@ -60,7 +57,6 @@ class StickyAssignor(IndexedAssignor):
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
-        """By name, with the facts of the plan."""
         question = self.ask(topics, subscriptions)
         plan = self.plan(question)
         name = question.index.name
@@ -82,7 +78,6 @@ class StickyAssignor(IndexedAssignor):
         return self.plan(question).assigned
 
     def plan(self, question: Question) -> Plan:
-        """The assignment to hand out."""
         return make_plan(question, self.order, bug_compat=self.bug_compat)
 
 
@@ -101,7 +96,6 @@ class CooperativeStickyAssignor(StickyAssignor):
         return OwnedFrom(field=True, user_data=False)
 
     def plan(self, question: Question) -> Plan:
-        """The plan without the partitions that change hands."""
         plan = super().plan(question)
         transferring = plan.transferring
         if transferring is None:
@@ -123,10 +117,7 @@ def _changes_hands(claims: Sequence[Claim], assigned: Sequence[Sequence[int]]) -
 
 
 def make_plan(question: Question, order: MapOrder, *, bug_compat: bool) -> Plan:
-    """Assign every partition of the index, in the form for equal subscriptions or in the general one.
-
-    Raises `AssignmentRefused` only with ``bug_compat``, if Kafka throws.
-    """
+    """Assign every partition of the index; `AssignmentRefused` only with ``bug_compat``, if Kafka throws."""
     index, claims = question.index, question.claims
     if not claims:
         if bug_compat:

@@ -41,11 +41,10 @@ _HIGHEST_EPOCH = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class StreamJoinStickyAssignor:
-    """KIP-315's StickyStreamJoinAssignor; its answer does not depend on the order of a hash table.
+    """KIP-315's StickyStreamJoinAssignor; no hash table breaks a tie.
 
-    It is made for equal subscriptions to topics with equally many partitions. Otherwise it leaves out
-    partitions that cannot be joined: numbers that another topic lacks, and topics to which the owner of a
-    number does not subscribe.
+    It is made for equal subscriptions to topics of equal sizes, and leaves out partitions that cannot
+    be joined.
     """
 
     order: MapOrder = MapOrder.JAVA_HASH
@@ -56,10 +55,9 @@ class StreamJoinStickyAssignor:
     needs_equal_subscriptions: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The numbers of the member's assignment, and ``generation`` as the epoch.
+        """The numbers of the last assignment, and its generation for an epoch.
 
-        This is for clients that keep no user data of their assignments. The generation, too, grows with
-        every assignment, so a zombie's claim is the older one either way.
+        This is for clients that keep no user data. The generation grows with every assignment, too.
         """
         return None if owned is None else encode_join_data((tp.partition for tp in owned), generation)
 
@@ -102,11 +100,7 @@ def _exists(topics: Mapping[str, TopicMetadata], topic: str) -> bool:
 
 
 def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[list[int]]:
-    """The numbers 0 to ``count`` - 1 for each member, ascending; ``owner``: the owner of each number.
-
-    Every member chooses once in a round, so counts differ by one at most. The last round may not reach all
-    members; members that keep a number come first.
-    """
+    """The numbers below ``count`` for each member, ascending; ``owner``: the owner of each number."""
     own: list[deque[int]] = [deque() for _ in range(members)]
     for number in sorted(owner):
         own[owner[number]].append(number)
@@ -131,9 +125,7 @@ def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[l
 
 
 def _longest(longest: list[tuple[int, int]], own: Sequence[deque[int]]) -> int:
-    """The member with the most numbers of its own left; ``longest`` is a heap whose entries may be
-    outdated.
-    """
+    """The member with the most numbers left; entries of the heap ``longest`` may be outdated."""
     while True:
         length, member = longest[0]
         actual = len(own[member])

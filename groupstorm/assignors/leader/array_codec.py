@@ -57,11 +57,7 @@ class _Layout:
 
 
 class _Known(NamedTuple):
-    """A layout to recognise: ``fixed`` has all bits set except at the partitions.
-
-    ``first`` and ``counts``, per partition: the number of its topic's partition 0, and how many partitions
-    that topic has.
-    """
+    """A layout to recognise; ``fixed``: all bits except the partitions'. The rest is per partition."""
 
     layout: _Layout
     fixed: np.ndarray

@@ -80,10 +80,7 @@ class LeaderMemory:
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
     def arrange(self, members: tuple[str, ...], order: MapOrder) -> tuple[list[str], list[int]]:
-        """The members as Kafka's table of subscriptions yields them, and the order of a copy of that table.
-
-        A new round begins: the memory drops everything older than the last one.
-        """
+        """Begin a round: the members in the order of Kafka's table, and the order of a copy of that table."""
         if members != self._members or order is not self._arranged[0]:
             ordered = order.arrange(members)
             number = {member: place for place, member in enumerate(ordered)}
@@ -118,11 +115,7 @@ class LeaderMemory:
         return self._index
 
     def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
-        """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
-
-        The claim leaves out owned partitions that do not exist, and sets `nonexistent_seen`. ``source`` is
-        the same for all members of a round.
-        """
+        """A member's claim, without nonexistent partitions. `UserDataError` on garbage."""
         head = self._heads[member][1]
         end = data[head.end :]
         if len(end) <= _SHORT:
@@ -158,10 +151,7 @@ class LeaderMemory:
         return owned.numbers, owned_generation, generation, rack
 
     def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
-        """Generation and rack, behind owned partitions that the assignor does not ask for.
-
-        Most members of a round have the same bytes here.
-        """
+        """Generation and rack behind unread owned partitions: the same bytes for most members."""
         key = (version, data)
         known = self._tails.get(key)
         if known is None:

@@ -61,10 +61,7 @@ class ServerAssignor(ABC):
 
 
 class UniformAssignor(ServerAssignor):
-    """`uniform`: balanced, then sticky (org.apache.kafka.coordinator.group.assignor.UniformAssignor).
-
-    It refuses only with ``bug_compat``.
-    """
+    """`uniform` of org.apache.kafka.coordinator.group.assignor; refuses only with ``bug_compat``."""
 
     name = "uniform"
 
@@ -74,10 +71,7 @@ class UniformAssignor(ServerAssignor):
 
 
 class RangeAssignor(ServerAssignor):
-    """`range`: one run of each topic's partitions to each subscriber. No input makes it fail.
-
-    It shares its name with the consumers' RangeAssignor, as in Kafka; the package tells them apart.
-    """
+    """`range` of the same package, which shares its name with the consumers'. No input makes it fail."""
 
     name = "range"
 

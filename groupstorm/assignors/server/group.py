@@ -21,8 +21,6 @@ Target = Mapping[UUID, Sequence[int]]
 
 
 class TopicDescription(NamedTuple):
-    """A topic that exists (SubscribedTopicDescriber)."""
-
     id: UUID
     partitions: int
 
@@ -51,11 +49,7 @@ def topic_order(topic: UUID) -> int:
 
 @dataclass(frozen=True)
 class ServerGroup:
-    """The question to an assignor (GroupSpec and SubscribedTopicDescriber).
-
-    ``ids`` are the members in the order in which they count; ``specs`` are their subscriptions and targets.
-    ``subscriptions_are_equal``: as the broker has counted them (SubscriptionType), None if it has not.
-    """
+    """The question to an assignor (GroupSpec and SubscribedTopicDescriber), members in their order."""
 
     topics: Mapping[str, TopicDescription]
     ids: Sequence[str]
@@ -65,7 +59,6 @@ class ServerGroup:
 
     @cached_property
     def partitions(self) -> dict[UUID, int]:
-        """How many partitions each topic has."""
         return {topic.id: topic.partitions for topic in self.topics.values()}
 
     @cached_property
@@ -103,7 +96,6 @@ class ServerGroup:
         return hash_order(topics, uuid_hash, initial_capacity=room)
 
     def emptied(self) -> list[Target]:
-        """Targets of members that get nothing."""
         return [spec.target if not spec.target else {} for spec in self.specs]
 
     def target(self, member: int) -> dict[UUID, list[int]]:
@@ -134,7 +126,6 @@ class Drafts(dict[int, "Draft"]):
         return draft
 
     def targets(self) -> list[Target]:
-        """The new targets."""
         return [
             self[member].finished() if member in self else spec.target
             for member, spec in enumerate(self._group.specs)
@@ -142,10 +133,7 @@ class Drafts(dict[int, "Draft"]):
 
 
 class Draft:
-    """A copy of a target, as Kafka's builders make one before they change it (deepCopyAssignment).
-
-    Its order of topics and partitions becomes that of the record, and so of the next assignment's tables.
-    """
+    """A copy of a target that is changed (deepCopyAssignment); its order becomes that of the record."""
 
     __slots__ = ("_before", "_order", "_table")
 

@@ -21,10 +21,7 @@ _NOBODY = -1
 
 
 def assign_heterogeneous(group: ServerGroup) -> list[Target]:
-    """New targets, one for each member.
-
-    Raises `AssignmentRefused` if a member has a nonexistent partition of a topic to which it subscribes.
-    """
+    """New targets; `AssignmentRefused` if a member has a nonexistent partition of its topics."""
     if not any(group.subscribed):
         return group.emptied()
     return _Heterogeneous(group).build()
@@ -107,7 +104,7 @@ class _Heterogeneous:
                     moved_last = topic
 
     def _balance_topic(self, topic: UUID) -> bool:
-        """Balance one topic; returns whether a partition moved."""
+        """Returns whether a partition moved."""
         loads = [self._loads[member] for member in self._subscribers[topic]]
         if max(loads) - min(loads) <= 1:
             return False

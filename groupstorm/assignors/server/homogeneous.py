@@ -22,11 +22,7 @@ Partition = tuple[UUID, int]
 
 
 def assign_homogeneous(group: ServerGroup) -> list[Target]:
-    """New targets, one for each member of a group that has members.
-
-    Raises `AssignmentRefused` if partitions are left over, because a target holds a nonexistent one or two
-    targets hold the same.
-    """
+    """New targets; `AssignmentRefused` if a target holds a nonexistent partition or two hold the same."""
     if not group.subscribed[0]:
         return group.emptied()
     return _Homogeneous(group).build()

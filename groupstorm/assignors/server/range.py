@@ -37,10 +37,7 @@ def assign_ranges(group: ServerGroup) -> list[Target]:
 
 
 def _filling(group: ServerGroup, member: int) -> tuple[list[UUID], int]:
-    """The topics in the order in which Kafka fills a member's HashMap, and its initial capacity.
-
-    With equal subscriptions the first member's topics count for all members.
-    """
+    """The topics that Kafka puts into a member's HashMap, in that order, and its initial capacity."""
     topics = group.subscribed_in_order(member)
     expected = len(topics if group.is_homogeneous else set(group.specs[member].topics))
     return topics, int(expected / 0.75 + 1)
@@ -56,8 +53,7 @@ def _listed(group: ServerGroup, given: dict[UUID, range], topics: list[UUID], ca
 
 
 def _subscribers(group: ServerGroup, members: list[int]) -> dict[UUID, list[int]]:
-    """The members that share each topic. If subscriptions are called equal, that of the first member counts
-    for all, whatever the others subscribe to."""
+    """The members that share each topic; the first one's topics are everybody's if they count as equal."""
     if group.is_homogeneous:
         return dict.fromkeys(group.subscribed[members[0]], members)
     subscribers: dict[UUID, list[int]] = {}

@@ -26,8 +26,6 @@ from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky, p
 
 
 class TaskAssignor(NamedTuple):
-    """``costs``: the default costs."""
-
     assign: Callable[[StreamsGroup, Config], Decision]
     costs: Costs
 
@@ -42,7 +40,6 @@ TASK_ASSIGNORS: dict[str, TaskAssignor] = {
 
 
 def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
-    """The placement unchanged."""
     return Decision(given)
 
 
@@ -79,11 +76,7 @@ ON_A_PLACEMENT: dict[str, Callable[[StreamsGroup, Config, Placement], Decision]]
 
 
 def prices(group: StreamsGroup, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
-    """The cost of a placement as Kafka computes it: traffic alone, and cross-rack partitions without
-    weight.
-
-    If Kafka refuses a price, it is None here, and ``*_error`` has the reason.
-    """
+    """The cost of a placement as Kafka computes it, or the reason why it refuses, in ``*_error``."""
     racks = TaskRacks(group)
     reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
     standbys = sorted(set().union(*placement.standby))

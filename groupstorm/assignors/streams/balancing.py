@@ -13,10 +13,7 @@ def balance_over_threads(
     held: list[set[int]],
     may_move: Callable[[int, int], bool] = lambda source, destination: True,
 ) -> None:
-    """Move tasks from client to client, in order, as long as that makes their loads more even.
-
-    ``held``: the placement's active tasks, or its standbys.
-    """
+    """Move tasks in order, of active ones or standbys, as long as that makes loads more even."""
     moved = True
     while moved:
         moved = False

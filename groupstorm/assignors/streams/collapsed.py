@@ -177,8 +177,6 @@ class _RowArcs(NamedTuple):
 
 
 class _GroupArcs(NamedTuple):
-    """A sub-topology: its rows, and per rack the arcs to its clients."""
-
     rows: list[_RowArcs]
     to_clients: dict[int, list[tuple[int, int]]]
 

@@ -18,11 +18,7 @@ _NO_NODE = -1
 
 
 class FlowGraph:
-    """A network of numbered nodes; edges are tried in the order of their ends' numbers.
-
-    Edges come in pairs, forward and backward, as in a residual graph; an edge is open while it can still
-    carry flow. Kafka's source is node -1; here every number is one more.
-    """
+    """A network of numbered nodes; an edge and its reverse are open while they can carry flow."""
 
     def __init__(self, nodes: int) -> None:
         self._nodes = nodes
@@ -47,7 +43,6 @@ class FlowGraph:
         return number
 
     def flow(self, edge: int) -> int:
-        """The flow on an edge."""
         return self._residual[edge + 1]
 
     def freeze(self) -> None:
@@ -110,10 +105,10 @@ class FlowGraph:
             cancelled += 1
 
     def _negative_cycle(self) -> list[int]:
-        """The edges of a cycle whose costs sum up to less than 0; no edges if there is none.
+        """The edges of a cycle of negative cost, if there is one.
 
-        Kafka searches from an extra node that leads to every node at no cost, so every distance is 0 before
-        the first edge is tried.
+        Kafka searches from an extra node that leads to every node at no cost, so every distance
+        starts at 0.
         """
         parents = [_NO_NODE] * self._nodes
         node = self._relax(parents)
@@ -131,9 +126,7 @@ class FlowGraph:
         return cycle
 
     def _relax(self, parents: list[int]) -> int:
-        """Bellman-Ford: returns the first node that the last pass relaxes, and fills ``parents`` with
-        edges.
-        """
+        """Bellman-Ford: the first node that the last pass relaxes; fills ``parents`` with edges."""
         edges = self._open
         distances = [0] * self._nodes
         changed = list(self._in_use)

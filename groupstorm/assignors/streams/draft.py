@@ -52,8 +52,7 @@ def watched_standbys(decision: Decision, client: int) -> list[int]:
 def wants_rebalance(gaps: Mapping[int, int], watched: Iterable[int], near_zero: int) -> bool:
     """Whether a member with the imbalance error has caught up with all standbys that it watches.
 
-    ``gaps``: per standby, records behind. ``watched``: its watch list, or all its standbys if the list is
-    empty. ``near_zero``: the largest gap that counts as close to zero; the draft does not define it.
+    ``gaps``: records behind; ``near_zero``: the largest gap that counts as close to zero.
     """
     watching = list(watched)
     return bool(watching) and all(gaps[task] <= near_zero for task in watching)
@@ -70,7 +69,6 @@ class _Shares:
         self._of_group: dict[tuple[int, str, int], int] = {}
 
     def is_below(self, client: int) -> bool:
-        """Whether the client has less than its share, rounded up."""
         return self.remaining(client) > 0
 
     def remaining(self, client: int) -> int:
@@ -78,7 +76,7 @@ class _Shares:
         return self._tasks * self._group.clients[client].capacity - self._taken[client] * self._threads
 
     def alike(self, client: int, task: int) -> int:
-        """How many tasks of the task's sub-topology the client has."""
+        """The client's tasks of the task's sub-topology."""
         return self._of_group.get(self._key(client, task), 0)
 
     def take(self, client: int, task: int) -> None:
@@ -91,7 +89,6 @@ class _Shares:
         return client, name.topology, name.subtopology
 
     def roomiest(self, task: int, valid: Callable[[int], bool]) -> int | None:
-        """The valid client with the largest remaining capacity."""
         candidates = (client for client in range(len(self._group.clients)) if valid(client))
         return min(
             candidates,
@@ -139,7 +136,6 @@ class _Draft:
                 self._trade_off(shares, task, candidates)
 
     def _trade_off(self, shares: _Shares, task: int, candidates: list[int]) -> None:
-        """Place a task whose nearest client is full."""
         if self._config.trade_off is TradeOff.BALANCE:
             below = next((client for client in candidates if shares.is_below(client)), None)
             self._run(shares, task, self._roomiest(shares, task) if below is None else below)

@@ -49,9 +49,7 @@ class FlowNetwork:
         return total
 
     def _lengthen(self, source: int, sink: int) -> bool:
-        """Dijkstra over reduced costs; sets potentials so that shortest paths cost nothing. Whether there
-        is a path.
-        """
+        """Dijkstra; sets potentials so that shortest paths cost nothing. Whether there is a path."""
         potentials, heads, left, costs = self._potentials, self._heads, self._left, self._costs
         distances = [_UNREACHED] * len(potentials)
         distances[source] = 0

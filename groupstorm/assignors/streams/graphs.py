@@ -38,25 +38,23 @@ class Problem:
     groups: Sequence[Sequence[int]] | None = None
 
     def counts(self) -> list[int]:
-        """How many of the tasks each client has."""
         counts = [0] * len(self.clients)
         for client in self.present:
             counts[client] += 1
         return counts
 
     def cost(self, task: int, client: int) -> int:
-        """Of the task and the client at these positions (RackAwareTaskAssignor.getCost)."""
+        """RackAwareTaskAssignor.getCost of the task and the client at these positions."""
         crossing = self.cross_rack.count(self.tasks[task], self.clients[client])
         moving = 0 if self.present[task] == client else self.costs.non_overlap
         return crossing * self.costs.traffic + moving
 
     def total(self, places: Sequence[int]) -> int:
-        """The cost of a solution."""
         return sum(self.cost(task, client) for task, client in enumerate(places))
 
 
 def shares(counts: Sequence[int], tasks: int, of_group: int) -> list[int]:
-    """How many tasks of a sub-topology each client may have: its share of all tasks, rounded up.
+    """The tasks of a sub-topology that each client may have: its share of all tasks, rounded up.
 
     In floating point and in Kafka's order of operations (BalanceSubtopologyGraphConstructor): 14 of 50
     tasks and a sub-topology of 25 give 8, not 7.

@@ -29,7 +29,6 @@ from groupstorm.assignors.streams.standbys import standby_assignor
 
 
 def high_availability(group: StreamsGroup, config: Config) -> Decision:
-    """The assignment, with warm-ups, and whether a probing rebalance is needed."""
     placement = Placement(group)
     racks = TaskRacks(group)
     rack_aware = racks.usable(config)

@@ -14,10 +14,7 @@ _MASK_32 = 0xFFFFFFFF
 
 
 class TaskId(NamedTuple):
-    """A partition of a sub-topology; sorts and prints as Kafka's TaskId: ``0_1``.
-
-    ``topology`` is the named topology, "" for none (then it is not printed).
-    """
+    """A partition of a sub-topology, ordered and printed as Kafka's; ``topology`` "" if it has no name."""
 
     topology: str
     subtopology: int
@@ -53,10 +50,7 @@ def _signed_long(number: int) -> int:
 
 
 def parse_process_id(text: str) -> UUID:
-    """A ProcessId: a UUID, or a number n for the UUID of n, as Kafka's own tests write them.
-
-    ``ValueError`` if the text is neither.
-    """
+    """A UUID, or a number for the UUID of that number as in Kafka's tests. `ValueError` for others."""
     if text.isascii() and text.isdigit():
         number = int(text)
         if number >> 63:

@@ -26,11 +26,10 @@ def client_of(
     rack: str | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> StreamsClient:
-    """Capacity one for each consumer; previous tasks from owned partitions, then from offset sums.
+    """A client from its consumers, each of which is one thread; of two with one task the later one counts.
 
-    The consumer that owns a task's partitions ran the task. Of the other tasks with state, those at the
-    latest offset were running, too, and the rest were standbys (initializePrevTasks). If two consumers name
-    the same task, the later one counts (addPreviousTasksAndOffsetSums).
+    The owner of a task's partitions ran it. Of other tasks with state those at the latest offset were
+    running, and the rest were standbys (initializePrevTasks).
     """
     offset_sums: dict[int, int] = {}
     for consumer in consumers:

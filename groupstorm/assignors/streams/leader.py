@@ -56,8 +56,6 @@ _HOSTS_SINCE = 2
 
 
 class StreamsMember(NamedTuple):
-    """A consumer's subscription: its user data, its owned partitions, its rack."""
-
     user_data: bytes
     owned: tuple[TopicPartition, ...] = ()
     rack: str | None = None
@@ -94,11 +92,7 @@ class StreamsAssignment(NamedTuple):
 
 
 class Rebalance(NamedTuple):
-    """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete).
-
-    ``warmups``: task and process of each standby that a movement left to build up state. ``processes``: the
-    process to which each member was counted.
-    """
+    """``stable``: no follow-up is needed (onAssignmentComplete); ``processes``: of each member."""
 
     assignments: dict[str, StreamsAssignment]
     stable: bool
@@ -297,9 +291,7 @@ class _Leader:
     def _give(
         self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], shared: _SharedInfo
     ) -> StreamsAssignment:
-        """Active tasks without another owner, standbys, and as standbys the active tasks that it has to
-        wait for.
-        """
+        """Active tasks without another owner, standbys, and as standbys the tasks that it has to wait for."""
         withheld = [task for task in tasks.active if self._is_owned_elsewhere(client, task, consumer)]
         running = sorted(
             (part, task) for task in tasks.active if task not in withheld for part in self._inputs(task)
@@ -330,8 +322,6 @@ class _Leader:
 
 
 class _SharedInfo(NamedTuple):
-    """The part of the assignment that is the same for every consumer."""
-
     versions: _Versions
     hosts: Hosts
     standby_hosts: Hosts

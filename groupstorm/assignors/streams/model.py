@@ -51,11 +51,10 @@ class StreamsConsumer(NamedTuple):
 
 
 class StreamsClient(NamedTuple):
-    """An instance of the application, as the leader knows it (ClientState).
+    """An instance of the application (ClientState); ``capacity``: threads.
 
-    ``capacity``: threads. ``lags``: per task. A task without an entry lags by the group's
-    ``end_offset_sums`` if ``fresh_elsewhere``; otherwise its lag is unknown. ``consumers``: only if the
-    state was made from subscriptions.
+    A task without an entry in ``lags`` lags by the group's ``end_offset_sums`` if ``fresh_elsewhere``;
+    otherwise its lag is unknown. ``consumers``: only if the state was made from subscriptions.
     """
 
     id: UUID
@@ -71,10 +70,9 @@ class StreamsClient(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamsGroup:
-    """``tasks`` ascending by TaskId, ``clients`` ascending by ProcessId.
+    """Tasks by TaskId, clients by ProcessId.
 
-    ``filled``: numbers of the clients in the order in which the leader met them; ``end_offset_sums``: per
-    stateful task, the records in its changelogs.
+    ``filled``: clients as the leader met them; ``end_offset_sums``: records in a task's changelogs.
     """
 
     tasks: Sequence[Task]
@@ -140,11 +138,7 @@ class Strategy(StrEnum):
 
 
 class StandbyPlacement(StrEnum):
-    """How standbys are placed if racks are known (KIP-925).
-
-    SHIPPED is Kafka's: flows between pairs of clients. GREEDY and RELIABLE_FIRST are the options I and II
-    of the KIP's fourth version.
-    """
+    """Kafka's flows between pairs of clients, or options I and II of KIP-925's fourth version."""
 
     SHIPPED = "shipped"
     GREEDY = "greedy"
@@ -152,22 +146,14 @@ class StandbyPlacement(StrEnum):
 
 
 class TradeOff(StrEnum):
-    """KIP-441's draft, if the client with the smallest gap has its share already.
-
-    LATENCY: that client gets the task all the same; BALANCE: the client with the second smallest gap is
-    next.
-    """
+    """KIP-441's draft: a full client with the smallest gap gets the task (LATENCY), or the next one does."""
 
     LATENCY = "latency"
     BALANCE = "balance"
 
 
 class TagsOrRacks(StrEnum):
-    """KIP-925, "What if both rack information and rack aware tags present": which one places standbys.
-
-    TAGS is Kafka's: client tags if they are configured, else the load alone. RACKS uses every client's rack
-    as its tag, whatever tags there are.
-    """
+    """Places standbys by the configured client tags, as Kafka does, or by every client's rack."""
 
     TAGS = "tags"
     RACKS = "racks"
@@ -182,12 +168,7 @@ class Solver(StrEnum):
 
 
 class Config(NamedTuple):
-    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own.
-
-    ``near_zero_gap``, of KIP-441's draft: up to this gap a standby is as good as the running task.
-    ``must_preserve_active``: the constructor's argument of KIP-924's StickyTaskAssignor; other assignors do
-    not read it.
-    """
+    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own."""
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
@@ -255,7 +236,6 @@ class Placement:
         return len(self.active[client]) / self.capacities[client]
 
     def owners(self) -> dict[int, int]:
-        """Task -> the client that runs it."""
         return {task: client for client, tasks in enumerate(self.active) for task in tasks}
 
 

@@ -17,16 +17,12 @@ from groupstorm.assignors.streams.model import Placement
 
 
 class Movement(NamedTuple):
-    """A task that its client is not ready for."""
-
     task: int
     destination: int
 
 
 class TaskMovements:
-    """The movements of one assignment. ``warmups`` and ``standby_warmups``: per client, the replicas they
-    left.
-    """
+    """The movements of one assignment, and per client the replicas that they left to warm up."""
 
     def __init__(self, placement: Placement, lags: Lags, warmups_max: int) -> None:
         self._placement = placement
@@ -59,9 +55,7 @@ class TaskMovements:
     def _needed(
         self, held: list[set[int]], left: list[set[int]]
     ) -> JavaPriorityQueue[tuple[int, int], Movement]:
-        """Tasks for which other clients are nearer than their own; those with the fewest such clients
-        first.
-        """
+        """Tasks of which other clients are nearer than their own, the fewest such clients first."""
         queue: JavaPriorityQueue[tuple[int, int], Movement] = JavaPriorityQueue()
         lags = self._lags
         for client, tasks in enumerate(held):

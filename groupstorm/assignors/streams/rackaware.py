@@ -29,7 +29,6 @@ OnMove = Callable[[int, int, int], None]
 
 
 def _anywhere(source: int, destination: int, task: int) -> bool:
-    """Any standby may move."""
     return True
 
 
@@ -38,15 +37,13 @@ def _ignore_move(task: int, source: int, destination: int) -> None:
 
 
 def graph_size(tasks: int, clients: int) -> int:
-    """The size to compare with `SMALL_GRAPH`."""
     return tasks * tasks * clients
 
 
 class Optimisation(NamedTuple):
-    """The parameters: costs of tasks, kind of graph, ``clients`` in the order of their nodes.
+    """The parameters of one optimisation; ``clients`` are in the order of their nodes.
 
-    ``pairs``: the graph for two clients that exchange standbys. Kafka's internal assignors take the graph
-    without shares for every strategy; KIP-924's public ones take that of the strategy.
+    ``pairs``: the graph for two clients, without shares in Kafka's internal assignors.
     """
 
     group: StreamsGroup
@@ -65,10 +62,7 @@ class Optimisation(NamedTuple):
         return cls(group, cross_rack, costs, config.strategy, range(len(group.clients)), config.solver)
 
     def active(self, placement: Placement, tasks: Iterable[int]) -> int:
-        """Move these active tasks; returns the cost that is reached, moving included.
-
-        RackAwareTaskAssignor.optimizeActiveTasks. Refuses if a task has no client, or two.
-        """
+        """optimizeActiveTasks: returns the cost, moving included; refuses a task of no client, or of two."""
         chosen = sorted(tasks)
         if not chosen:
             return 0
@@ -78,10 +72,7 @@ class Optimisation(NamedTuple):
         return problem.total(places)
 
     def standby(self, placement: Placement, may_move: MayMove = _anywhere) -> int:
-        """Exchange standbys between clients of two racks, pair by pair, until nothing moves.
-
-        RackAwareTaskAssignor.optimizeStandbyTasks; returns the remaining traffic, at its cost.
-        """
+        """optimizeStandbyTasks: exchange standbys, pair by pair of clients; returns the remaining cost."""
         standbys = set().union(*placement.standby)
         # refuse a task without a price before any task moves
         self.cross_rack.total(placement.standby, standbys)

@@ -111,7 +111,7 @@ class _ReplicaPlacement:
         self._take(network, alike, [arcs for _, arcs in to_racks], to_clients, seats)
 
     def _seats(self) -> list[int]:
-        """How many of the round's standbys each client takes so that loads stay even."""
+        """The standbys of this round that each client takes so that loads stay even."""
         counts = [self._placement.count(client) for client in self._placement.clients]
         before = list(counts)
         capacities = self._placement.capacities
@@ -143,7 +143,6 @@ class _ReplicaPlacement:
         return 2 * crossing + any(self._racks[holder] == rack for holder in self._holders[task])
 
     def _same_rack_price(self) -> int:
-        """More than any traffic."""
         return self._dearest() // 2
 
     def _arcs(

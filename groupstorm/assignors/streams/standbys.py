@@ -16,11 +16,7 @@ Tags = Mapping[str, str]
 
 
 def standby_assignor(group: StreamsGroup, config: Config) -> LoadAware:
-    """StandbyTaskAssignorFactory as HighAvailabilityTaskAssignor calls it: tags if any are configured.
-
-    The racks of the clients count as a tag only with our setting ``tags_or_racks``: Kafka has code for that
-    and does not reach it from there.
-    """
+    """StandbyTaskAssignorFactory: by tags if any are configured, by racks only with ``tags_or_racks``."""
     if config.tags_or_racks is TagsOrRacks.RACKS and all(client.rack for client in group.clients):
         return ClientTagAware(group, [{"rack": client.rack or ""} for client in group.clients], ("rack",))
     if config.rack_aware_tags:
@@ -59,8 +55,8 @@ def _place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, 
 class ClientTagAware(LoadAware):
     """ClientTagAwareStandbyTaskAssignor: no two copies of a task on clients that share a tag's value.
 
-    After a task has as many copies as a tag has values, that tag does not count any more. Standbys without
-    a place go to the least loaded clients, in the order of a HashMap by task.
+    A tag counts until a task has as many copies as the tag has values. Standbys without a place go to
+    the least loaded clients, in the order of a HashMap by task.
     """
 
     def __init__(self, group: StreamsGroup, tags: Sequence[Tags], names: Sequence[str]) -> None:

@@ -44,10 +44,7 @@ def legacy_sticky(group: StreamsGroup, config: Config) -> Decision:
 
 
 def fallback_prior(group: StreamsGroup, config: Config) -> Decision:
-    """Every task stays, racks play no part, and another rebalance is always needed.
-
-    StreamsPartitionAssignor uses FallbackPriorTaskAssignor if it could not read the ends of the changelogs.
-    """
+    """FallbackPriorTaskAssignor, without known lags: every task stays, and another rebalance is needed."""
     placement = Placement(group)
     assignment = _StickyAssignment(group, placement)
     assignment.assign_active(keep_all=True)
@@ -56,16 +53,14 @@ def fallback_prior(group: StreamsGroup, config: Config) -> Decision:
 
 
 def public_sticky(group: StreamsGroup, config: Config) -> Decision:
-    """StickyTaskAssignor of KIP-924, one of the public task assignors.
+    """StickyTaskAssignor of KIP-924.
 
-    It differs from the legacy one: clients with equal loads rank equal, whatever their capacities; racks
-    count only if both costs are configured; the price of an active task includes its changelogs; and the
-    clients of a flow graph come in the order of a hash table. With ``Config.must_preserve_active`` every
-    active task stays with its previous owner. Racks then play no part, and the answer asks for another
-    rebalance at once.
+    It differs from the legacy one: clients with equal loads rank equal; racks count only if both costs
+    are configured; the price of an active task includes its changelogs; clients of a flow graph are in
+    the order of a hash table. With ``must_preserve_active`` every active task stays, and another
+    rebalance follows at once.
 
-    Kafka itself gives more than one answer if there are standbys, because it walks a HashSet of task
-    descriptions that hash by identity. Here the tasks come in the order of their ids' hashes.
+    Kafka walks a HashSet of descriptions that hash by identity; here tasks have their ids' hashes.
     """
     placement = Placement(group)
     assignment = _StickyAssignment(group, placement, larger_first=False)
@@ -118,10 +113,7 @@ def _previous_standbys(group: StreamsGroup) -> dict[int, list[int]]:
 
 
 class _TaskPairs:
-    """The pairs of tasks that have been on one client. After all pairs of a group have, no pair is new.
-
-    A task preferably goes to a client where it makes a new pair (TaskPairs).
-    """
+    """The pairs of tasks that have been on one client; a task prefers a client where it makes a new one."""
 
     __slots__ = ("_most", "_pairs", "_partners")
 
@@ -144,11 +136,7 @@ class _TaskPairs:
 
 
 class _StickyAssignment:
-    """One run of a sticky assignor.
-
-    ``larger_first``: of clients with the same load the one with more threads has more room; the public
-    assignor does not distinguish them.
-    """
+    """One run. ``larger_first``: of clients with the same load the one with more threads has more room."""
 
     def __init__(self, group: StreamsGroup, placement: Placement, *, larger_first: bool = True) -> None:
         self._group = group
@@ -181,7 +169,6 @@ class _StickyAssignment:
             self._assign_active(task, self._find(task, group.clients_as_hashed))
 
     def assign_standbys(self, tasks: Sequence[int], replicas: int) -> None:
-        """So many of each task; fewer if there are not enough clients."""
         for task in hash_order(tasks, self._group.task_hash):
             for _ in range(replicas):
                 candidates = hash_order(

@@ -19,18 +19,12 @@ from groupstorm.javahash import hash_order
 
 
 class ThreadTasks(NamedTuple):
-    """A thread's tasks, in Kafka's order."""
-
     active: list[int]
     standby: list[int]
 
 
 def threads_of(group: StreamsGroup, client: int, decision: Decision) -> dict[str, ThreadTasks]:
-    """Consumer -> its tasks, consumers sorted.
-
-    Kafka iterates over an assignment of KIP-924 in the order of its hash table, over others in sorted
-    order.
-    """
+    """Consumer -> its tasks. Kafka walks an assignment of KIP-924 in its table's order, others sorted."""
     state = group.clients[client]
     consumers = java_sorted(consumer.id for consumer in state.consumers)
     previous = {consumer.id: _by_lag(group, client, consumer.offset_sums) for consumer in state.consumers}
@@ -71,11 +65,7 @@ def assign_to_threads(
     previous: Mapping[str, Sequence[int]],
     load: dict[str, int],
 ) -> dict[str, list[int]]:
-    """Deal tasks to consumers; ``load`` counts the tasks of each and is updated.
-
-    ``previous``: the earlier tasks of a consumer, in the order in which it gets them back; empty for tasks
-    without state.
-    """
+    """Deal tasks to consumers, and count them in ``load``; ``previous``: those to get back, in order."""
     queue = JavaPriorityQueue((task, task) for task in tasks)
     assigned: dict[str, list[int]] = {consumer: [] for consumer in consumers}
     if len(queue):
@@ -143,9 +133,7 @@ class _Dealing:
                 below.append(consumer)
 
     def _give_one_more(self) -> None:
-        """Give a remaining task to its earlier owner if that has no more than its share, else in the heap's
-        order.
-        """
+        """To the earlier owner if that has no more than its share, else in the heap's order."""
         takers = [consumer for consumer in self._assigned if self._count(consumer) == self._least]
         for task, consumer in sorted(self._owners.items()):
             if consumer in takers and task in self._left:

@@ -113,7 +113,7 @@ def read_generation_and_rack(data: bytes, at: int, version: int) -> tuple[int, s
 
 
 def smallest_tail(version: int) -> int:
-    """How many bytes follow the owned partitions, if there is no rack."""
+    """The bytes behind the owned partitions, if there is no rack."""
     return (4 if version >= _GENERATION_SINCE else 0) + (2 if version >= _RACK_SINCE else 0)
 
 

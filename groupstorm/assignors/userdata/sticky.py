@@ -33,10 +33,9 @@ class MemberData(NamedTuple):
 
 
 def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None) -> bytes:
-    """StickyAssignor's user data after an assignment of ``partitions``; version 0 without a generation.
+    """StickyAssignor's user data, version 0 without a generation.
 
-    Topics stand in the order of Java's hash table (CollectionUtils.groupPartitionsByTopic), partitions in
-    their own.
+    Topics stand in the order of Java's hash table (CollectionUtils.groupPartitionsByTopic).
     """
     groups: JavaHashMap[str, list[int]] = JavaHashMap()
     for topic, partition in partitions:
@@ -46,10 +45,7 @@ def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None)
 
 
 def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, int | None]:
-    """Topic partitions, where they end, and the generation (version 1) or None (version 0).
-
-    Garbage counts as no partitions, ending at 0, in generation -1.
-    """
+    """Topic partitions, their end, and the generation, None in version 0; -1 and no partitions of garbage."""
     try:
         groups, end = read_topic_partitions(data, 0)
     except UserDataError:
@@ -61,9 +57,7 @@ def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, in
 
 
 def decode_sticky(data: bytes | None) -> MemberData:
-    """StickyAssignor's reading of user data: garbage counts as no partitions in generation -1, never an
-    error.
-    """
+    """StickyAssignor's reading: garbage counts as no partitions in generation -1, never an error."""
     if not data:
         return MemberData((), None)
     groups, _, generation = read_sticky(data)

@@ -33,11 +33,7 @@ def encode_join_data(partitions: Iterable[int], epoch: int) -> bytes:
 
 
 def decode_join_data(data: bytes | None) -> JoinData:
-    """A member's user data; missing user data and garbage count as no partitions in no epoch.
-
-    As with Kafka's sticky assignors, a member with unreadable user data costs the group the stickiness of
-    that member and not the whole assignment (StickyAssignor.memberData).
-    """
+    """A member's user data; missing data and garbage count as no partitions in no epoch."""
     if not data:
         return JoinData((), NO_EPOCH)
     try:
@@ -49,7 +45,6 @@ def decode_join_data(data: bytes | None) -> JoinData:
 
 
 def encode_epoch(epoch: int) -> bytes:
-    """The user data that the leader sends every member with its assignment."""
     return INT32.pack(epoch)
 
 

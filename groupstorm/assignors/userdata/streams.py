@@ -75,8 +75,6 @@ def utf(text: str) -> bytes:
 
 
 class FieldReader:
-    """Reads field by field from the beginning."""
-
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
@@ -94,7 +92,7 @@ class FieldReader:
         return number
 
     def bytes(self, length: int) -> bytes:
-        """So many bytes."""
+        """The next ``length`` bytes."""
         start, left = self._at, len(self._data) - self._at
         if not 0 <= length <= left:
             raise UserDataError(f"{length} bytes at {start}, with {left} bytes left")

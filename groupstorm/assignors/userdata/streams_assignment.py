@@ -34,8 +34,6 @@ _MIN_PARTITION_BYTES = 6
 
 
 class HostInfo(NamedTuple):
-    """The endpoint at which a member serves queries."""
-
     host: str
     port: int
 
@@ -48,12 +46,7 @@ _NO_STANDBYS: Standbys = {}
 
 
 class AssignmentInfo(NamedTuple):
-    """``active``: one task for each assigned partition, in their order, so a task with two partitions is
-    listed twice.
-
-    ``standby``: task -> its input partitions. ``next_rebalance_ms``: when the member asks for a rebalance,
-    in milliseconds since the epoch.
-    """
+    """``active``: the task of each assigned partition; ``standby``: task -> its input partitions."""
 
     version: int
     commonly_supported_version: int = UNKNOWN_VERSION

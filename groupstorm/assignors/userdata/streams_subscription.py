@@ -37,10 +37,7 @@ _NO_PROCESS = UUID(int=0)
 
 
 class SubscriptionInfo(NamedTuple):
-    """``offset_sums``: per task; ``endpoint`` None if the member serves no queries.
-
-    Of a version above the latest only ``version`` and ``latest_supported_version`` are known.
-    """
+    """``endpoint`` None: no queries. Of a version above the latest only the two versions are known."""
 
     version: int
     latest_supported_version: int
