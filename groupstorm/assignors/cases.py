@@ -28,7 +28,7 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
     encode_subscription,
 )
-from groupstorm.assignors.userdata.streamjoin import NO_EPOCH, encode_join_data
+from groupstorm.assignors.userdata.sticky import NO_EPOCH, encode_join_data
 from groupstorm.problems import InputError
 
 

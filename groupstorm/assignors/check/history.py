@@ -149,38 +149,41 @@ class SimulatedGroup:
         return RebalanceProtocol.COOPERATIVE in self.assignor.protocols
 
     def take(self, step: HistoryStep) -> bool:
-        return _TAKES[step.do](self, step)
-
-    def _join(self, step: HistoryStep) -> bool:
-        if step.member in self.members or not step.topics:
-            return False
-        self.gone.pop(step.member, None)
-        self.members[step.member] = SimulatedMember(self._as_the_others(step.topics))
-        return True
+        """Apply the step; returns whether a rebalance follows."""
+        match step.do:
+            case StepKind.JOIN if step.member not in self.members and step.topics:
+                self.gone.pop(step.member, None)
+                self.members[step.member] = SimulatedMember(self._as_the_others(step.topics))
+                return True
+            case StepKind.LEAVE if step.member in self.members:
+                self.gone[step.member] = self.members.pop(step.member)
+                return True
+            case StepKind.RETURN | StepKind.RETURN_CLAIMING if step.member in self.gone:
+                self._return(step)
+                return True
+            case StepKind.SUBSCRIBE:
+                return self._subscribe(step)
+            case StepKind.RESIZE:
+                changes = any(self.topics.get(topic, 0) != step.partitions for topic in step.topics)
+                self.topics.update(dict.fromkeys(step.topics, step.partitions))
+                return changes
+            case StepKind.MISS if step.member in self.members:
+                self.members[step.member].misses = True
+        return False
 
     def _as_the_others(self, topics: tuple[str, ...]) -> tuple[str, ...]:
         if not self.assignor.needs_equal_subscriptions:
             return topics
         return next((member.topics for member in self.members.values()), topics)
 
-    def _leave(self, step: HistoryStep) -> bool:
-        member = self.members.pop(step.member, None)
-        if member is None:
-            return False
-        self.gone[step.member] = member
-        return True
-
-    def _return(self, step: HistoryStep) -> bool:
-        member = self.gone.pop(step.member, None)
-        if member is None:
-            return False
+    def _return(self, step: HistoryStep) -> None:
+        member = self.gone.pop(step.member)
         member.topics = self._as_the_others(member.topics)
         if self.cooperative and step.do is not StepKind.RETURN_CLAIMING:
             # its partitions are lost (onPartitionsLost)
             member = SimulatedMember(member.topics)
         self.members[step.member] = member
         self.clean = False
-        return True
 
     def _subscribe(self, step: HistoryStep) -> bool:
         if not step.member or self.assignor.needs_equal_subscriptions:
@@ -191,18 +194,6 @@ class SimulatedGroup:
         for member in changed:
             member.topics = step.topics
         return bool(changed)
-
-    def _resize(self, step: HistoryStep) -> bool:
-        changes = False
-        for topic in step.topics:
-            changes |= self.topics.get(topic, 0) != step.partitions
-            self.topics[topic] = step.partitions
-        return changes
-
-    def _miss(self, step: HistoryStep) -> bool:
-        if step.member in self.members:
-            self.members[step.member].misses = True
-        return False
 
     def owners(self) -> dict[TopicPartition, str]:
         """The owner of each partition that exists and is still subscribed to."""
@@ -219,15 +210,15 @@ class SimulatedGroup:
         subscriptions = {name: self._subscription(name, member) for name, member in self.members.items()}
         owned = {name: member.owned() if self.cooperative else () for name, member in self.members.items()}
         self.generation += 1
+        asked = self.generation, topics, subscriptions, owned
         try:
             result = self.assignor.assign(topics, subscriptions)
         except AssignmentRefused as refused:
-            return Round(self.generation, topics, subscriptions, owned, {}, refusal=str(refused))
+            return Round(*asked, {}, refusal=str(refused))
         except PROGRAMMING_ERRORS as thrown:
-            what = f"{type(thrown).__name__}: {thrown}"
-            return Round(self.generation, topics, subscriptions, owned, {}, refusal=what)
+            return Round(*asked, {}, refusal=f"{type(thrown).__name__}: {thrown}")
         assigned = {name: tuple(partitions) for name, partitions in result.partitions.items()}
-        return Round(self.generation, topics, subscriptions, owned, assigned, result.user_data)
+        return Round(*asked, assigned, result.user_data)
 
     def _metadata(self, topic: str, count: int) -> TopicMetadata:
         replicas = self.racks.replicas.get(topic, ())
@@ -255,17 +246,6 @@ class SimulatedGroup:
             member.last = Assignment(assigned, round_.user_data)
             member.generation = round_.generation
         return again
-
-
-_TAKES = {
-    StepKind.JOIN: SimulatedGroup._join,
-    StepKind.LEAVE: SimulatedGroup._leave,
-    StepKind.RETURN: SimulatedGroup._return,
-    StepKind.RETURN_CLAIMING: SimulatedGroup._return,
-    StepKind.SUBSCRIBE: SimulatedGroup._subscribe,
-    StepKind.RESIZE: SimulatedGroup._resize,
-    StepKind.MISS: SimulatedGroup._miss,
-}
 
 
 def play(assignor: Assignor, history: History) -> Iterator[Change]:

@@ -21,11 +21,7 @@ class GroupSize(NamedTuple):
     partitions: int
 
 
-SIZES: Sequence[GroupSize] = (
-    GroupSize(100, 1_000),
-    GroupSize(1_000, 10_000),
-    GroupSize(2_000, 100_000),
-)
+SIZES: Sequence[GroupSize] = (GroupSize(100, 1_000), GroupSize(1_000, 10_000), GroupSize(2_000, 100_000))
 
 
 class Speed(NamedTuple):

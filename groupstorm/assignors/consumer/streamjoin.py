@@ -28,7 +28,7 @@ from typing import ClassVar
 from groupstorm.assignors.consumer.claims import newest_owner
 from groupstorm.assignors.contract import AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
-from groupstorm.assignors.userdata.streamjoin import (
+from groupstorm.assignors.userdata.sticky import (
     NO_EPOCH,
     decode_epoch,
     decode_join_data,

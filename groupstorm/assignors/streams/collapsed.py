@@ -32,7 +32,7 @@ def solve(problem: Problem) -> list[int]:
         return _by_racks(problem)
     if problem.costs.non_overlap == 0:
         return _by_alike_clients(problem, problem.groups)
-    return _by_clients(problem, problem.groups)
+    return _ByClients(problem, problem.groups).solve()
 
 
 def _racks(problem: Problem) -> list[int]:
@@ -63,47 +63,23 @@ def _by_racks(problem: Problem) -> list[int]:
     for (row, home), tasks in alike.items():
         node = network.add_node()
         network.add_arc(source, node, len(tasks), 0)
-        arcs[row, home] = [
-            (
-                rack,
-                network.add_arc(
-                    node, there, len(tasks), _price(row, rack, home, costs.traffic * weight, moving)
-                ),
-            )
-            for rack, there in rack_nodes.items()
-        ]
+        arcs[row, home] = []
+        for rack, there in rack_nodes.items():
+            price = row[rack] * costs.traffic * weight + (moving if rack != home else 0)
+            arcs[row, home].append((rack, network.add_arc(node, there, len(tasks), price)))
     for rack, node in rack_nodes.items():
         network.add_arc(node, sink, places_of_rack[rack], 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
-    return _spread_over_racks(
-        problem,
-        rack_of,
-        alike,
-        {key: {rack: network.flow(arc) for rack, arc in found} for key, found in arcs.items()},
-    )
-
-
-def _price(row: Row, rack: int, home: int, traffic: int, moving: int) -> int:
-    return row[rack] * traffic + (0 if rack == home else moving)
-
-
-def _spread_over_racks(
-    problem: Problem,
-    rack_of: Sequence[int],
-    alike: dict[tuple[Row, int], list[int]],
-    flows: dict[tuple[Row, int], dict[int, int]],
-) -> list[int]:
     places = list(problem.present)
     free = [0] * len(problem.clients)
     arriving: dict[int, list[int]] = defaultdict(list)
-    for key, tasks in alike.items():
-        staying = flows[key][key[1]]
-        moving = iter(tasks[staying:])
-        for rack, amount in flows[key].items():
-            if rack != key[1]:
-                arriving[rack] += [next(moving) for _ in range(amount)]
+    for (row, home), tasks in alike.items():
+        staying = sum(rack == home for rack in network.ends(arcs[row, home]))
         for task in tasks[staying:]:
             free[places[task]] += 1
+        racks = (rack for rack in network.ends(arcs[row, home]) if rack != home)
+        for task, rack in zip(tasks[staying:], racks, strict=True):
+            arriving[rack].append(task)
     for rack in sorted(arriving):
         seats = (client for client, there in enumerate(rack_of) if there == rack for _ in range(free[client]))
         for task, client in zip(sorted(arriving[rack]), seats, strict=True):
@@ -132,24 +108,18 @@ def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list
         for row, tasks in _by_row(problem, group):
             node = network.add_node()
             network.add_arc(source, node, len(tasks), 0)
-            price = problem.costs.traffic
-            rows.append(
-                (
-                    tasks,
-                    [
-                        (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * price))
-                        for kind, there in layer.items()
-                    ],
-                )
-            )
+            arcs = [
+                (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * problem.costs.traffic))
+                for kind, there in layer.items()
+            ]
+            rows.append((tasks, arcs))
     for kind, node in clients.items():
         network.add_arc(node, sink, kind[1] * len(alike[kind]), 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
     dealt: dict[tuple[int, int], list[int]] = {kind: [] for kind in clients}
     for tasks, arcs in rows:
-        left = iter(tasks)
-        for kind, arc in arcs:
-            dealt[kind] += [next(left) for _ in range(network.flow(arc))]
+        for task, kind in zip(tasks, network.ends(arcs), strict=True):
+            dealt[kind].append(task)
     places = [0] * len(problem.tasks)
     for kind, tasks in dealt.items():
         # A sub-topology's tasks follow one another, so each client gets its share, rounded up or down.
@@ -181,7 +151,7 @@ class _GroupArcs(NamedTuple):
     to_clients: dict[int, list[tuple[int, int]]]
 
 
-class _Balanced:
+class _ByClients:
     """The network of a balanced problem, client by client.
 
     A row of a sub-topology leads to each client with tasks of the row, at the price of staying, and to each
@@ -251,14 +221,8 @@ class _Balanced:
         arriving: dict[int, list[int]] = {rack: [] for rack in group.to_clients}
         for row in group.rows:
             leaving = (task for client, held in row.owned.items() for task in held[flow(row.stay[client]) :])
-            left = iter(sorted(leaving))
-            for rack, arc in row.move.items():
-                arriving[rack] += [next(left) for _ in range(flow(arc))]
+            for task, rack in zip(sorted(leaving), self._network.ends(row.move.items()), strict=True):
+                arriving[rack].append(task)
         for rack, arcs in group.to_clients.items():
-            seats = (client for client, arc in arcs for _ in range(flow(arc)))
-            for task, client in zip(sorted(arriving[rack]), seats, strict=True):
+            for task, client in zip(sorted(arriving[rack]), self._network.ends(arcs), strict=True):
                 self._places[task] = client
-
-
-def _by_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
-    return _Balanced(problem, groups).solve()

@@ -8,7 +8,11 @@ which they were added, so the same network gives the same flow.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from typing import TypeVar
+
+N = TypeVar("N")
 
 _UNREACHED = 1 << 62
 
@@ -39,6 +43,10 @@ class FlowNetwork:
 
     def flow(self, arc: int) -> int:
         return self._left[arc + 1]
+
+    def ends(self, arcs: Iterable[tuple[N, int]]) -> Iterator[N]:
+        """The end of each (end, arc), as often as the arc carries flow."""
+        return (end for end, arc in arcs for _ in range(self._left[arc + 1]))
 
     def send(self, source: int, sink: int) -> int:
         """Send as much as possible at the lowest cost; returns how much that is."""

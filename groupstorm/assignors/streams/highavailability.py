@@ -46,10 +46,7 @@ def high_availability(group: StreamsGroup, config: Config) -> Decision:
     if rack_aware:
         Optimisation.of(CrossRack(racks, inputs), STATELESS_COSTS, config).active(placement, group.stateless)
     return Decision(
-        placement,
-        probing=needed > 0,
-        warmups=movements.warmups,
-        standby_warmups=movements.standby_warmups,
+        placement, probing=needed > 0, warmups=movements.warmups, standby_warmups=movements.standby_warmups
     )
 
 

@@ -182,11 +182,10 @@ class _ReplicaPlacement:
         arriving: dict[int, list[int]] = {rack: [] for rack in seats}
         for tasks, racks, clients in zip(alike, to_racks, to_clients, strict=True):
             left = iter(tasks)
-            for client, arc in clients:
-                self._placement.standby[client].update(next(left) for _ in range(network.flow(arc)))
-            for rack, arc in racks.items():
-                arriving[rack] += [next(left) for _ in range(network.flow(arc))]
+            for client in network.ends(clients):
+                self._placement.standby[client].add(next(left))
+            for task, rack in zip(left, network.ends(racks.items()), strict=True):
+                arriving[rack].append(task)
         for rack, arcs in seats.items():
-            taking = (client for client, arc in arcs for _ in range(network.flow(arc)))
-            for task, client in zip(sorted(arriving[rack]), taking, strict=True):
+            for task, client in zip(sorted(arriving[rack]), network.ends(arcs), strict=True):
                 self._placement.standby[client].add(task)

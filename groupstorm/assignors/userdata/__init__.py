@@ -1,7 +1,7 @@
 """The data inside JoinGroup and SyncGroup: bytes <-> data.
 
 * ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
-* the user data of Kafka's sticky assignors (`sticky`) and of KIP-315's (`streamjoin`);
+* the user data of the sticky assignors, Kafka's and KIP-315's (`sticky`);
 * Kafka's strings: their order and their UTF-8 (`strings`).
 
 Every length is checked before it is used. Unreadable bytes raise `UserDataError`, and nothing else;
