@@ -31,6 +31,9 @@ from groupstorm.assignors.userdata import (
 from groupstorm.assignors.userdata.sticky import NO_EPOCH, encode_join_data
 from groupstorm.problems import InputError
 
+#: The fields of a result that an answer has, if the assignor gives them.
+_FACTS = ("constrained", "transferring", "max_generation", "epoch")
+
 
 class CaseMember(NamedTuple):
     """A member of a case; ``version``: its subscription passes through bytes of that version."""
@@ -183,14 +186,8 @@ def _answer(case: Case, result: AssignmentResult) -> dict[str, Any]:
         "id": case.id,
         "assignment": {member: result.partitions.get(member, []) for member in members},
     }
-    if result.constrained is not None:
-        found["constrained"] = result.constrained
-    if result.transferring is not None:
-        found["transferring"] = result.transferring
-    if result.max_generation is not None:
-        found["max_generation"] = result.max_generation
-    if result.epoch is not None:
-        found["epoch"] = result.epoch
+    facts = ((name, getattr(result, name)) for name in _FACTS)
+    found.update((name, fact) for name, fact in facts if fact is not None)
     if case.emit_bytes:
         found["bytes"] = {
             member: encode_assignment(result.partitions.get(member, []), result.user_data).hex()

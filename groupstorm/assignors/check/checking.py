@@ -70,24 +70,24 @@ class Report(NamedTuple):
         return all(finding.verdict is not Verdict.BROKEN for finding in self.findings)
 
 
+_NOTHING_MEASURED = Stickiness(0, 0, 0)
+
+
 @dataclass
 class _Tally:
     asked: Counter[str] = field(default_factory=Counter)
     failed: dict[str, list[History]] = field(default_factory=dict)
     rounds: int = 0
     most_rounds: int = 0
-    changes: int = 0
-    moved: int = 0
-    fewest: int = 0
+    stickiness: Stickiness = field(default=_NOTHING_MEASURED)
 
     def measure(self, subject: Subject, change: Change) -> None:
         self.rounds += len(change.rounds)
         self.most_rounds = max(self.most_rounds, len(change.rounds))
         measured = moves(subject, change) if change.rounds and change.settled else None
         if measured is not None:
-            self.changes += 1
-            self.moved += measured[0]
-            self.fewest += measured[1]
+            changes, moved, fewest = self.stickiness
+            self.stickiness = Stickiness(changes + 1, moved + measured[0], fewest + measured[1])
 
 
 def check(
@@ -102,9 +102,7 @@ def check(
     played = 0
     for played, history in enumerate(histories, start=1):
         asked: set[str] = set()
-        failed = set()
-        for broken in _questions(subject, history, asked, tally):
-            failed.add(broken.name)
+        failed = {broken.name for broken in _questions(subject, history, asked, tally)}
         if _differs(assignor, history, elsewhere):
             failed.add(DETERMINISTIC)
         tally.asked.update(asked)
@@ -117,7 +115,7 @@ def check(
         played,
         tally.rounds,
         tuple(_finding(subject, name, tally, elsewhere) for name in PROPERTIES),
-        Stickiness(tally.changes, tally.moved, tally.fewest),
+        tally.stickiness,
         tally.most_rounds,
     )
 

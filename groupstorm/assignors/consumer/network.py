@@ -87,9 +87,11 @@ class ClassNetwork:
             if not layers.members:
                 return layers.reached
             for number in spare:
-                self._send_all(layers, None, number)
+                while self.spare[number] > 0 and self._send_some(layers, None, number):
+                    pass
             for member in bits(over):
-                self._send_all(layers, member, None)
+                while self.surplus[member] > 0 and self._send_some(layers, member, None):
+                    pass
 
     def _layers(self, members: int, over: int, spare: Sequence[int]) -> Layers:
         held, owned, potential = self.held, self.owned, self.class_potential
@@ -127,27 +129,22 @@ class ClassNetwork:
         free = self.takers[number] & self.by_potential.get(height + 1, 0)
         return free | (self.regaining[number] & self.by_potential.get(height, 0))
 
-    def _send_all(self, layers: Layers, source: int | None, first_class: int | None) -> None:
-        """Send as much of one surplus as the layers allow: a member's, or (None) that of a class."""
-        while True:
-            if source is not None:
-                surplus = self.surplus[source]
-            else:
-                assert first_class is not None
-                surplus = self.spare[first_class]
-            if surplus <= 0:
-                return
-            path = self._find_path(layers, source, first_class)
-            if path is None:
-                return
-            amount = min(surplus, -self.surplus[path[-1][1]])
-            giver = source
-            for number, taker in path:
-                amount = min(amount, self._room(giver, number, taker))
-                giver = taker
-            self._send(path, source, amount)
-            if not self.lacking >> path[-1][1] & 1:
-                layers.members[-1] &= ~(1 << path[-1][1])
+    def _send_some(self, layers: Layers, source: int | None, first_class: int | None) -> bool:
+        """Send along one path from a member's surplus, or (None) from a class's; whether there is one."""
+        path = self._find_path(layers, source, first_class)
+        if path is None:
+            return False
+        sink = path[-1][1]
+        surplus = self.spare[path[0][0]] if source is None else self.surplus[source]
+        amount = min(surplus, -self.surplus[sink])
+        giver = source
+        for number, taker in path:
+            amount = min(amount, self._room(giver, number, taker))
+            giver = taker
+        self._send(path, source, amount)
+        if not self.lacking >> sink & 1:
+            layers.members[-1] &= ~(1 << sink)
+        return True
 
     def _find_path(
         self, layers: Layers, source: int | None, first_class: int | None

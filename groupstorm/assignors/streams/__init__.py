@@ -8,7 +8,7 @@ comparing numbers is comparing TaskIds and ProcessIds.
 * `sticky`: the legacy assignor, and the one for unknown lags; `publicsticky`: that of KIP-924;
 * `draft`: KIP-441's draft, which was not shipped;
 * `standbys`: placement of replicas by load or by client tags (KIP-708);
-* `rackaware`, `costs`, `graphs`, `cyclecanceling`, `collapsed`, `flow`: KIP-925;
+* `rackaware`, `costs`, `graphs`, `collapsed`, `flow`: KIP-925;
 * `standbyplacement`: KIP-925's three ways to place standbys;
 * `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out;
 * `cases`: `groupstorm assign --mode streams`.

@@ -11,7 +11,6 @@ from groupstorm.assignors.streams.draft import kip441_draft
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
-    STATELESS_COSTS,
     STICKY_COSTS,
     Config,
     Costs,
@@ -73,25 +72,3 @@ ON_A_PLACEMENT: dict[str, Callable[[StreamsGroup, Config, Placement], Decision]]
     "optimize-active": optimize_active,
     "optimize-standby": optimize_standby,
 }
-
-
-def prices(group: StreamsGroup, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
-    """The cost of a placement as Kafka computes it, or the reason why it refuses, in ``*_error``."""
-    racks = TaskRacks(group)
-    reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
-    standbys = sorted(set().union(*placement.standby))
-    every = range(len(group.tasks))
-    found: dict[str, int | str | None] = {"traffic_cost": traffic_cost}
-    for name, weight, cross_rack, held, tasks in (
-        ("active_stateful", traffic_cost, reading, placement.active, group.stateful),
-        ("active_stateless", STATELESS_COSTS.traffic, reading, placement.active, group.stateless),
-        ("active_cross_rack", 1, reading, placement.active, every),
-        ("standby", traffic_cost, following, placement.standby, standbys),
-        ("standby_cross_rack", 1, following, placement.standby, standbys),
-    ):
-        try:
-            found[name] = weight * cross_rack.total(held, tasks)
-        except AssignmentRefused as refusal:
-            found[name] = None
-            found[f"{name}_error"] = f"{refusal.error}: {refusal.message}"
-    return found

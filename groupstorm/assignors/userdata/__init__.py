@@ -16,12 +16,10 @@ from groupstorm.assignors.userdata.consumer_protocol import (
     HIGHEST_VERSION,
     Assignment,
     Subscription,
-    SubscriptionFields,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
-    read_subscription,
 )
 from groupstorm.assignors.userdata.sticky import (
     NO_GENERATION,
@@ -41,7 +39,6 @@ __all__ = [
     "MemberData",
     "SchemaError",
     "Subscription",
-    "SubscriptionFields",
     "TopicPartition",
     "UserDataError",
     "decode_assignment",
@@ -54,5 +51,4 @@ __all__ = [
     "encode_subscription",
     "java_key",
     "java_sorted",
-    "read_subscription",
 ]

@@ -24,6 +24,7 @@ from groupstorm.assignors.userdata.wire import (
     read_int32,
     read_topic_partitions,
     topic_partitions,
+    ungrouped,
 )
 from groupstorm.javahash import JavaHashMap
 
@@ -52,25 +53,18 @@ def encode_sticky(partitions: Iterable[tuple[str, int]], generation: int | None)
     return data if generation is None else data + INT32.pack(generation)
 
 
-def read_sticky(data: bytes) -> tuple[list[tuple[str, tuple[int, ...]]], int, int | None]:
-    """Topic partitions, their end, and the generation, None in version 0; -1 and no partitions of garbage."""
-    try:
-        groups, end = read_topic_partitions(data, 0)
-    except UserDataError:
-        return [], 0, NO_GENERATION
-    try:
-        return groups, end, read_int32(data, end)[0]
-    except UserDataError:
-        return groups, end, None
-
-
 def decode_sticky(data: bytes | None) -> MemberData:
     """StickyAssignor's reading: garbage counts as no partitions in generation -1, never an error."""
     if not data:
         return MemberData((), None)
-    groups, _, generation = read_sticky(data)
-    owned = tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])
-    return MemberData(owned, generation)
+    try:
+        groups, end = read_topic_partitions(data, 0)
+    except UserDataError:
+        return MemberData((), NO_GENERATION)
+    try:
+        return MemberData(ungrouped(groups), read_int32(data, end)[0])
+    except UserDataError:
+        return MemberData(ungrouped(groups), None)
 
 
 def encode_generation(generation: int) -> bytes:

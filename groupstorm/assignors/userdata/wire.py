@@ -125,6 +125,11 @@ def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[i
     return groups, at
 
 
+def ungrouped(groups: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[TopicPartition, ...]:
+    """Topic partitions one by one."""
+    return tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])
+
+
 def read_partitions_of_topic(data: bytes, at: int) -> tuple[str, tuple[int, ...], int]:
     """One element of topic partitions, and the position behind it."""
     topic, at = read_string(data, at)
