@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
+from uuid import UUID
 
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.javahash import hash_order
+
+_SIGN_BITS = 1 << 127 | 1 << 63
 
 
 class RebalanceProtocol(StrEnum):
@@ -116,6 +119,11 @@ class MapOrder(StrEnum):
     def arrange(self, keys: Iterable[str]) -> list[str]:
         """The distinct keys in the order of a table into which they were put one by one."""
         return hash_order(keys) if self is MapOrder.JAVA_HASH else java_sorted(dict.fromkeys(keys))
+
+
+def uuid_order(identifier: UUID) -> int:
+    """A sort key as ``compareTo`` of Uuid and ProcessId: two signed longs, so top bits come first."""
+    return identifier.int ^ _SIGN_BITS
 
 
 def subscribed_topics(

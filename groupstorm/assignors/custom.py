@@ -82,7 +82,8 @@ class CustomAssignor:
         try:
             answer = assign(topics, subscriptions)
         except PROGRAMMING_ERRORS as thrown:
-            what = f"{self.name}: {thrown} ({_place_of(thrown)})"
+            frame = extract_tb(thrown.__traceback__)[-1]
+            what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
             raise AssignmentRefused(type(thrown).__name__, what) from thrown
         whole = answer if isinstance(answer, AssignmentResult) else None
         partitions = answer if whole is None else whole.partitions
@@ -99,11 +100,10 @@ class CustomAssignor:
     def _read(self, member: str, listed: object) -> list[TopicPartition]:
         if isinstance(listed, str | bytes) or not isinstance(listed, Sequence | set | frozenset):
             raise self._refused(f"{member} is given {_shown(listed)}, expected a list of (topic, partition)")
-        pairs = [pair if _is_partition(pair) else None for pair in listed]
-        for pair, written in zip(pairs, listed, strict=True):
-            if pair is None:
-                raise self._refused(f"{member} is given {_shown(written)}, expected (topic, partition)")
-        return [TopicPartition(*pair) for pair in pairs if pair is not None]
+        for pair in listed:
+            if not _is_partition(pair):
+                raise self._refused(f"{member} is given {_shown(pair)}, expected (topic, partition)")
+        return [TopicPartition(*pair) for pair in listed]
 
     def _bytes(self, field: str, value: object) -> bytes | None:
         if value is None or isinstance(value, bytes):
@@ -177,11 +177,6 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _place_of(thrown: BaseException) -> str:
-    frame = extract_tb(thrown.__traceback__)[-1]
-    return f"{Path(frame.filename).name}, line {frame.lineno}"
-
-
 def _is_partition(pair: object) -> bool:
     """A topic and a number that fits the wire's int32."""
     return (
@@ -196,6 +191,5 @@ def _is_partition(pair: object) -> bool:
 
 def _shown(value: object) -> str:
     """A value in an error's one line."""
-    text = repr(value)
-    text = " ".join(text.split())
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import MapOrder
+from groupstorm.assignors.contract import MapOrder, uuid_order
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
 
 #: A member's target assignment: topic id -> partitions, each once, in the order of the record
@@ -37,14 +37,6 @@ class MemberSpec(NamedTuple):
     topics: Sequence[str]
     target: Target
     instance: str | None = None
-
-
-_SIGN_BITS = 1 << 127 | 1 << 63
-
-
-def topic_order(topic: UUID) -> int:
-    """A sort key that orders as ``Uuid.compareTo`` does: by two signed longs."""
-    return topic.int ^ _SIGN_BITS
 
 
 @dataclass(frozen=True)
@@ -83,7 +75,7 @@ class ServerGroup:
     def subscribed_in_order(self, member: int) -> list[UUID]:
         """The existing topics of a member in the order in which it lists them."""
         if self.order is MapOrder.SORTED:
-            return sorted(self.subscribed[member], key=topic_order)
+            return sorted(self.subscribed[member], key=uuid_order)
         listed = dict.fromkeys(self.specs[member].topics)
         return [self.topics[name].id for name in listed if name in self.topics]
 
@@ -102,7 +94,7 @@ class ServerGroup:
         """A member's target in the order of a HashMap and HashSets that are filled from its record."""
         target = self.specs[member].target
         if self.order is MapOrder.SORTED:
-            return {topic: sorted(target[topic]) for topic in sorted(target, key=topic_order)}
+            return {topic: sorted(target[topic]) for topic in sorted(target, key=uuid_order)}
         return {
             topic: JavaHashMap.set_of(target[topic], integer_hash).keys()
             for topic in hash_order(target, uuid_hash)
@@ -170,5 +162,5 @@ class Draft:
         if is_same(self._before, after):
             return self._before
         if self._order is MapOrder.SORTED:
-            return {topic: sorted(after[topic]) for topic in sorted(after, key=topic_order)}
+            return {topic: sorted(after[topic]) for topic in sorted(after, key=uuid_order)}
         return after

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.server.group import Drafts, ServerGroup, Target, topic_order
+from groupstorm.assignors.contract import AssignmentRefused, uuid_order
+from groupstorm.assignors.server.group import Drafts, ServerGroup, Target
 
 _ROUNDS_MAX = 16
 _NOBODY = -1
@@ -43,7 +43,7 @@ class _Heterogeneous:
 
     def _rank(self, topic: UUID) -> tuple[float, int, int]:
         partitions, subscribers = self._group.partitions[topic], len(self._subscribers[topic])
-        return -(partitions / subscribers), subscribers, topic_order(topic)
+        return -(partitions / subscribers), subscribers, uuid_order(topic)
 
     def build(self) -> list[Target]:
         for member in range(len(self._group.ids)):

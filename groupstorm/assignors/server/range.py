@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from groupstorm.assignors.contract import MapOrder
-from groupstorm.assignors.server.group import ServerGroup, Target, is_same, topic_order
+from groupstorm.assignors.contract import MapOrder, uuid_order
+from groupstorm.assignors.server.group import ServerGroup, Target, is_same
 from groupstorm.assignors.userdata import java_key
 from groupstorm.javahash import hash_order, uuid_hash
 
@@ -45,7 +45,7 @@ def _filling(group: ServerGroup, member: int) -> tuple[list[UUID], int]:
 
 def _listed(group: ServerGroup, given: dict[UUID, range], topics: list[UUID], capacity: int) -> Target:
     if group.order is MapOrder.SORTED:
-        listed = sorted(given, key=topic_order)
+        listed = sorted(given, key=uuid_order)
     else:
         chosen = (topic for topic in topics if topic in given)
         listed = hash_order(chosen, uuid_hash, initial_capacity=capacity)

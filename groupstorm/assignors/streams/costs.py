@@ -95,8 +95,8 @@ class TaskRacks:
         return frozenset(read)
 
     def was_read(self, partition: TaskPartition) -> bool:
-        """Whether Kafka knows the racks of this partition by now."""
-        return bool(partition.racks) and (self._read is None or partition[:2] in self._read)
+        """Whether Kafka has read the racks of this partition, if it has any."""
+        return self._read is None or partition[:2] in self._read
 
     def usable(self, config: Config) -> bool:
         """canEnableRackAwareAssignor: changelogs count only if there are standbys."""
@@ -118,10 +118,6 @@ def _read_until_unknown(
         if each.racks:
             read.add((each.topic, each.partition))
     return True
-
-
-def _has_racks(partition: TaskPartition) -> bool:
-    return bool(partition.racks)
 
 
 class CrossRack:
@@ -160,8 +156,11 @@ class CrossRack:
         if not partitions:
             name = self.racks.group.tasks[task].id
             raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
-        known = _has_racks if self._described else self.racks.was_read
-        unread = {each[:2]: each for each in partitions if not known(each)}
+        unread = {
+            each[:2]: each
+            for each in partitions
+            if not each.racks or not (self._described or self.racks.was_read(each))
+        }
         if unread:
             everything = [each[:2] for each in partitions]
             first = next(key for key in hash_order(everything, topic_partition_hash) if key in unread)

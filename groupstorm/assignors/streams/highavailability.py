@@ -32,7 +32,8 @@ def high_availability(group: StreamsGroup, config: Config) -> Decision:
     placement = Placement(group)
     racks = TaskRacks(group)
     rack_aware = racks.usable(config)
-    _round_robin(placement, group.stateful)
+    for client, held in enumerate(placement.active):
+        held.update(group.stateful[client :: len(placement.active)])
     balance_over_threads(placement, placement.active)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
     if rack_aware:
@@ -48,12 +49,6 @@ def high_availability(group: StreamsGroup, config: Config) -> Decision:
     return Decision(
         placement, probing=needed > 0, warmups=movements.warmups, standby_warmups=movements.standby_warmups
     )
-
-
-def _round_robin(placement: Placement, tasks: Sequence[int]) -> None:
-    clients = len(placement.active)
-    for client, held in enumerate(placement.active):
-        held.update(tasks[client::clients])
 
 
 def _place_standbys(placement: Placement, racks: TaskRacks, config: Config, rack_aware: bool) -> None:

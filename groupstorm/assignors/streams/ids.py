@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.javahash import signed, string_hash
+from groupstorm.javahash import string_hash
 
 _TASK_ID = re.compile(r"(?:(.+)__)?(\d{1,10})_(\d{1,10})", re.DOTALL)
 _INT32_MAX = (1 << 31) - 1
@@ -37,16 +37,6 @@ def task_hash(task: TaskId) -> int:
     """``TaskId.hashCode``: Objects.hash(subtopology, partition, topologyName), unsigned."""
     name = string_hash(task.topology) if task.topology else 0
     return (((31 + task.subtopology) * 31 + task.partition) * 31 + name) & _MASK_32
-
-
-def process_order(process: UUID) -> tuple[int, int]:
-    """A sort key as ``ProcessId.compareTo``: two signed longs, so ids with the top bit set come first."""
-    high, low = process.int >> 64, process.int & ((1 << 64) - 1)
-    return _signed_long(high), _signed_long(low)
-
-
-def _signed_long(number: int) -> int:
-    return signed(number >> 32) << 32 | (number & _MASK_32)
 
 
 def parse_process_id(text: str) -> UUID:

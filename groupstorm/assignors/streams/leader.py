@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.contract import AssignmentRefused, uuid_order
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.ids import TaskId, process_order
+from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
@@ -183,7 +183,7 @@ class _Leader:
             if task.stateful
         }
         clients = [self._client(process, names, infos, ends) for process, names in processes.items()]
-        order = sorted(range(len(clients)), key=lambda at: process_order(clients[at].id))
+        order = sorted(range(len(clients)), key=lambda at: uuid_order(clients[at].id))
         position = {at: number for number, at in enumerate(order)}
         filled = [position[at] for at in range(len(clients))]
         return StreamsGroup(self._tasks, [clients[at] for at in order], filled, ends)

@@ -7,7 +7,7 @@ number there. A `Placement` is what assignors change: which client has which tas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -102,20 +102,14 @@ class StreamsGroup:
         return [found[key] for key in sorted(found)]
 
     @cached_property
-    def _task_hashes(self) -> list[int]:
-        return [task_hash(task.id) for task in self.tasks]
+    def task_hash(self) -> Callable[[int], int]:
+        """``TaskId.hashCode``."""
+        return [task_hash(task.id) for task in self.tasks].__getitem__
 
     @cached_property
-    def _client_hashes(self) -> list[int]:
-        return [uuid_hash(client.id) for client in self.clients]
-
-    def task_hash(self, task: int) -> int:
-        """``TaskId.hashCode``."""
-        return self._task_hashes[task]
-
-    def client_hash(self, client: int) -> int:
+    def client_hash(self) -> Callable[[int], int]:
         """``ProcessId.hashCode``."""
-        return self._client_hashes[client]
+        return [uuid_hash(client.id) for client in self.clients].__getitem__
 
     def lag(self, client: int, task: int) -> int:
         """ClientState.lagFor; refuses as Kafka does if the lag is unknown."""

@@ -28,14 +28,6 @@ MayMove = Callable[[int, int, int], bool]
 OnMove = Callable[[int, int, int], None]
 
 
-def _anywhere(source: int, destination: int, task: int) -> bool:
-    return True
-
-
-def _ignore_move(task: int, source: int, destination: int) -> None:
-    """Ignores moves, for callers that need the placement alone."""
-
-
 def graph_size(tasks: int, clients: int) -> int:
     return tasks * tasks * clients
 
@@ -53,7 +45,7 @@ class Optimisation(NamedTuple):
     clients: Sequence[int]
     solver: Solver = Solver.AUTO
     pairs: Strategy = Strategy.MIN_TRAFFIC
-    on_move: OnMove = _ignore_move
+    on_move: OnMove | None = None
 
     @classmethod
     def of(cls, cross_rack: CrossRack, costs: Costs, config: Config) -> Optimisation:
@@ -71,7 +63,9 @@ class Optimisation(NamedTuple):
         self._apply(problem, places, placement, placement.active)
         return problem.total(places)
 
-    def standby(self, placement: Placement, may_move: MayMove = _anywhere) -> int:
+    def standby(
+        self, placement: Placement, may_move: MayMove = lambda source, destination, task: True
+    ) -> int:
         """optimizeStandbyTasks: exchange standbys, pair by pair of clients; returns the remaining cost."""
         standbys = set().union(*placement.standby)
         # refuse a task without a price before any task moves
@@ -136,7 +130,8 @@ class Optimisation(NamedTuple):
                     "IllegalArgumentException", f"Tried to assign task {name}, but it is already assigned"
                 )
             held[destination].add(task)
-            self.on_move(task, source, destination)
+            if self.on_move is not None:
+                self.on_move(task, source, destination)
             moved = True
         return moved
 

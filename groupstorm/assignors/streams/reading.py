@@ -8,8 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.assignors.casefields import Field, read_line
+from groupstorm.assignors.contract import uuid_order
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
-from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
+from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
@@ -54,7 +55,7 @@ def read_case(line: bytes, place: str) -> StreamsCase:
     if not 0 < len(listed) <= _CLIENTS_MAX:
         raise case.field("clients").expected(f"one client at least, {_CLIENTS_MAX} at most")
     clients = [_client(field, numbers, ends) for field in listed]
-    order = sorted(range(len(clients)), key=lambda at: process_order(clients[at][1].id))
+    order = sorted(range(len(clients)), key=lambda at: uuid_order(clients[at][1].id))
     position = {at: number for number, at in enumerate(order)}
     ids: set[UUID] = set()
     for field, (_, client) in zip(listed, clients, strict=True):
