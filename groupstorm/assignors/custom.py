@@ -6,13 +6,7 @@ Every declaration has a default, so a function alone is an assignor:
         return {member: [(topic, partition), ...], ...}
 
 Functions declare in attributes, as objects do (``weighted.protocols = ("cooperative",)``):
-
-* ``name``: travels in JoinGroup; by default the name of the function or class;
-* ``protocols``: "eager", "cooperative" or both; by default eager;
-* ``needs_equal_subscriptions``: by default False;
-* ``promises``: `promises.Promises`; by default none;
-* ``user_data(owned, generation)``: bytes for the member's subscription; by default none;
-* ``user_data_after(assignment, generation)``: the same, from the whole last assignment.
+docs/custom-assignors.md lists them.
 """
 
 from __future__ import annotations

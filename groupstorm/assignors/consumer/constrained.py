@@ -194,14 +194,13 @@ class ConstrainedAssignment:
         return at, below
 
     def _refuse_unfilled(self, member: int) -> None:
+        text = (
+            f"Consumer: [{self._names[member]}] doesn't reach minQuota partitions, "
+            "and no more partitions to be assigned"
+        )
         if self._over != self._extras:
             text = (
                 "We haven't reached the expected number of members with more than the minQuota "
                 "partitions, but no more partitions to be assigned"
-            )
-        else:
-            text = (
-                f"Consumer: [{self._names[member]}] doesn't reach minQuota partitions, "
-                "and no more partitions to be assigned"
             )
         raise AssignmentRefused("IllegalStateException", text)

@@ -18,7 +18,6 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused, uuid_order
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
@@ -27,6 +26,7 @@ from groupstorm.assignors.streams.model import (
     StreamsConsumer,
     StreamsGroup,
     Task,
+    TaskId,
 )
 from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
 from groupstorm.assignors.userdata import TopicPartition, UserDataError

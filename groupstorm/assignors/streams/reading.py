@@ -10,7 +10,6 @@ from uuid import UUID
 from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.contract import uuid_order
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
-from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
@@ -19,7 +18,10 @@ from groupstorm.assignors.streams.model import (
     StreamsConsumer,
     StreamsGroup,
     Task,
+    TaskId,
     TaskPartition,
+    parse_process_id,
+    parse_task_id,
 )
 from groupstorm.problems import InputError
 
@@ -193,11 +195,10 @@ def _task_numbers(
 
 
 def _long(field: Field, minimum: int, what: str) -> int:
-    if isinstance(field.value, bool) or not isinstance(field.value, int):
+    value = field.value
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= _LONG_MAX:
         raise field.expected(what)
-    if not minimum <= field.value <= _LONG_MAX:
-        raise field.expected(what)
-    return field.value
+    return value
 
 
 def _offset(field: Field) -> int:
@@ -260,7 +261,12 @@ def _given(field: Field | None, group: StreamsGroup, numbers: Mapping[TaskId, in
         placement.standby[client] |= _known_tasks(entry, "standby", numbers)
         if placement.active[client] & placement.standby[client]:
             raise entry.expected("no task both as active and as standby")
-    _refuse_shared(field, placement, group)
+    owners: set[int] = set()
+    for tasks in placement.active:
+        if owners & tasks:
+            task = group.tasks[min(owners & tasks)].id
+            raise InputError(f"{field.place}: field {field.path}: {task} is active twice: expected one owner")
+        owners |= tasks
     return placement
 
 
@@ -272,12 +278,3 @@ def _known_tasks(field: Field, name: str, numbers: Mapping[TaskId, int]) -> set[
             raise item.expected("one of the tasks")
         found.add(numbers[task])
     return found
-
-
-def _refuse_shared(field: Field, placement: Placement, group: StreamsGroup) -> None:
-    owners: set[int] = set()
-    for tasks in placement.active:
-        if owners & tasks:
-            task = group.tasks[min(owners & tasks)].id
-            raise InputError(f"{field.place}: field {field.path}: {task} is active twice: expected one owner")
-        owners |= tasks

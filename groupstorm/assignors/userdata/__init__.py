@@ -1,8 +1,4 @@
-"""The data inside JoinGroup and SyncGroup: bytes <-> data.
-
-* ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
-* the user data of the sticky assignors, Kafka's and KIP-315's (`sticky`);
-* Kafka's strings: their order and their UTF-8 (`strings`).
+"""The bytes inside JoinGroup and SyncGroup: ConsumerProtocol and the user data of assignors.
 
 Every length is checked before it is used. Unreadable bytes raise `UserDataError`, and nothing else;
 `SchemaError` is the part of it that Kafka's own callers expect.

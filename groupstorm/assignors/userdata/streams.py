@@ -4,8 +4,6 @@
 version; integers are big endian. Members of several versions work together: the leader answers in the
 lowest version of any subscription, and a leader that meets an unknown version asks all members to use a
 lower one (version probing).
-
-Every length is checked before it is used; unreadable bytes raise `UserDataError`.
 """
 
 from __future__ import annotations

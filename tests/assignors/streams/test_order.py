@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 
 from groupstorm.assignors.contract import uuid_order
-from groupstorm.assignors.streams.ids import (
+from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
+from groupstorm.assignors.streams.lags import client_of, task_lag
+from groupstorm.assignors.streams.model import (
+    StreamsConsumer,
     TaskId,
     parse_process_id,
     parse_task_id,
     task_hash,
 )
-from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.lags import client_of, task_lag
-from groupstorm.assignors.streams.model import StreamsConsumer
 
 
 def test_task_ids_sort_by_topology_sub_topology_partition() -> None:
