@@ -133,7 +133,7 @@ def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | Non
         numbers = field.optional("userdata_partitions")
         epoch = field.optional_integer("userdata_epoch")
         if numbers is not None or epoch is not None:
-            listed = [] if numbers is None else [number.integer() for number in numbers.items()]
+            listed = [number.integer() for number in field.listed("userdata_partitions")]
             return encode_join_data(listed, max(generation, NO_EPOCH) if epoch is None else epoch)
     owned = _partitions(field, "userdata_owned")
     last_generation = field.optional_integer("userdata_generation")

@@ -72,9 +72,6 @@ class Subject(NamedTuple):
         return asked.get(name, True)
 
 
-# -- one round -----------------------------------------------------------------------------------
-
-
 def answers(_: Subject, round_: Round) -> str | None:
     """The assignor neither throws nor refuses."""
     return round_.refusal
@@ -180,9 +177,6 @@ def _differ(first: Lists, second: Lists | None) -> str:
 def shown(partitions: object) -> str:
     named = [str(partition) for partition in partitions] if isinstance(partitions, list | tuple) else []
     return ", ".join(named) or "nothing"
-
-
-# -- one change, when the group has settled ------------------------------------------------------
 
 
 def settles(_: Subject, change: Change) -> str | None:

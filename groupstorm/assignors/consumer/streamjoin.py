@@ -26,7 +26,7 @@ from heapq import heapify, heappop, heapreplace
 from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import newest_owner
-from groupstorm.assignors.contract import AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
+from groupstorm.assignors.contract import EAGER, AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.assignors.userdata.sticky import (
     NO_EPOCH,
@@ -51,7 +51,7 @@ class StreamJoinStickyAssignor:
     bug_compat: bool = False
 
     name: ClassVar[str] = "stream-join-sticky"
-    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (EAGER,)
     needs_equal_subscriptions: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
@@ -71,8 +71,9 @@ class StreamJoinStickyAssignor:
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """Assign; the new epoch is in the result and travels in the user data of the assignment."""
+        existing = {topic for topic, metadata in topics.items() if metadata.partitions > 0}
         joined = {
-            member: [topic for topic in dict.fromkeys(sub.topics) if _exists(topics, topic)]
+            member: [topic for topic in dict.fromkeys(sub.topics) if topic in existing]
             for member, sub in subscriptions.items()
         }
         reported = {member: decode_join_data(sub.user_data) for member, sub in subscriptions.items()}
@@ -93,10 +94,6 @@ class StreamJoinStickyAssignor:
             user_data=encode_epoch(epoch),
             epoch=epoch,
         )
-
-
-def _exists(topics: Mapping[str, TopicMetadata], topic: str) -> bool:
-    return topic in topics and topics[topic].partitions > 0
 
 
 def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[list[int]]:

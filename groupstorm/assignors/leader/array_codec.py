@@ -79,8 +79,6 @@ class ArrayCodec(PartitionCodec):
         self._topics_read_last = b""
         self._known: list[_Known] = []
 
-    # -- reading ------------------------------------------------------------------------------------
-
     def read(self, data: bytes, at: int) -> tuple[Owned, int]:
         for known in self._known:
             size = len(known.layout.blank)
@@ -117,8 +115,6 @@ class ArrayCodec(PartitionCodec):
             fixed[layout.places] = 0
             known = _Known(layout, fixed, self._first[topics], self._counts[topics])
             self._known = [known, *self._known[: _MAX_KNOWN - 1]]
-
-    # -- writing ------------------------------------------------------------------------------------
 
     def write_assignments(self, assigned: Sequence[Sequence[int]]) -> list[bytes]:
         total = sum(map(len, assigned))

@@ -110,12 +110,9 @@ def _is_sound(group: ServerGroup) -> bool:
             if topic in subscribed:
                 claimed.setdefault(topic, []).extend(partitions)
     return all(
-        not partitions
-        or (
-            min(partitions) >= 0
-            and max(partitions) < group.partitions[topic]
-            and len(set(partitions)) == len(partitions)
-        )
+        len(set(partitions)) == len(partitions)
+        and min(partitions, default=0) >= 0
+        and max(partitions, default=-1) < group.partitions[topic]
         for topic, partitions in claimed.items()
     )
 

@@ -42,10 +42,8 @@ def _racks(problem: Problem) -> list[int]:
     return [problem.cross_rack.racks.numbers[client] for client in problem.clients]
 
 
-# -- no shares: rows x racks -------------------------------------------------------------------------
-
-
 def _by_racks(problem: Problem) -> list[int]:
+    """Without shares: cost rows x racks."""
     rack_of, costs = _racks(problem), problem.costs
     alike: dict[tuple[Row, int], list[int]] = {}
     for task, client in enumerate(problem.present):
@@ -87,10 +85,8 @@ def _by_racks(problem: Problem) -> list[int]:
     return places
 
 
-# -- shares, moving costs nothing: rows x equal clients -----------------------------------------
-
-
 def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
+    """With shares, if moving costs nothing: cost rows x equal clients."""
     rack_of, counts = _racks(problem), problem.counts()
     alike: dict[tuple[int, int], list[int]] = {}
     for client, count in enumerate(counts):
@@ -135,9 +131,6 @@ def _by_row(problem: Problem, group: Sequence[int]) -> Iterator[tuple[Row, list[
     return iter(rows.items())
 
 
-# -- shares, and a cost of moving: every client counts ---------------------------------------------------
-
-
 class _RowArcs(NamedTuple):
     """Tasks of one cost row: by their client, and the arcs for staying there and for moving."""
 
@@ -152,7 +145,7 @@ class _GroupArcs(NamedTuple):
 
 
 class _ByClients:
-    """The network of a balanced problem, client by client.
+    """With shares and a cost of moving every client counts.
 
     A row of a sub-topology leads to each client with tasks of the row, at the price of staying, and to each
     rack, at the price of moving. A rack leads to its clients. A client takes at most its shares, and in all

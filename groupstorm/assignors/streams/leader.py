@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import AssignmentRefused, uuid_order
+from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
 from groupstorm.assignors.streams.lags import client_of
@@ -164,8 +164,6 @@ class _Leader:
         self._hosts: dict[UUID, HostInfo] = {}
         self._group = self._make_group(infos)
 
-    # -- the group ---------------------------------------------------------------------------------------
-
     def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> StreamsGroup:
         processes: dict[UUID, list[str]] = {}
         for name, info in infos.items():
@@ -183,10 +181,7 @@ class _Leader:
             if task.stateful
         }
         clients = [self._client(process, names, infos, ends) for process, names in processes.items()]
-        order = sorted(range(len(clients)), key=lambda at: uuid_order(clients[at].id))
-        position = {at: number for number, at in enumerate(order)}
-        filled = [position[at] for at in range(len(clients))]
-        return StreamsGroup(self._tasks, [clients[at] for at in order], filled, ends)
+        return StreamsGroup.of(self._tasks, clients, ends)
 
     def _client(
         self,
@@ -206,8 +201,6 @@ class _Leader:
             self._numbers[task]: offset for task, offset in info.offset_sums.items() if task in self._numbers
         }
         return StreamsConsumer(name, frozenset(task for task in owned if task is not None), sums)
-
-    # -- the assignment ----------------------------------------------------------------------------------
 
     def rebalance(self, now_ms: int) -> Rebalance:
         decision = self._decide()

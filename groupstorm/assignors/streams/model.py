@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import AssignmentRefused
+from groupstorm.assignors.contract import AssignmentRefused, uuid_order
 from groupstorm.javahash import JavaHashMap, hash_order, string_hash, uuid_hash
 
 _TASK_ID = re.compile(r"(?:(.+)__)?(\d{1,10})_(\d{1,10})", re.DOTALL)
@@ -120,6 +120,13 @@ class StreamsGroup:
     clients: Sequence[StreamsClient]
     filled: Sequence[int]
     end_offset_sums: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], met: Sequence[StreamsClient], ends: Mapping[int, int]) -> StreamsGroup:
+        """A group whose clients the leader met in this order."""
+        order = sorted(range(len(met)), key=lambda at: uuid_order(met[at].id))
+        filled = sorted(range(len(met)), key=order.__getitem__)
+        return cls(tasks, [met[at] for at in order], filled, ends)
 
     @cached_property
     def stateful(self) -> list[int]:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.assignors.casefields import Field, read_line
-from groupstorm.assignors.contract import uuid_order
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
@@ -57,25 +56,18 @@ def read_case(line: bytes, place: str) -> StreamsCase:
     if not 0 < len(listed) <= _CLIENTS_MAX:
         raise case.field("clients").expected(f"one client at least, {_CLIENTS_MAX} at most")
     clients = [_client(field, numbers, ends) for field in listed]
-    order = sorted(range(len(clients)), key=lambda at: uuid_order(clients[at][1].id))
-    position = {at: number for number, at in enumerate(order)}
     ids: set[UUID] = set()
     for field, (_, client) in zip(listed, clients, strict=True):
         if client.id in ids:
             raise field.field("id").expected("an id of its own, another client has this one")
         ids.add(client.id)
-    group = StreamsGroup(
-        tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends
-    )
-    names = {name: position[at] for at, (name, _) in enumerate(clients)}
+    group = StreamsGroup.of(tasks, [client for _, client in clients], ends)
+    names = {name: number for (name, _), number in zip(clients, group.filled, strict=True)}
     config = _config(case.optional("config"))
     if case.flag("must_preserve_active"):
         config = config._replace(must_preserve_active=True)
     given = _given(case.optional("given"), group, numbers)
     return StreamsCase(case.object()["id"], assignor.string(), group, config, given, names)
-
-
-# -- tasks -----------------------------------------------------------------------------------------------
 
 
 def _tasks(field: Field) -> list[Task]:
@@ -122,9 +114,6 @@ def _racks(field: Field) -> frozenset[str] | None:
     if field.value is None or any(item.value is None for item in field.items()):
         return None
     return frozenset(item.string() for item in field.items())
-
-
-# -- clients ---------------------------------------------------------------------------------------------
 
 
 def _client(
@@ -210,9 +199,6 @@ def _lag(field: Field) -> int:
     return _long(field, -_LONG_MAX - 1, "a 64 bit integer")
 
 
-# -- settings --------------------------------------------------------------------------------------------
-
-
 def _config(field: Field | None) -> Config:
     default = Config()
     if field is None:
@@ -242,9 +228,6 @@ def _config(field: Field | None) -> Config:
         field.choice("solver", default.solver),
         field.flag("must_preserve_active"),
     )
-
-
-# -- a given placement -----------------------------------------------------------------------------------
 
 
 def _given(field: Field | None, group: StreamsGroup, numbers: Mapping[TaskId, int]) -> Placement:
