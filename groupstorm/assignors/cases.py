@@ -115,10 +115,8 @@ def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember
         rack=field.optional_string("rack"),
         instance=field.optional_string("instance"),
     )
-    own_version = field.optional_integer("version", minimum=0)
-    return CaseMember(
-        field.field("id").string(), subscription, version if own_version is None else own_version
-    )
+    own = field.optional_integer("version", minimum=0)
+    return CaseMember(field.field("id").string(), subscription, version if own is None else own)
 
 
 def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | None:

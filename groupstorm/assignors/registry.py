@@ -78,8 +78,8 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
 def own(assignor: object) -> Assignor:
     """One of our assignors as it is; another function, object or class adapted. Raises `InputError`."""
     name = getattr(assignor, "name", getattr(assignor, "__name__", type(assignor).__name__))
-    ours = get(name) if name in _MADE_BY else None
-    if ours is not None and type(assignor) is type(ours):
+    kind = _MADE_BY.get(name)
+    if kind is not None and type(assignor) is kind:
         return assignor
     return adapt(assignor, f"assignor {name!r}")
 

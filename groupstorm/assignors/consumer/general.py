@@ -158,7 +158,11 @@ class GeneralAssignment:
     def run(self) -> None:
         """Compute the answer; with ``literally``, raise `AssignmentRefused` if Kafka throws."""
         initializing = not any(self.assigned)
-        self._assign_left()
+        unplaced = self._left
+        if self._racks is not None:
+            unplaced = [partition for partition in unplaced if not self._assign(partition, self._racks)]
+        for partition in unplaced:
+            self._assign(partition, None)
         shared = [len(subscribers) > 1 for subscribers in self._subscribers]
         topic_of = self._index.topic_of
         left = [partition for partition in self._left if shared[topic_of[partition]]]
@@ -174,13 +178,6 @@ class GeneralAssignment:
         performed = self._reassign(every)
         if not initializing and performed and _balance_score(self._loads.sizes()) >= score_before:
             self.assigned = before
-
-    def _assign_left(self) -> None:
-        left = self._left
-        if self._racks is not None:
-            left = [partition for partition in left if not self._assign(partition, self._racks)]
-        for partition in left:
-            self._assign(partition, None)
 
     def _assign(self, partition: int, racks: Racks | None) -> bool:
         member = self._least_loaded(partition, racks)

@@ -24,7 +24,6 @@ from groupstorm.assignors.contract import (
 )
 from groupstorm.assignors.userdata import (
     NO_GENERATION,
-    MemberData,
     Subscription,
     TopicPartition,
     decode_generation,
@@ -32,6 +31,7 @@ from groupstorm.assignors.userdata import (
     encode_generation,
     encode_sticky,
 )
+from groupstorm.assignors.userdata.sticky import MemberData
 from groupstorm.assignors.userdata.strings import java_keys
 
 

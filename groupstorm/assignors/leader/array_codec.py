@@ -17,8 +17,7 @@ from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.leader.codec import ASSIGNMENT_HEADER, NO_USER_DATA, Owned, PartitionCodec
 from groupstorm.assignors.userdata.wire import INT32
 
-_INT32_BYTES = 4
-_BYTE_IN_INT32 = np.arange(_INT32_BYTES)
+_BYTE_IN_INT32 = np.arange(INT32.size)
 #: With fewer partitions per member a plain loop is faster.
 _FEW = 24
 #: How many layouts a codec keeps for writing and for reading, each some tens of bytes per partition. To
@@ -44,15 +43,15 @@ class _Layout:
         grouped = bool((ranks[1:] >= ranks[:-1]).all())
         self.order = None if grouped else np.argsort(ranks, kind="stable")
         names = [topic_bytes[topic] for topic in groups]
-        blanks = {size: INT32.pack(size) + bytes(_INT32_BYTES * size) for size in set(sizes.tolist())}
+        blanks = {size: INT32.pack(size) + bytes(INT32.size * size) for size in set(sizes.tolist())}
         parts = [INT32.pack(len(groups))] * (1 + 2 * len(groups))
         parts[1::2] = names
         parts[2::2] = [blanks[size] for size in sizes.tolist()]
         self.blank = np.frombuffer(b"".join(parts), np.uint8)
         # a partition stands behind the partitions before it, the number of groups, and of every group
         # up to its own the name and the size
-        headers = np.cumsum(np.fromiter(map(len, names), np.intp, len(names)) + _INT32_BYTES)
-        starts = np.repeat(headers + _INT32_BYTES, sizes) + _INT32_BYTES * np.arange(len(topics))
+        headers = np.cumsum(np.fromiter(map(len, names), np.intp, len(names)) + INT32.size)
+        starts = np.repeat(headers + INT32.size, sizes) + INT32.size * np.arange(len(topics))
         self.places = (starts[:, np.newaxis] + _BYTE_IN_INT32).ravel()
 
 

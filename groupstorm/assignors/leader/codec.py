@@ -7,7 +7,7 @@ from struct import Struct, error, pack
 from typing import NamedTuple
 
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.userdata import HIGHEST_VERSION
+from groupstorm.assignors.userdata.consumer_protocol import HIGHEST_VERSION
 from groupstorm.assignors.userdata.wire import (
     INT16,
     INT32,

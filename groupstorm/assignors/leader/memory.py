@@ -28,9 +28,8 @@ from groupstorm.assignors.userdata.consumer_protocol import (
     read_topics,
     smallest_tail,
 )
-from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
+from groupstorm.assignors.userdata.wire import INT32, read_int32, read_nullable_bytes, read_topic_partitions
 
-_GENERATION_BYTES = 4
 #: Bytes behind the topics of a subscription are looked up as a whole up to this length: members share them.
 _SHORT = 32
 #: From this many partitions on numpy pays.
@@ -175,7 +174,7 @@ class LeaderMemory:
         """As `userdata.decode_sticky`: garbage counts as no partitions, in generation -1."""
         if not user_data:
             return NOTHING, None
-        section = user_data[:-_GENERATION_BYTES]
+        section = user_data[: -INT32.size]
         known = self._recall(section)
         if known is not None:
             return known, read_int32(user_data, len(section))[0]

@@ -17,9 +17,8 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server.group import MemberSpec, ServerGroup, Target, TopicDescription, is_same
-from groupstorm.assignors.server.heterogeneous import assign_heterogeneous
-from groupstorm.assignors.server.homogeneous import assign_homogeneous
 from groupstorm.assignors.server.range import assign_ranges
+from groupstorm.assignors.server.uniform import assign_heterogeneous, assign_homogeneous
 from groupstorm.problems import InputError
 
 

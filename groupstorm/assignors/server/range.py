@@ -11,7 +11,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import MapOrder, uuid_order
 from groupstorm.assignors.server.group import ServerGroup, Target, is_same
-from groupstorm.assignors.userdata import java_key
+from groupstorm.assignors.userdata.strings import java_key
 from groupstorm.javahash import hash_order, uuid_hash
 
 

@@ -10,8 +10,7 @@ comparing numbers is comparing TaskIds and ProcessIds.
 * `standbys`: placement of replicas by load or by client tags (KIP-708);
 * `rackaware`, `costs`, `graphs`, `collapsed`, `flow`: KIP-925;
 * `standbyplacement`: KIP-925's three ways to place standbys;
-* `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out;
-* `cases`: `groupstorm assign --mode streams`.
+* `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out.
 """
 
 from __future__ import annotations

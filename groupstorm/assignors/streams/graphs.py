@@ -74,19 +74,11 @@ def _min_traffic(problem: Problem) -> list[int]:
     first_client = _FIRST_TASK + tasks
     sink = first_client + clients
     graph = FlowGraph(sink + 1)
-    edges = [
-        [
-            graph.add_edge(
-                _FIRST_TASK + task,
-                first_client + client,
-                1,
-                problem.cost(task, client),
-                int(problem.present[task] == client),
-            )
-            for client in range(clients)
-        ]
-        for task in range(tasks)
-    ]
+    edges: list[list[int]] = [[] for _ in range(tasks)]
+    for task, present in enumerate(problem.present):
+        for client in range(clients):
+            cost, flow = problem.cost(task, client), int(client == present)
+            edges[task].append(graph.add_edge(_FIRST_TASK + task, first_client + client, 1, cost, flow))
     for task in range(tasks):
         graph.add_edge(_SOURCE, _FIRST_TASK + task, 1, 0, 1)
     for client, count in enumerate(problem.counts()):

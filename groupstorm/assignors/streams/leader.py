@@ -1,5 +1,4 @@
-"""A whole rebalance of a Streams group as its leader sees it: bytes in, bytes out
-(StreamsPartitionAssignor).
+"""A whole rebalance of a Streams group by its leader, bytes in, bytes out (StreamsPartitionAssignor).
 
 Members report their tasks; consumers of one process form one client. The task assignor places tasks on
 clients, `threads` on their consumers. An active task that another consumer still owns is withheld until

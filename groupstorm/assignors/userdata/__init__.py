@@ -9,7 +9,6 @@ The module-level caches in here map equal input to equal, immutable values, so t
 from __future__ import annotations
 
 from groupstorm.assignors.userdata.consumer_protocol import (
-    HIGHEST_VERSION,
     Assignment,
     Subscription,
     decode_assignment,
@@ -19,20 +18,17 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 )
 from groupstorm.assignors.userdata.sticky import (
     NO_GENERATION,
-    MemberData,
     decode_generation,
     decode_sticky,
     encode_generation,
     encode_sticky,
 )
-from groupstorm.assignors.userdata.strings import java_key, java_sorted
+from groupstorm.assignors.userdata.strings import java_sorted
 from groupstorm.assignors.userdata.wire import SchemaError, TopicPartition, UserDataError
 
 __all__ = [
-    "HIGHEST_VERSION",
     "NO_GENERATION",
     "Assignment",
-    "MemberData",
     "SchemaError",
     "Subscription",
     "TopicPartition",
@@ -45,6 +41,5 @@ __all__ = [
     "encode_generation",
     "encode_sticky",
     "encode_subscription",
-    "java_key",
     "java_sorted",
 ]
