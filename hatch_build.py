@@ -27,8 +27,6 @@ COMPILED = (
     "assignors/consumer/claims",
     "assignors/consumer/constrained",
     "assignors/leader/assignment",
-    "assignors/leader/by_name",
-    "assignors/leader/by_number",
     "assignors/leader/memory",
     "assignors/userdata/consumer_protocol",
     "assignors/userdata/sticky",

@@ -18,7 +18,6 @@ from uuid import UUID
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.flow import FlowNetwork
 from groupstorm.assignors.streams.highavailability import high_availability
-from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import (
     Config,
     StandbyPlacement,
@@ -26,6 +25,7 @@ from groupstorm.assignors.streams.model import (
     StreamsClient,
     StreamsGroup,
     Task,
+    TaskId,
     TaskPartition,
 )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
 
+from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.problems import InputError
 
 _INT32_MIN, _INT32_MAX = -(1 << 31), (1 << 31) - 1
@@ -13,6 +15,24 @@ _SHOWN = 60
 
 #: More than any cluster has (KRaft aims at two million), so that a typing error cannot use up the memory.
 MAX_PARTITIONS = 5_000_000
+
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def answers(lines: Iterable[bytes], answer: Callable[[bytes, str], dict[str, Any]]) -> Iterator[str]:
+    """The answer to each line as a JSON text, in order; blank lines are skipped.
+
+    ``answer`` gets a line and its place. `InputError` at the first line that is no case, after the earlier
+    answers.
+    """
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield json.dumps(answer(line, f"line {number}"), ensure_ascii=False)
+
+
+def refused(case_id: object, refusal: AssignmentRefused) -> dict[str, Any]:
+    return {"id": case_id, "error": refusal.error, "message": refusal.message}
 
 
 def read_line(line: bytes, place: str) -> Field:
@@ -50,11 +70,9 @@ class Field(NamedTuple):
         return self.value
 
     def entries(self) -> list[tuple[str, Field]]:
-        """The entries of an object."""
         return [(name, self._child(name, value)) for name, value in self.object().items()]
 
     def items(self) -> list[Field]:
-        """The elements of a list."""
         if not isinstance(self.value, list):
             raise self.expected("a list")
         return [self._child(str(number), value) for number, value in enumerate(self.value)]
@@ -84,6 +102,11 @@ class Field(NamedTuple):
             raise self.expected(f"an integer from {minimum} to {_INT32_MAX}")
         return self.value
 
+    def listed(self, name: str) -> list[Field]:
+        """The elements of an optional list."""
+        found = self.optional(name)
+        return [] if found is None else found.items()
+
     def optional_string(self, name: str) -> str | None:
         found = self.optional(name)
         return None if found is None else found.string()
@@ -101,10 +124,12 @@ class Field(NamedTuple):
             raise found.expected("true or false")
         return found.value
 
-    def choice(self, name: str, choices: Sequence[str], default: str) -> str:
+    def choice(self, name: str, default: E) -> E:
+        """A member of the default's enum."""
         found = self.optional(name)
         if found is None:
             return default
+        choices = [str(member) for member in type(default)]
         if found.value not in choices:
             raise found.expected(f"one of {', '.join(choices)}")
-        return found.string()
+        return type(default)(found.value)

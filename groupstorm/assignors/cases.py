@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from groupstorm.assignors import registry
+from groupstorm.assignors import casefields, registry
 from groupstorm.assignors.casefields import MAX_PARTITIONS, Field, read_line
 from groupstorm.assignors.consumer.planned import PlannedAssignor
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
@@ -19,7 +18,6 @@ from groupstorm.assignors.contract import (
     AssignmentResult,
     Assignor,
     MapOrder,
-    RebalanceProtocol,
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import (
@@ -30,8 +28,11 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
     encode_subscription,
 )
-from groupstorm.assignors.userdata.streamjoin import NO_EPOCH, encode_join_data
+from groupstorm.assignors.userdata.sticky import NO_EPOCH, encode_join_data
 from groupstorm.problems import InputError
+
+#: The fields of a result that an answer has, if the assignor gives them.
+_FACTS = ("constrained", "transferring", "max_generation", "epoch")
 
 
 class CaseMember(NamedTuple):
@@ -43,8 +44,6 @@ class CaseMember(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One question to one assignor."""
-
     id: Any
     assignor: Assignor
     topics: Mapping[str, TopicMetadata]
@@ -54,21 +53,14 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
-
-    ``plug_ins`` are the assignors of the form ``module:attribute`` that the lines may name: a file alone
-    cannot make the program import code. Raises `InputError` at the first line that is no case, after the
-    earlier answers.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield json.dumps(answer(read_case(line, f"line {number}", plug_ins)), ensure_ascii=False)
+    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code."""
+    return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))
 
 
 def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
     """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
-    order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
+    order = case.choice("order", MapOrder.JAVA_HASH)
     assignor = _assignor(case, order, plug_ins)
     version = case.optional_integer("version", minimum=0)
     return Case(
@@ -90,8 +82,7 @@ def _assignor(case: Field, order: MapOrder, plug_ins: Collection[str]) -> Assign
     except InputError as problem:
         raise InputError(f"{case.place}: field assignor: {problem}") from problem
     if isinstance(assignor, PlannedAssignor):
-        protocol = case.choice("protocol", list(RebalanceProtocol), assignor.protocol)
-        return replace(assignor, protocol=RebalanceProtocol(protocol))
+        return replace(assignor, protocol=case.choice("protocol", assignor.protocol))
     return assignor
 
 
@@ -124,10 +115,8 @@ def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember
         rack=field.optional_string("rack"),
         instance=field.optional_string("instance"),
     )
-    own_version = field.optional_integer("version", minimum=0)
-    return CaseMember(
-        field.field("id").string(), subscription, version if own_version is None else own_version
-    )
+    own = field.optional_integer("version", minimum=0)
+    return CaseMember(field.field("id").string(), subscription, version if own is None else own)
 
 
 def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | None:
@@ -142,7 +131,7 @@ def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | Non
         numbers = field.optional("userdata_partitions")
         epoch = field.optional_integer("userdata_epoch")
         if numbers is not None or epoch is not None:
-            listed = [] if numbers is None else [number.integer() for number in numbers.items()]
+            listed = [number.integer() for number in field.listed("userdata_partitions")]
             return encode_join_data(listed, max(generation, NO_EPOCH) if epoch is None else epoch)
     owned = _partitions(field, "userdata_owned")
     last_generation = field.optional_integer("userdata_generation")
@@ -172,7 +161,7 @@ def answer(case: Case) -> dict[str, Any]:
         result = case.assignor.assign(case.topics, subscriptions)
         return _answer(case, result)
     except AssignmentRefused as refusal:
-        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+        return casefields.refused(case.id, refusal)
     except UserDataError as refusal:
         return {"id": case.id, "error": type(refusal).__name__, "message": str(refusal)}
 
@@ -195,14 +184,8 @@ def _answer(case: Case, result: AssignmentResult) -> dict[str, Any]:
         "id": case.id,
         "assignment": {member: result.partitions.get(member, []) for member in members},
     }
-    if result.constrained is not None:
-        found["constrained"] = result.constrained
-    if result.transferring is not None:
-        found["transferring"] = result.transferring
-    if result.max_generation is not None:
-        found["max_generation"] = result.max_generation
-    if result.epoch is not None:
-        found["epoch"] = result.epoch
+    facts = ((name, getattr(result, name)) for name in _FACTS)
+    found.update((name, fact) for name, fact in facts if fact is not None)
     if case.emit_bytes:
         found["bytes"] = {
             member: encode_assignment(result.partitions.get(member, []), result.user_data).hex()

@@ -1,16 +1,8 @@
-"""What an assignor is: a few declarations and one pure function.
+"""The contract of a client-side assignor: a few declarations and one pure function.
 
 Nothing has to be inherited: any object with these attributes is an assignor, so a third party's assignor
 imports from here only what it uses. An assignor keeps nothing between calls, and the same object serves
 any number of groups and threads.
-
-`Assignor` is the whole duty. Two protocols are optional:
-
-* `ReadsItsAssignments`: the assignor sends its members user data and wants it back.
-* `consumer.indexed.IndexedAssignor`: the assignor also assigns on partition numbers, with
-  ``assign_indexed``. A leader then skips the names, which is faster and gives the same bytes. All
-  assignors of ours offer it except stream-join-sticky. Plug-ins always go by name, because `custom`
-  checks their answers by name.
 """
 
 from __future__ import annotations
@@ -18,16 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple, Protocol
+from uuid import UUID
 
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
 from groupstorm.javahash import hash_order
+
+_SIGN_BITS = 1 << 127 | 1 << 63
 
 
 class RebalanceProtocol(StrEnum):
     """ConsumerPartitionAssignor.RebalanceProtocol (KIP-429).
 
-    EAGER: members give up all partitions before they join. COOPERATIVE: members keep their partitions
-    while the group rebalances, so a partition may go to a new owner only after the old one has revoked it.
+    COOPERATIVE: members keep their partitions while the group rebalances.
     """
 
     EAGER = "eager"
@@ -40,25 +34,18 @@ COOPERATIVE: Final = RebalanceProtocol.COOPERATIVE
 
 
 class TopicMetadata(NamedTuple):
-    """A topic that exists: how many partitions it has, and per partition the racks of its replicas.
-
-    ``racks`` None: unknown for all partitions. A topic without partitions counts as absent.
-    """
+    """An existing topic: its size, and per partition the racks of its replicas (None: unknown)."""
 
     partitions: int
     racks: tuple[frozenset[str], ...] | None = None
 
 
 class AssignmentResult(NamedTuple):
-    """The partitions of every member, in the order in which the assignor gives them.
+    """The partitions of every member, in the assignor's order.
 
-    The sticky assignors alone fill these fields. ``constrained``: the form for equal subscriptions ran
-    (AbstractStickyAssignor). ``transferring``, in that form: the partitions that change hands, by new
-    owner, sorted; cooperative-sticky has withheld them. ``max_generation``: the highest generation that
-    a member reported.
-
-    ``user_data`` travels to every member with its assignment (None: no user data does); ``epoch`` is the
-    epoch that KIP-315's assignor writes there. ``user_data_of``: user data for single members, by member.
+    The sticky assignors say whether the constrained form ran, which partitions it transfers, by new
+    owner, and the highest generation. ``user_data`` travels to every member, ``user_data_of`` to single
+    ones; ``epoch`` is KIP-315's.
     """
 
     partitions: Mapping[str, Sequence[TopicPartition]]
@@ -96,12 +83,10 @@ class Assignor(Protocol):
     def needs_equal_subscriptions(self) -> bool: ...
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The user data of a member's subscription.
+        """The user data of a member's subscription (subscriptionUserData).
 
-        ``owned`` is the member's last assignment, None before the first one. It is complete even if the
-        member has revoked partitions since: an eager member sends it after revoking all of them.
-        ``generation`` is the generation of that assignment (ConsumerPartitionAssignor.onAssignment and
-        subscriptionUserData).
+        ``owned`` is its whole last assignment, whatever it has revoked since; None before the first
+        one.
         """
         ...
 
@@ -112,19 +97,12 @@ class Assignor(Protocol):
         ...
 
 
-class ReadsItsAssignments(Protocol):
-    """An assignor that sends its members user data, and wants it back with their next subscription."""
-
-    def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
-        """As `Assignor.user_data`, from the whole assignment with its user data."""
-        ...
-
-
 def subscription_user_data(assignor: Assignor, last: Assignment | None, generation: int) -> bytes | None:
     """The user data of a member's subscription after ``last``, its last assignment.
 
     ConsumerPartitionAssignor.onAssignment gets the whole Assignment, so that an assignor can send its
-    members something (the epoch of KIP-315). Most assignors do not, and `user_data` is called instead.
+    members something (the epoch of KIP-315). An assignor that wants it back has a method
+    ``user_data_after(assignment, generation)``; for the others `Assignor.user_data` is called.
     """
     reads: Callable[[Assignment, int], bytes | None] | None = getattr(assignor, "user_data_after", None)
     if last is not None and reads is not None:
@@ -133,11 +111,7 @@ def subscription_user_data(assignor: Assignor, last: Assignment | None, generati
 
 
 class MapOrder(StrEnum):
-    """The order of an assignor's hash tables, if Kafka's answer depends on it.
-
-    JAVA_HASH is Kafka's: the order of ``java.util.HashMap`` on JDK 17. SORTED makes the answer a function
-    of the set of members alone.
-    """
+    """The order of hash tables: that of java.util.HashMap on JDK 17, or sorted."""
 
     JAVA_HASH = "java-hash"
     SORTED = "sorted"
@@ -147,13 +121,15 @@ class MapOrder(StrEnum):
         return hash_order(keys) if self is MapOrder.JAVA_HASH else java_sorted(dict.fromkeys(keys))
 
 
+def uuid_order(identifier: UUID) -> int:
+    """A sort key as ``compareTo`` of Uuid and ProcessId: two signed longs, so top bits come first."""
+    return identifier.int ^ _SIGN_BITS
+
+
 def subscribed_topics(
     topics: Mapping[str, TopicMetadata], subscriptions: Iterable[Subscription], order: MapOrder
 ) -> dict[str, TopicMetadata]:
-    """The topics to assign, in the order of Kafka's table: existing topics with partitions and subscribers.
-
-    AbstractPartitionAssignor.assign collects them in a HashSet and from there into a HashMap.
-    """
+    """Existing topics with partitions and subscribers, in the order of Kafka's HashMap from a HashSet."""
     wanted = order.arrange({topic: None for subscription in subscriptions for topic in subscription.topics})
     existing = [topic for topic in wanted if topic in topics and topics[topic].partitions > 0]
     return {topic: topics[topic] for topic in order.arrange(existing)}

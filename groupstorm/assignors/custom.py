@@ -6,13 +6,7 @@ Every declaration has a default, so a function alone is an assignor:
         return {member: [(topic, partition), ...], ...}
 
 Functions declare in attributes, as objects do (``weighted.protocols = ("cooperative",)``):
-
-* ``name``: travels in JoinGroup; by default the name of the function or class;
-* ``protocols``: "eager", "cooperative" or both; by default eager;
-* ``needs_equal_subscriptions``: by default False;
-* ``promises``: `promises.Promises`; by default none;
-* ``user_data(owned, generation)``: bytes for the member's subscription; by default none;
-* ``user_data_after(assignment, generation)``: the same, from the whole last assignment.
+docs/custom-assignors.md lists them.
 """
 
 from __future__ import annotations
@@ -55,11 +49,7 @@ Assign = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], obj
 
 @dataclass(frozen=True)
 class CustomAssignor:
-    """A plug-in with the whole contract (`contract.Assignor`); made by `adapt`.
-
-    An answer is accepted if it can be read; `groupstorm check-assignor` judges whether it is a good one. A
-    member without an entry gets nothing.
-    """
+    """A plug-in with the whole contract. A member without an entry in its answer gets nothing."""
 
     plug_in: object
     name: str
@@ -68,7 +58,6 @@ class CustomAssignor:
     promises: Promises
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The plug-in's user data; None if it has no such method."""
         ask = getattr(self.plug_in, "user_data", None)
         return None if ask is None else self._bytes("user_data", ask(owned, generation))
 
@@ -87,7 +76,8 @@ class CustomAssignor:
         try:
             answer = assign(topics, subscriptions)
         except PROGRAMMING_ERRORS as thrown:
-            what = f"{self.name}: {thrown} ({_place_of(thrown)})"
+            frame = extract_tb(thrown.__traceback__)[-1]
+            what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
             raise AssignmentRefused(type(thrown).__name__, what) from thrown
         whole = answer if isinstance(answer, AssignmentResult) else None
         partitions = answer if whole is None else whole.partitions
@@ -104,11 +94,10 @@ class CustomAssignor:
     def _read(self, member: str, listed: object) -> list[TopicPartition]:
         if isinstance(listed, str | bytes) or not isinstance(listed, Sequence | set | frozenset):
             raise self._refused(f"{member} is given {_shown(listed)}, expected a list of (topic, partition)")
-        pairs = [pair if _is_partition(pair) else None for pair in listed]
-        for pair, written in zip(pairs, listed, strict=True):
-            if pair is None:
-                raise self._refused(f"{member} is given {_shown(written)}, expected (topic, partition)")
-        return [TopicPartition(*pair) for pair in pairs if pair is not None]
+        for pair in listed:
+            if not _is_partition(pair):
+                raise self._refused(f"{member} is given {_shown(pair)}, expected (topic, partition)")
+        return [TopicPartition(*pair) for pair in listed]
 
     def _bytes(self, field: str, value: object) -> bytes | None:
         if value is None or isinstance(value, bytes):
@@ -122,8 +111,7 @@ class CustomAssignor:
 def adapt(plug_in: object, place: str, default_name: str | None = None) -> CustomAssignor:
     """Make an assignor of a function, an object, or a class without arguments.
 
-    An `InputError` for a wrong declaration begins with ``place``. ``default_name`` is for a plug-in that
-    declares no name.
+    An `InputError` for a wrong declaration begins with ``place``.
     """
     if isinstance(plug_in, type):
         plug_in = _instance(plug_in, place)
@@ -183,12 +171,6 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-def _place_of(thrown: BaseException) -> str:
-    """The file and line that threw."""
-    frame = extract_tb(thrown.__traceback__)[-1]
-    return f"{Path(frame.filename).name}, line {frame.lineno}"
-
-
 def _is_partition(pair: object) -> bool:
     """A topic and a number that fits the wire's int32."""
     return (
@@ -203,6 +185,5 @@ def _is_partition(pair: object) -> bool:
 
 def _shown(value: object) -> str:
     """A value in an error's one line."""
-    text = repr(value)
-    text = " ".join(text.split())
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."

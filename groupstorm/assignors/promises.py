@@ -17,7 +17,7 @@ from groupstorm.assignors.userdata import Subscription, TopicPartition
 
 
 class Balance(StrEnum):
-    """How far the loads of members may differ after the group has settled."""
+    """The difference of loads that is allowed after the group has settled."""
 
     TO_ONE = "to-one"
     """Equal subscriptions: by one partition at most."""
@@ -28,7 +28,7 @@ class Balance(StrEnum):
 
 
 class CoPartitioning(StrEnum):
-    """For which topics one member has partition n of all of them, with equal subscriptions."""
+    """The topics of which one member has partition n, with equal subscriptions."""
 
     EQUAL_SIZES = "equal-sizes"
     """Those with equally many partitions (RangeAssignor)."""

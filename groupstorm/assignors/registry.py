@@ -14,35 +14,38 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from types import ModuleType
 
-from groupstorm.assignors.consumer.fourphase import constrained_cooperative_sticky
-from groupstorm.assignors.consumer.optimal import optimal_cooperative_sticky, optimal_sticky
-from groupstorm.assignors.consumer.range import RangeAssignor
-from groupstorm.assignors.consumer.roundrobin import RoundRobinAssignor
+from groupstorm.assignors.consumer.indexed import IndexedAssignor
+from groupstorm.assignors.consumer.memoryless import RangeAssignor, RoundRobinAssignor
+from groupstorm.assignors.consumer.optimal import OptimalCooperativeStickyAssignor, OptimalStickyAssignor
+from groupstorm.assignors.consumer.phases import (
+    ConstrainedCooperativeStickyAssignor,
+    TwoPhaseJavaSketch,
+    TwoPhasePseudoCode,
+    TwoPhaseStickyAssignor,
+)
 from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
-from groupstorm.assignors.consumer.twophase import (
-    two_phase_java_sketch,
-    two_phase_pseudo_code,
-    two_phase_sticky,
-)
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.assignors.custom import adapt
 from groupstorm.problems import InputError
 
 ENTRY_POINT_GROUP = "groupstorm.assignors"
 
-_MADE_BY: dict[str, Callable[[MapOrder, bool], Assignor]] = {
-    "range": RangeAssignor,
-    "roundrobin": RoundRobinAssignor,
-    "sticky": StickyAssignor,
-    "cooperative-sticky": CooperativeStickyAssignor,
-    "optimal-sticky": optimal_sticky,
-    "optimal-sticky/cooperative": optimal_cooperative_sticky,
-    "constrained-cooperative-sticky": constrained_cooperative_sticky,
-    "two-phase-sticky": two_phase_sticky,
-    "two-phase-sticky/pseudo-code": two_phase_pseudo_code,
-    "two-phase-sticky/java-sketch": two_phase_java_sketch,
-    "stream-join-sticky": StreamJoinStickyAssignor,
+_MADE_BY: dict[str, type[IndexedAssignor] | type[StreamJoinStickyAssignor]] = {
+    kind.name: kind
+    for kind in (
+        RangeAssignor,
+        RoundRobinAssignor,
+        StickyAssignor,
+        CooperativeStickyAssignor,
+        OptimalStickyAssignor,
+        OptimalCooperativeStickyAssignor,
+        ConstrainedCooperativeStickyAssignor,
+        TwoPhaseStickyAssignor,
+        TwoPhasePseudoCode,
+        TwoPhaseJavaSketch,
+        StreamJoinStickyAssignor,
+    )
 }
 
 #: The names of our assignors, Kafka's first.
@@ -75,8 +78,8 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
 def own(assignor: object) -> Assignor:
     """One of our assignors as it is; another function, object or class adapted. Raises `InputError`."""
     name = getattr(assignor, "name", getattr(assignor, "__name__", type(assignor).__name__))
-    ours = get(name) if name in _MADE_BY else None
-    if ours is not None and type(assignor) is type(ours):
+    kind = _MADE_BY.get(name)
+    if kind is not None and type(assignor) is kind:
         return assignor
     return adapt(assignor, f"assignor {name!r}")
 

@@ -21,7 +21,7 @@ from groupstorm.assignors.userdata import (
     decode_subscription,
     encode_subscription,
 )
-from groupstorm.assignors.userdata.streamjoin import (
+from groupstorm.assignors.userdata.sticky import (
     JoinData,
     decode_epoch,
     decode_join_data,

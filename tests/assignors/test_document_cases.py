@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.userdata import decode_assignment
-from groupstorm.assignors.userdata.streamjoin import decode_epoch
+from groupstorm.assignors.userdata.sticky import decode_epoch
 from groupstorm.problems import InputError
 from tests.assignors.documents import assign_case
 

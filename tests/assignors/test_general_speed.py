@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from groupstorm.assignors.consumer.claims import Claim, settle
 from groupstorm.assignors.consumer.general import GeneralAssignment
 from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import Question
 from groupstorm.assignors.consumer.sticky import StickyAssignor
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
 from groupstorm.assignors.userdata import Subscription
@@ -59,10 +60,8 @@ def test_the_short_cuts_change_nothing(members: dict[str, tuple[list[str], list[
     answers = []
     for literally in (True, False):
         form = GeneralAssignment(
-            index,
-            claims,
+            Question(index, TOPICS, claims, range(len(claims))),
             settle(claims, index.size),
-            range(len(claims)),
             None,
             MapOrder.JAVA_HASH,
             literally=literally,

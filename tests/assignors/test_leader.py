@@ -18,7 +18,7 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
 )
 from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
-from groupstorm.assignors.leader.by_name import assign_by_name
+from groupstorm.assignors.leader.assignment import assign_by_name
 from groupstorm.assignors.userdata import (
     Subscription,
     TopicPartition,

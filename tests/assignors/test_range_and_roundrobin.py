@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.assignors.consumer.range import RangeAssignor
-from groupstorm.assignors.consumer.roundrobin import RoundRobinAssignor
+from groupstorm.assignors.consumer.memoryless import RangeAssignor, RoundRobinAssignor
 from groupstorm.assignors.contract import Assignor, TopicMetadata
 from groupstorm.assignors.userdata import Subscription, java_sorted
 from groupstorm.javahash import hash_order

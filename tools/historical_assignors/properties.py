@@ -6,13 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from groupstorm.assignors.check.history import Change
-from groupstorm.assignors.check.properties import (
-    DETERMINISTIC,
-    MEMBER_ORDER,
-    OF_CHANGES,
-    OF_ROUNDS,
-    Subject,
-)
+from groupstorm.assignors.check.properties import DETERMINISTIC, MEMBER_ORDER, OF_CHANGES, OF_ROUNDS, Subject
 
 EVERY_TOPIC = "every topic spread"
 

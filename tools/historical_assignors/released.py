@@ -17,12 +17,7 @@ from groupstorm.assignors.contract import (
     RebalanceProtocol,
     TopicMetadata,
 )
-from groupstorm.assignors.userdata import (
-    Subscription,
-    TopicPartition,
-    encode_generation,
-    encode_sticky,
-)
+from groupstorm.assignors.userdata import Subscription, TopicPartition, encode_generation, encode_sticky
 
 #: A case of `groupstorm assign`, and its answer.
 Case = dict[str, Any]

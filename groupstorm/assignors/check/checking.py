@@ -37,10 +37,7 @@ class Broken(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of one property: how many histories could break it, and how many did.
-
-    ``broken`` and ``history``: the smallest failing history that was found, if there is one.
-    """
+    """The result of one property over all histories; ``history``: the smallest failing one that was found."""
 
     name: str
     verdict: Verdict
@@ -70,8 +67,10 @@ class Report(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Whether no promise was broken."""
         return all(finding.verdict is not Verdict.BROKEN for finding in self.findings)
+
+
+_NOTHING_MEASURED = Stickiness(0, 0, 0)
 
 
 @dataclass
@@ -80,18 +79,15 @@ class _Tally:
     failed: dict[str, list[History]] = field(default_factory=dict)
     rounds: int = 0
     most_rounds: int = 0
-    changes: int = 0
-    moved: int = 0
-    fewest: int = 0
+    stickiness: Stickiness = field(default=_NOTHING_MEASURED)
 
     def measure(self, subject: Subject, change: Change) -> None:
         self.rounds += len(change.rounds)
         self.most_rounds = max(self.most_rounds, len(change.rounds))
         measured = moves(subject, change) if change.rounds and change.settled else None
         if measured is not None:
-            self.changes += 1
-            self.moved += measured[0]
-            self.fewest += measured[1]
+            changes, moved, fewest = self.stickiness
+            self.stickiness = Stickiness(changes + 1, moved + measured[0], fewest + measured[1])
 
 
 def check(
@@ -106,9 +102,7 @@ def check(
     played = 0
     for played, history in enumerate(histories, start=1):
         asked: set[str] = set()
-        failed = set()
-        for broken in _questions(subject, history, asked, tally):
-            failed.add(broken.name)
+        failed = {broken.name for broken in _questions(subject, history, asked, tally)}
         if _differs(assignor, history, elsewhere):
             failed.add(DETERMINISTIC)
         tally.asked.update(asked)
@@ -121,7 +115,7 @@ def check(
         played,
         tally.rounds,
         tuple(_finding(subject, name, tally, elsewhere) for name in PROPERTIES),
-        Stickiness(tally.changes, tally.moved, tally.fewest),
+        tally.stickiness,
         tally.most_rounds,
     )
 

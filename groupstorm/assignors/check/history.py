@@ -30,8 +30,6 @@ Assigned = Mapping[str, tuple[TopicPartition, ...]]
 
 
 class StepKind(StrEnum):
-    """The kinds of steps."""
-
     JOIN = "join"
     LEAVE = "leave"
     RETURN = "return"
@@ -47,10 +45,7 @@ class StepKind(StrEnum):
 
 
 class HistoryStep(NamedTuple):
-    """A step; fields that its kind does not use stay empty.
-
-    ``with_next``: the group rebalances only after the next step.
-    """
+    """A step; fields of other kinds stay empty. ``with_next``: the group rebalances after the next step."""
 
     do: StepKind
     member: str = ""
@@ -78,11 +73,7 @@ ReplicaRacks = tuple[frozenset[str], ...]
 
 
 class HistoryRacks(NamedTuple):
-    """``clients``: client.rack per member; ``replicas``: per topic the racks of each partition's replicas.
-
-    A member without an entry has no rack. A topic has no racks if its size differs from the length of its
-    list.
-    """
+    """Racks per member, and per topic those of each partition's replicas (ignored if the sizes differ)."""
 
     clients: Mapping[str, str] = MappingProxyType({})
     replicas: Mapping[str, ReplicaRacks] = MappingProxyType({})
@@ -115,10 +106,7 @@ class SimulatedMember:
 
 
 class Round(NamedTuple):
-    """One generation: the question, the answer, and the partitions that members owned when they joined.
-
-    ``user_data`` goes to every member with its assignment; ``refusal`` says why there is no answer.
-    """
+    """One generation: the question, the answer or the reason why there is none, the owners at the join."""
 
     generation: int
     topics: Mapping[str, TopicMetadata]
@@ -130,10 +118,9 @@ class Round(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A step with its rounds; no rounds if the step alone changed nothing.
+    """A step with its rounds, if it starts any, and the owners before and after.
 
-    ``before`` and ``after``: the owners before the step and after the group has settled. ``clean``: the
-    claims of all members are true, so only the assignor decides what moves.
+    ``clean``: the claims of all members are true, so only the assignor decides what moves.
     """
 
     number: int
@@ -147,10 +134,7 @@ class Change(NamedTuple):
 
 @dataclass
 class SimulatedGroup:
-    """A group in the course of a history.
-
-    If the assignor needs equal subscriptions, a member that joins subscribes as the others do.
-    """
+    """A group. If the assignor needs equal subscriptions, a new member subscribes as the others do."""
 
     assignor: Assignor
     topics: dict[str, int]
@@ -166,38 +150,40 @@ class SimulatedGroup:
 
     def take(self, step: HistoryStep) -> bool:
         """Apply the step; returns whether a rebalance follows."""
-        return _TAKES[step.do](self, step)
-
-    def _join(self, step: HistoryStep) -> bool:
-        if step.member in self.members or not step.topics:
-            return False
-        self.gone.pop(step.member, None)
-        self.members[step.member] = SimulatedMember(self._as_the_others(step.topics))
-        return True
+        match step.do:
+            case StepKind.JOIN if step.member not in self.members and step.topics:
+                self.gone.pop(step.member, None)
+                self.members[step.member] = SimulatedMember(self._as_the_others(step.topics))
+                return True
+            case StepKind.LEAVE if step.member in self.members:
+                self.gone[step.member] = self.members.pop(step.member)
+                return True
+            case StepKind.RETURN | StepKind.RETURN_CLAIMING if step.member in self.gone:
+                self._return(step)
+                return True
+            case StepKind.SUBSCRIBE:
+                return self._subscribe(step)
+            case StepKind.RESIZE:
+                changes = any(self.topics.get(topic, 0) != step.partitions for topic in step.topics)
+                self.topics.update(dict.fromkeys(step.topics, step.partitions))
+                return changes
+            case StepKind.MISS if step.member in self.members:
+                self.members[step.member].misses = True
+        return False
 
     def _as_the_others(self, topics: tuple[str, ...]) -> tuple[str, ...]:
         if not self.assignor.needs_equal_subscriptions:
             return topics
         return next((member.topics for member in self.members.values()), topics)
 
-    def _leave(self, step: HistoryStep) -> bool:
-        member = self.members.pop(step.member, None)
-        if member is None:
-            return False
-        self.gone[step.member] = member
-        return True
-
-    def _return(self, step: HistoryStep) -> bool:
-        member = self.gone.pop(step.member, None)
-        if member is None:
-            return False
+    def _return(self, step: HistoryStep) -> None:
+        member = self.gone.pop(step.member)
         member.topics = self._as_the_others(member.topics)
         if self.cooperative and step.do is not StepKind.RETURN_CLAIMING:
             # its partitions are lost (onPartitionsLost)
             member = SimulatedMember(member.topics)
         self.members[step.member] = member
         self.clean = False
-        return True
 
     def _subscribe(self, step: HistoryStep) -> bool:
         if not step.member or self.assignor.needs_equal_subscriptions:
@@ -208,18 +194,6 @@ class SimulatedGroup:
         for member in changed:
             member.topics = step.topics
         return bool(changed)
-
-    def _resize(self, step: HistoryStep) -> bool:
-        changes = False
-        for topic in step.topics:
-            changes |= self.topics.get(topic, 0) != step.partitions
-            self.topics[topic] = step.partitions
-        return changes
-
-    def _miss(self, step: HistoryStep) -> bool:
-        if step.member in self.members:
-            self.members[step.member].misses = True
-        return False
 
     def owners(self) -> dict[TopicPartition, str]:
         """The owner of each partition that exists and is still subscribed to."""
@@ -236,15 +210,15 @@ class SimulatedGroup:
         subscriptions = {name: self._subscription(name, member) for name, member in self.members.items()}
         owned = {name: member.owned() if self.cooperative else () for name, member in self.members.items()}
         self.generation += 1
+        asked = self.generation, topics, subscriptions, owned
         try:
             result = self.assignor.assign(topics, subscriptions)
         except AssignmentRefused as refused:
-            return Round(self.generation, topics, subscriptions, owned, {}, refusal=str(refused))
+            return Round(*asked, {}, refusal=str(refused))
         except PROGRAMMING_ERRORS as thrown:
-            what = f"{type(thrown).__name__}: {thrown}"
-            return Round(self.generation, topics, subscriptions, owned, {}, refusal=what)
+            return Round(*asked, {}, refusal=f"{type(thrown).__name__}: {thrown}")
         assigned = {name: tuple(partitions) for name, partitions in result.partitions.items()}
-        return Round(self.generation, topics, subscriptions, owned, assigned, result.user_data)
+        return Round(*asked, assigned, result.user_data)
 
     def _metadata(self, topic: str, count: int) -> TopicMetadata:
         replicas = self.racks.replicas.get(topic, ())
@@ -272,17 +246,6 @@ class SimulatedGroup:
             member.last = Assignment(assigned, round_.user_data)
             member.generation = round_.generation
         return again
-
-
-_TAKES = {
-    StepKind.JOIN: SimulatedGroup._join,
-    StepKind.LEAVE: SimulatedGroup._leave,
-    StepKind.RETURN: SimulatedGroup._return,
-    StepKind.RETURN_CLAIMING: SimulatedGroup._return,
-    StepKind.SUBSCRIBE: SimulatedGroup._subscribe,
-    StepKind.RESIZE: SimulatedGroup._resize,
-    StepKind.MISS: SimulatedGroup._miss,
-}
 
 
 def play(assignor: Assignor, history: History) -> Iterator[Change]:

@@ -24,9 +24,7 @@ _ALL_TOPICS = ""
 
 
 class Units(NamedTuple):
-    """A group's question and answer in units: the possible members of each, its owner before, its owner
-    now.
-    """
+    """Per unit its possible members and its owner before; per member its units now."""
 
     takers: Mapping[Unit, tuple[str, ...]]
     before: Mapping[Unit, str]
@@ -82,9 +80,7 @@ def units_of(
 
 
 class Optimum(NamedTuple):
-    """``loads``: those of a best-balanced assignment, the highest first; ``moves``: the fewest moves to
-    one.
-    """
+    """The best-balanced loads, the highest first, and the fewest moves to them."""
 
     loads: tuple[int, ...]
     moves: int

@@ -5,7 +5,7 @@ The answer is a sentence if the property is broken, and None if it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -45,8 +45,6 @@ PROPERTIES = (
 
 
 class Verdict(StrEnum):
-    """The result of one property."""
-
     HELD = "held"
     BROKEN = "broken"
     NOT_PROMISED = "not promised"
@@ -74,12 +72,9 @@ class Subject(NamedTuple):
         return asked.get(name, True)
 
 
-# -- one round -----------------------------------------------------------------------------------
-
-
 def answers(_: Subject, round_: Round) -> str | None:
     """The assignor neither throws nor refuses."""
-    return None if round_.refusal is None else round_.refusal
+    return round_.refusal
 
 
 def only_subscribed(_: Subject, round_: Round) -> str | None:
@@ -140,7 +135,7 @@ def revoked_first(subject: Subject, round_: Round) -> str | None:
 
 def deterministic(subject: Subject, round_: Round) -> str | None:
     """The same question has the same answer, lists in the same order."""
-    second = _again(subject, round_, dict(round_.subscriptions))
+    second = _again(subject, round_, round_.subscriptions)
     first = {member: list(partitions) for member, partitions in round_.assigned.items()}
     return None if second == first else f"the same question was answered otherwise: {_differ(first, second)}"
 
@@ -149,7 +144,7 @@ def any_member_order(subject: Subject, round_: Round) -> str | None:
     """With the members in reverse order, and sorted by id, every member gets the same."""
     first = {member: sorted(partitions) for member, partitions in round_.assigned.items()}
     for order in (reversed(list(round_.subscriptions)), sorted(round_.subscriptions)):
-        named = {member: round_.subscriptions[member] for member in order}
+        named = list(order)
         second = _again(subject, round_, named)
         if second is not None:
             second = {member: sorted(partitions) for member, partitions in second.items()}
@@ -161,8 +156,8 @@ def any_member_order(subject: Subject, round_: Round) -> str | None:
 Lists = Mapping[str, list[TopicPartition]]
 
 
-def _again(subject: Subject, round_: Round, subscriptions: Mapping[str, object]) -> Lists | None:
-    asked = {member: round_.subscriptions[member] for member in subscriptions}
+def _again(subject: Subject, round_: Round, members: Iterable[str]) -> Lists | None:
+    asked = {member: round_.subscriptions[member] for member in members}
     try:
         result = subject.assignor.assign(dict(round_.topics), asked)
     except (AssignmentRefused, *PROGRAMMING_ERRORS):
@@ -180,12 +175,8 @@ def _differ(first: Lists, second: Lists | None) -> str:
 
 
 def shown(partitions: object) -> str:
-    """Partitions in an error message."""
     named = [str(partition) for partition in partitions] if isinstance(partitions, list | tuple) else []
     return ", ".join(named) or "nothing"
-
-
-# -- one change, when the group has settled ------------------------------------------------------
 
 
 def settles(_: Subject, change: Change) -> str | None:

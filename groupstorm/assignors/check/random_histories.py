@@ -1,19 +1,20 @@
-"""Random histories: mostly tiny ones, for which brute force finds the optimum."""
+"""Random histories: mostly tiny ones, for which brute force finds the optimum.
+
+The same seed gives the same histories on any machine, in any process.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from typing import NamedTuple, TypeVar
 
 from groupstorm.assignors.check.history import History, HistoryStep, StepKind
-from groupstorm.assignors.check.random_choices import RandomChoices
 
 T = TypeVar("T")
 
 
 class Size(NamedTuple):
-    """Upper limits of a history."""
-
     members: int
     topics: int
     partitions: int
@@ -39,8 +40,8 @@ _ID_STYLES = ("m{}", "consumer-group-{}-7b1e", "{}a", "worker-{}")
 
 def draw_history(seed: int, case: int, equal_subscriptions: bool) -> History:
     """The ``case``-th history of a seed; ``equal_subscriptions``: all members subscribe alike."""
-    draws = RandomChoices(seed, case)
-    size = _weighted(draws, _SIZES)
+    draws = _Draws(seed, case)
+    size = draws.weighted(_SIZES)
     names = [f"t{number}" for number in range(draws.between(1, size.topics))]
     topics = {name: draws.between(1, size.partitions) for name in names}
     everybody = tuple(draws.some_of(names)) if equal_subscriptions else ()
@@ -52,7 +53,7 @@ def draw_history(seed: int, case: int, equal_subscriptions: bool) -> History:
             HistoryStep(StepKind.JOIN, style.format(number), everybody or tuple(draws.some_of(names)))
         )
     for _ in range(draws.between(1, size.steps)):
-        do = _weighted(draws, _STEPS)
+        do = draws.weighted(_STEPS)
         subscribed = everybody or tuple(draws.some_of(names))
         member = style.format(draws.below(joined))
         if do is StepKind.JOIN:
@@ -73,11 +74,33 @@ def draw_history(seed: int, case: int, equal_subscriptions: bool) -> History:
     return History(topics, tuple(steps))
 
 
-def _weighted(draws: RandomChoices, choices: Sequence[tuple[int, T]]) -> T:
-    """One of the choices, each as often as its weight says; the weights sum up to a hundred."""
-    drawn = draws.below(100)
-    for weight, choice in choices:
-        drawn -= weight
-        if drawn < 0:
-            return choice
-    raise ValueError("the weights do not sum up to a hundred")
+class _Draws:
+    def __init__(self, seed: int, case: int) -> None:
+        self._name = f"{seed}/{case}"
+        self._drawn = 0
+
+    def below(self, limit: int) -> int:
+        """A number from 0 to ``limit`` - 1."""
+        self._drawn += 1
+        digest = blake2b(f"{self._name}/{self._drawn}".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") * limit >> 64
+
+    def between(self, least: int, most: int) -> int:
+        return least + self.below(most - least + 1)
+
+    def one_of(self, choices: Sequence[T]) -> T:
+        return choices[self.below(len(choices))]
+
+    def some_of(self, choices: Sequence[T]) -> list[T]:
+        """At least one of the choices, in their order."""
+        sure = self.below(len(choices))
+        return [choice for place, choice in enumerate(choices) if place == sure or self.below(2)]
+
+    def weighted(self, choices: Sequence[tuple[int, T]]) -> T:
+        """One of the choices, each as often as its weight says; the weights sum up to a hundred."""
+        drawn = self.below(100)
+        for weight, choice in choices:
+            drawn -= weight
+            if drawn < 0:
+                return choice
+        raise ValueError("the weights do not sum up to a hundred")

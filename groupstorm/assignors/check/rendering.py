@@ -34,7 +34,6 @@ def step_to_json(step: HistoryStep) -> dict[str, Any]:
 
 
 def history_from_json(written: Mapping[str, Any]) -> History:
-    """The history that `history_to_json` wrote."""
     steps = (
         HistoryStep(
             StepKind(step["do"]),
@@ -88,7 +87,6 @@ def render_finding(assignor: Assignor, finding: Finding) -> Iterator[str]:
 
 
 def render_topics(history: History) -> str:
-    """The topics at the beginning of the history."""
     sizes = ", ".join(f"{name} with {_count(size)}" for name, size in history.topics.items())
     return f"there is {sizes or 'no topic'}"
 
@@ -96,27 +94,21 @@ def render_topics(history: History) -> str:
 def render_change(change: Change) -> Iterator[str]:
     """The step, and for each round the partitions that every member had and gets."""
     yield f"{change.number}. {change.step}"
-    yield from _render_rounds(change)
-
-
-def _count(partitions: int) -> str:
-    return f"{partitions} partition{'' if partitions == 1 else 's'}"
-
-
-def _render_rounds(change: Change) -> Iterator[str]:
     for number, round_ in enumerate(change.rounds, start=1):
         place = f"round {number}: " if len(change.rounds) > 1 else ""
         if round_.refusal is not None:
             yield f"     {place}no answer: {round_.refusal}"
             continue
         for member in round_.subscriptions:
-            had = listed(round_.owned[member]) if any(round_.owned.values()) else _before(change, member)
+            had: Iterable[TopicPartition] = round_.owned[member]
+            if not any(round_.owned.values()):
+                had = [partition for partition, owner in change.before.items() if owner == member]
             given = listed(round_.assigned.get(member, ()))
-            yield f"     {place}{member} had {had}, gets {given}"
+            yield f"     {place}{member} had {listed(had)}, gets {given}"
 
 
-def _before(change: Change, member: str) -> str:
-    return listed([partition for partition, owner in change.before.items() if owner == member])
+def _count(partitions: int) -> str:
+    return f"{partitions} partition{'' if partitions == 1 else 's'}"
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from string import ascii_lowercase
 
 from groupstorm.assignors.check.history import History, HistoryStep, StepKind
@@ -85,7 +85,6 @@ def _from_the_beginning(history: History) -> Iterator[History]:
 
 
 def _smaller(count: int) -> list[int]:
-    """Smaller numbers, from 0 to one less."""
     return sorted({fewer for fewer in (0, 1, count // 2, count - 1) if 0 <= fewer < count})
 
 
@@ -100,12 +99,9 @@ def _smaller_steps(step: HistoryStep) -> Iterator[HistoryStep]:
 
 def _plainly_named(history: History) -> History:
     """Members a, b, c, ..., if their names do not matter."""
-    members = _numbered({step.member for step in history.steps if step.member}, ascii_lowercase)
-    steps = (step._replace(member=members.get(step.member, step.member)) for step in history.steps)
+    names = sorted({step.member for step in history.steps if step.member}, key=lambda name: (len(name), name))
+    if len(names) > len(ascii_lowercase):
+        return history
+    plain = dict(zip(names, ascii_lowercase, strict=False))
+    steps = (step._replace(member=plain.get(step.member, "")) for step in history.steps)
     return history._replace(steps=tuple(steps))
-
-
-def _numbered(names: set[str], letters: str) -> Mapping[str, str]:
-    if len(names) > len(letters):
-        return {}
-    return dict(zip(sorted(names, key=lambda name: (len(name), name)), letters, strict=False))

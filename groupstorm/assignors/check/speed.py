@@ -21,11 +21,7 @@ class GroupSize(NamedTuple):
     partitions: int
 
 
-SIZES: Sequence[GroupSize] = (
-    GroupSize(100, 1_000),
-    GroupSize(1_000, 10_000),
-    GroupSize(2_000, 100_000),
-)
+SIZES: Sequence[GroupSize] = (GroupSize(100, 1_000), GroupSize(1_000, 10_000), GroupSize(2_000, 100_000))
 
 
 class Speed(NamedTuple):
@@ -53,31 +49,30 @@ def _measure(assignor: Assignor, cpu_ns: Callable[[], int], size: GroupSize) -> 
     names = tuple(f"topic-{number}" for number in range(TOPICS))
     group = SimulatedGroup(assignor, dict.fromkeys(names, size.partitions // TOPICS))
 
-    def join(number: int) -> None:
-        group.take(HistoryStep(StepKind.JOIN, f"member-{number}", names))
+    phases = (
+        [HistoryStep(StepKind.JOIN, f"member-{number}", names) for number in range(size.members)],
+        [HistoryStep(StepKind.JOIN, f"member-{size.members}", names)],
+        [HistoryStep(StepKind.LEAVE, f"member-{number}") for number in range(0, size.members, 10)],
+    )
+    spent: list[float | None] = [None] * len(phases)
+    for phase, steps in enumerate(phases):
+        for step in steps:
+            group.take(step)
+        spent[phase] = _settle(group, cpu_ns)
+        if spent[phase] is None:
+            break
+    return Speed(size, *spent)
 
-    def settle() -> float | None:
-        """All rounds of the change, or None at the first without an answer."""
-        spent_ns = 0
-        for _ in range(2 if group.cooperative else 1):
-            begun_ns = cpu_ns()
-            round_ = group.ask()
-            spent_ns += cpu_ns() - begun_ns
-            if round_.refusal is not None:
-                return None
-            if not group.hand_out(round_):
-                break
-        return round(spent_ns / 1e6, 3)
 
-    for number in range(size.members):
-        join(number)
-    empty_start_ms = settle()
-    if empty_start_ms is None:
-        return Speed(size, None, None, None)
-    join(size.members)
-    one_more_ms = settle()
-    if one_more_ms is None:
-        return Speed(size, empty_start_ms, None, None)
-    for number in range(0, size.members, 10):
-        group.take(HistoryStep(StepKind.LEAVE, f"member-{number}"))
-    return Speed(size, empty_start_ms, one_more_ms, settle())
+def _settle(group: SimulatedGroup, cpu_ns: Callable[[], int]) -> float | None:
+    """All rounds of the change, or None at the first without an answer."""
+    spent_ns = 0
+    for _ in range(2 if group.cooperative else 1):
+        begun_ns = cpu_ns()
+        round_ = group.ask()
+        spent_ns += cpu_ns() - begun_ns
+        if round_.refusal is not None:
+            return None
+        if not group.hand_out(round_):
+            break
+    return round(spent_ns / 1e6, 3)

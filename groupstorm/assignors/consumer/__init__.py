@@ -1,13 +1,11 @@
 """Client-side assignors: Kafka's as of 4.3.1, those of the design documents, and optimal-sticky.
 
-* `range` and `roundrobin`.
-* `sticky` holds Kafka's two sticky assignors; they share the steps in `claims` (who owned what),
-  `constrained` (equal subscriptions) and `general` (all others), which run on dense integers
-  (`index`) and know racks (`racks`).
-* `fourphase` (KAFKA-9987), `twophase` (KAFKA-12464) and `optimal` are plans for `planned`, which does
-  what is around a plan; `owners` names the owner of each partition.
-* `optimal` uses `network`, `water_filling`, `bands` (the best balance) and `minimum_moves`.
-* `indexed` is the optional protocol of assignors that assign on partition numbers.
+* `indexed` is the common part of assignors that work on partition numbers (`index`).
+* `memoryless`: Kafka's range and roundrobin.
+* `sticky`: Kafka's two sticky assignors. They settle who owned a partition (`claims`) and know racks
+  (`racks`); equal subscriptions take the form of `constrained`, all others that of `general`.
+* `phases` (KAFKA-9987, KAFKA-12464) and `optimal` are plans; `planned` does the rest. `optimal` uses
+  `network` and `bands`.
 * `streamjoin` (KIP-315) assigns partition numbers across topics.
 """
 

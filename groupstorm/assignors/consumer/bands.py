@@ -1,4 +1,4 @@
-"""The best balance, and the common structure of all best-balanced assignments: bands.
+"""The bands of all best-balanced assignments, and the fewest moves within a band.
 
 Let x be the loads of an assignment and q a number. Let R be the members to which a partition can be
 shifted, step by step, from some member with more than q. If no member of R has fewer than q, then R holds
@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from groupstorm.assignors.consumer.network import ClassNetwork, bits
+from groupstorm.assignors.consumer.network import ClassNetwork, WaterFilling, bits
 
 
 class Band(NamedTuple):
@@ -34,10 +34,7 @@ class Band(NamedTuple):
 
 
 def find_bands(network: ClassNetwork, classes: Sequence[int], members: int) -> list[Band]:
-    """Balance the members' loads as well as possible, and split the members into bands.
-
-    ``network`` holds a complete assignment of the classes before, and a best-balanced one after.
-    """
+    """Split the members into bands, and make the network's complete assignment a best-balanced one."""
     bands: list[Band] = []
     problems = [(members, list(classes))]
     while problems:
@@ -53,9 +50,9 @@ def find_bands(network: ClassNetwork, classes: Sequence[int], members: int) -> l
         if upper == inside:
             # Nobody is below the average: split off the members that stay above the next number.
             upper = _members_above(network, inside, held, average + 1)
-        upper_classes, lower_classes = _split(network, held, upper)
-        problems.append((inside & ~upper, lower_classes))
-        problems.append((upper, upper_classes))
+        in_upper = {number for member in bits(upper) for number in network.held[member]}
+        problems.append((inside & ~upper, [number for number in held if number not in in_upper]))
+        problems.append((upper, [number for number in held if number in in_upper]))
     return bands
 
 
@@ -65,12 +62,50 @@ def _members_above(network: ClassNetwork, members: int, classes: Sequence[int], 
     return network.send_along_free_paths(members, classes)
 
 
-def _split(network: ClassNetwork, classes: Sequence[int], upper: int) -> tuple[list[int], list[int]]:
-    """Classes held by ``upper``, and the others."""
-    in_upper: set[int] = set()
-    for member in bits(upper):
-        in_upper.update(network.held[member])
-    return (
-        [number for number in classes if number in in_upper],
-        [number for number in classes if number not in in_upper],
-    )
+def minimize_moves(network: ClassNetwork, band: Band, counts: list[int], padding: int) -> None:
+    """Assign the band's classes anew, with the best balance and the fewest moves.
+
+    ``counts``: partitions per class. Every member is filled up to the band's highest load; a member whose
+    load is to be one lower holds one partition of the class ``padding``, which costs nothing anywhere. The
+    search starts with all partitions at their owners: no assignment of that many partitions is cheaper.
+    Shortest paths then bring the members to the band's loads, and the assignment stays a cheapest one at
+    every step (successive shortest paths). The cost of the last one is the number of moved partitions.
+    """
+    members, classes, highest = band
+    members_count = members.bit_count()
+    paddings = members_count * highest - sum(counts[number] for number in classes)
+    network.takers[padding] = 0
+    network.regaining[padding] = members if paddings else 0
+    network.spare[padding] = paddings
+    here = set(classes)
+    for number in classes:
+        network.spare[number] = counts[number]
+    for member in bits(members):
+        own = network.owned[member]
+        network.held[member] = held = {number: own[number] for number in own if number in here}
+        for number, count in held.items():
+            network.spare[number] -= count
+        own[padding] = 1
+    _fill_with_unowned(network, band, padding)
+    network.set_up(members, [*((number, 0) for number in classes), (padding, 1)], highest)
+    everything = [*classes, padding]
+    network.send_along_free_paths(members, everything)
+    while network.over or any(network.spare[number] for number in everything):
+        network.relabel(members, everything)
+        network.send_along_free_paths(members, everything)
+    for member in bits(members):
+        network.held[member].pop(padding, None)
+        del network.owned[member][padding]
+
+
+def _fill_with_unowned(network: ClassNetwork, band: Band, padding: int) -> None:
+    """Fill the members with unowned partitions, which cost 1 at any member, and then with the padding."""
+    filling = WaterFilling(network, band.members, limit=band.highest)
+    for number in sorted(band.classes, key=lambda number: network.takers[number].bit_count()):
+        if network.spare[number]:
+            network.spare[number] = filling.give(number, network.spare[number])
+    for member in bits(filling.below(band.highest)):
+        if not network.spare[padding]:
+            break
+        network.change(member, padding, 1)
+        network.spare[padding] -= 1

@@ -16,31 +16,24 @@ from collections.abc import Sequence
 from itertools import compress
 
 from groupstorm.assignors.consumer.claims import SettledOwnership
-from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import Question
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.userdata.strings import java_key_for
+from groupstorm.assignors.userdata.strings import java_keys
 
 
 class ConstrainedAssignment:
-    """One run. Members are numbers; ``visit`` is the order in which Kafka's hash table yields them.
+    """One run.
 
-    ``names`` are the members' ids. `assigned` holds the answer. `transferring` names the new owner of every
-    partition that another member has to give up, or that two members claimed.
+    `assigned` holds the answer. `transferring` names the new owner of every partition that another member has
+    to give up, or that two members claimed.
     """
 
-    def __init__(
-        self,
-        index: PartitionIndex,
-        names: Sequence[str],
-        ownership: SettledOwnership,
-        visit: Sequence[int],
-        racks: Racks | None,
-    ) -> None:
-        self._index = index
-        self._names = names
+    def __init__(self, question: Question, ownership: SettledOwnership, racks: Racks | None) -> None:
+        self._index = index = question.index
+        self._names = [claim.member for claim in question.claims]
         self._ownership = ownership
-        self._visit = visit
+        self._visit = visit = question.visit
         self._racks = racks
         self._floor, self._extras = divmod(index.total, len(visit))
         self._ceiling = self._floor + (self._extras > 0)
@@ -56,8 +49,10 @@ class ConstrainedAssignment:
         for member in self._visit:
             self._keep(member, self._countable(member))
         left = self._unassigned()
-        self._below = self._by_id(self._below)
-        self._exact = self._by_id(self._exact)
+        if self._below or self._exact:
+            keys = java_keys(self._names)
+            self._below.sort(key=keys.__getitem__)
+            self._exact.sort(key=keys.__getitem__)
         if self._racks is not None:
             left = sorted(left, key=self._racks.members_near)
             left = self._go_round_within_racks(left, self._racks)
@@ -96,8 +91,8 @@ class ConstrainedAssignment:
     def _unassigned(self) -> Sequence[int]:
         """Partitions that nobody kept, in order.
 
-        A kept partition that does not exist hides all partitions behind it: Kafka compares two sorted lists,
-        and the list of existing partitions never reaches that one.
+        Kafka compares two sorted lists. A kept partition that does not exist hides all partitions
+        behind it.
         """
         if not any(self.assigned) and not self._index.nonexistent:
             return range(self._index.size)
@@ -113,13 +108,6 @@ class ConstrainedAssignment:
             for partition in nonexistent:
                 free[partition] = 0
         return list(compress(range(self._index.size), free))
-
-    def _by_id(self, members: Sequence[int]) -> list[int]:
-        names = self._names
-        java_key = java_key_for(names)
-        if java_key is None:
-            return sorted(members, key=names.__getitem__)
-        return sorted(members, key=lambda member: java_key(names[member]))
 
     def _give(self, partition: int, member: int) -> int:
         assigned = self.assigned[member]
@@ -162,7 +150,6 @@ class ConstrainedAssignment:
         return place % len(self._below) if self._below else 0
 
     def _fill_exact(self, place: int) -> None:
-        """A member at the floor gets its one more."""
         if len(self.assigned[self._exact[place]]) + 1 == self._ceiling:
             del self._exact[place]
             self._over += 1
@@ -207,14 +194,13 @@ class ConstrainedAssignment:
         return at, below
 
     def _refuse_unfilled(self, member: int) -> None:
+        text = (
+            f"Consumer: [{self._names[member]}] doesn't reach minQuota partitions, "
+            "and no more partitions to be assigned"
+        )
         if self._over != self._extras:
             text = (
                 "We haven't reached the expected number of members with more than the minQuota "
                 "partitions, but no more partitions to be assigned"
-            )
-        else:
-            text = (
-                f"Consumer: [{self._names[member]}] doesn't reach minQuota partitions, "
-                "and no more partitions to be assigned"
             )
         raise AssignmentRefused("IllegalStateException", text)

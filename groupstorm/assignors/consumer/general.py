@@ -17,15 +17,17 @@ so this module makes it for unsound claims only (``literally``).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import count
 
-from groupstorm.assignors.consumer.claims import NO_GENERATION, Claim, SettledOwnership
+from groupstorm.assignors.consumer.claims import Claim, SettledOwnership
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.loads import Loads
+from groupstorm.assignors.consumer.indexed import Question
 from groupstorm.assignors.consumer.movements import PartitionMovements
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
+from groupstorm.assignors.userdata.strings import java_keys
 
 #: More passes with moves than any known group needs; from then on the passes look for circles.
 _MANY_PASSES = 50
@@ -35,27 +37,70 @@ _MANY_PASSES = 50
 _SPARSE = 8
 
 
-class GeneralAssignment:
-    """One run. Members are numbers in the order of ``claims``; `assigned` holds the answer.
+class _Loads:
+    """Members by load, then by id. Remove a member before its list changes, and add it again after."""
 
-    ``literally``: do as Kafka does, even if Kafka throws or gives no valid answer. ``visit`` is the order
-    in which Kafka's hash table yields the members.
+    def __init__(self, names: Sequence[str], assigned: Sequence[list[int]]) -> None:
+        self._assigned = assigned
+        keys = java_keys(names)
+        self._by_id = sorted(range(len(names)), key=keys.__getitem__)
+        self._place = [0] * len(names)
+        for place, member in enumerate(self._by_id):
+            self._place[member] = place
+        self._keys = sorted(map(self._key, range(len(names))))
+        self._inside = [True] * len(names)
+
+    def _key(self, member: int) -> int:
+        return len(self._assigned[member]) * len(self._place) + self._place[member]
+
+    def remove(self, member: int) -> None:
+        if self._inside[member]:
+            del self._keys[bisect_left(self._keys, self._key(member))]
+            self._inside[member] = False
+
+    def add(self, member: int) -> None:
+        if not self._inside[member]:
+            insort(self._keys, self._key(member))
+            self._inside[member] = True
+
+    def least(self, members: Iterable[int]) -> int | None:
+        key = min((self._key(member) for member in members if self._inside[member]), default=None)
+        return None if key is None else self._by_id[key % len(self._by_id)]
+
+    def sizes(self) -> list[int]:
+        return [key // len(self._by_id) for key in self._keys]
+
+    def __contains__(self, member: int) -> bool:
+        return self._inside[member]
+
+    def __iter__(self) -> Iterator[int]:
+        by_id = self._by_id
+        return (by_id[key % len(by_id)] for key in self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
+class GeneralAssignment:
+    """One run. `assigned` holds the answer.
+
+    ``literally``: do as Kafka does, even if Kafka throws or gives no valid answer.
     """
 
     def __init__(
         self,
-        index: PartitionIndex,
-        claims: Sequence[Claim],
+        question: Question,
         ownership: SettledOwnership,
-        visit: Sequence[int],
         racks: Racks | None,
         order: MapOrder,
         *,
         literally: bool,
         refuses_circles: bool,
     ) -> None:
+        claims = question.claims
+        index = question.index
         self._index = index
-        self._visit = visit
+        self._visit = question.visit
         self._racks = racks
         self._literally = literally
         self._refuses_circles = refuses_circles
@@ -65,19 +110,21 @@ class GeneralAssignment:
         for member, topics in enumerate(self._topics):
             for topic in topics:
                 self._subscribers[topic].append(member)
-        fewest_first = sorted(range(len(index.topics)), key=lambda topic: len(self._subscribers[topic]))
-        self._sorted_topics = fewest_first
+        #: Those with the fewest subscribers first.
+        self._sorted_topics = sorted(
+            range(len(index.topics)), key=lambda topic: len(self._subscribers[topic])
+        )
         self._older = older_claimants(claims, ownership.max_generation)
         self._movements = PartitionMovements(index, order)
         self._revocation_required = False
-        self._balanced: bool | None = None
+        self._balanced: bool | None = None  # until a partition moves
         self._in_circles = False
         self._lowest: dict[int, int] = {}  # per topic the lowest load of a subscriber
         self.assigned = [list(owned) for owned in ownership.owned]
         self._owner: dict[int, int] = {}
         kept = self._keep_owned()
         self._left = self._unassigned(kept)
-        self._loads = Loads([claim.member for claim in claims], self.assigned)
+        self._loads = _Loads([claim.member for claim in claims], self.assigned)
 
     def _keep_owned(self) -> set[int]:
         kept: set[int] = set()
@@ -96,10 +143,7 @@ class GeneralAssignment:
         return self._racks is None or not self._racks.mismatch(member, partition)
 
     def _unassigned(self, kept: set[int]) -> list[int]:
-        """The partitions that nobody kept, in the order of topics.
-
-        A kept partition that does not exist hides all partitions behind it from Kafka.
-        """
+        """Partitions that nobody kept, by topic; a kept nonexistent one hides those behind it from Kafka."""
         left: list[int] = []
         hidden = False
         for topic in self._sorted_topics:
@@ -114,7 +158,11 @@ class GeneralAssignment:
     def run(self) -> None:
         """Compute the answer; with ``literally``, raise `AssignmentRefused` if Kafka throws."""
         initializing = not any(self.assigned)
-        self._assign_left()
+        unplaced = self._left
+        if self._racks is not None:
+            unplaced = [partition for partition in unplaced if not self._assign(partition, self._racks)]
+        for partition in unplaced:
+            self._assign(partition, None)
         shared = [len(subscribers) > 1 for subscribers in self._subscribers]
         topic_of = self._index.topic_of
         left = [partition for partition in self._left if shared[topic_of[partition]]]
@@ -124,19 +172,12 @@ class GeneralAssignment:
             if not self._takes_part(member, shared):
                 self._loads.remove(member)
         before = [list(assigned) for assigned in self.assigned]
-        score_before = balance_score(self._loads.sizes())
+        score_before = _balance_score(self._loads.sizes())
         if not self._revocation_required:
             self._reassign(left)
         performed = self._reassign(every)
-        if not initializing and performed and balance_score(self._loads.sizes()) >= score_before:
+        if not initializing and performed and _balance_score(self._loads.sizes()) >= score_before:
             self.assigned = before
-
-    def _assign_left(self) -> None:
-        left = self._left
-        if self._racks is not None:
-            left = [partition for partition in left if not self._assign(partition, self._racks)]
-        for partition in left:
-            self._assign(partition, None)
 
     def _assign(self, partition: int, racks: Racks | None) -> bool:
         member = self._least_loaded(partition, racks)
@@ -164,7 +205,7 @@ class GeneralAssignment:
         return None
 
     def _most_possible(self, member: int) -> int:
-        """How many partitions the member's topics have; all, if it lists as many topics as there are."""
+        """The size of the member's topics; the total, if it lists as many topics as there are."""
         if len(self._topics[member]) == len(self._index.topics):
             return self._index.total
         counts = self._index.counts
@@ -187,7 +228,9 @@ class GeneralAssignment:
             moved = False
             for partition in partitions:
                 if self._literally:
-                    if self._is_balanced():
+                    if self._balanced is None:
+                        self._balanced = self._is_balanced()
+                    if self._balanced:
                         break
                 elif self._nobody_has_less(partition):
                     continue
@@ -214,9 +257,7 @@ class GeneralAssignment:
         lowest = self._lowest.get(topic)
         if lowest is None:
             least = self._least_loaded(partition)
-            assert (
-                least is not None
-            )  # the owner takes part, as every member with a partition of a shared topic
+            assert least is not None  # the owner takes part, as it has a partition of a shared topic
             lowest = self._lowest[topic] = len(self.assigned[least])
         return len(self.assigned[self._owner[partition]]) <= lowest + 1
 
@@ -258,12 +299,6 @@ class GeneralAssignment:
         self._lowest.clear()
 
     def _is_balanced(self) -> bool:
-        """Kafka's isBalanced, in Kafka's order; computed again only after a move."""
-        if self._balanced is None:
-            self._balanced = self._find_balanced()
-        return self._balanced
-
-    def _find_balanced(self) -> bool:
         sizes = self._loads.sizes()
         if not sizes:
             raise AssignmentRefused("NoSuchElementException", None)
@@ -285,7 +320,7 @@ class GeneralAssignment:
         return True
 
 
-def balance_score(sizes: Sequence[int]) -> int:
+def _balance_score(sizes: Sequence[int]) -> int:
     """getBalanceScore of ascending sizes: the sum of the differences of all pairs; 0 is perfect."""
     last = len(sizes) - 1
     return sum(size * (2 * place - last) for place, size in enumerate(sizes))
@@ -300,10 +335,9 @@ def older_claimants(claims: Sequence[Claim], max_generation: int) -> dict[int, i
     """Per partition the member that claims it with the highest generation below the group's highest."""
     newest: dict[int, tuple[int, int]] = {}
     for member, claim in enumerate(claims):
-        generation = NO_GENERATION if claim.generation is None else claim.generation
-        if generation >= max_generation:
+        if claim.generation >= max_generation:
             continue
         for partition in claim.owned:
-            if partition not in newest or generation > newest[partition][1]:
-                newest[partition] = (member, generation)
+            if partition not in newest or claim.generation > newest[partition][1]:
+                newest[partition] = (member, claim.generation)
     return {partition: member for partition, (member, _) in newest.items()}

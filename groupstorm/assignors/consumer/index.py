@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import compress, groupby
 
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import TopicPartition, java_sorted
@@ -45,11 +45,9 @@ class PartitionIndex:
             self.nonexistent.update(
                 ((topic, partition), number) for partition, number in zip(outside, numbers, strict=True)
             )
-        self._kept_order: list[int] | None = None
 
     @cached_property
     def topic_of(self) -> list[int]:
-        """The topic of every number."""
         topics: list[int] = []
         for topic, span in enumerate(self._spans):
             topics += [topic] * len(span)
@@ -57,7 +55,6 @@ class PartitionIndex:
 
     @cached_property
     def partition_of(self) -> list[int]:
-        """The partition of every number."""
         # topics share the number objects: a million partitions need a thousand of them
         numbers = list(range(max(self.counts, default=0)))
         partitions: list[int] = []
@@ -82,18 +79,16 @@ class PartitionIndex:
         return [identity for identity in known if identity is not None]
 
     def numbers(self, partitions: Iterable[TopicPartition]) -> list[int]:
-        """The numbers of these partitions, in their order, without those that have none."""
         numbers: list[int] = []
         for topic, group in groupby(partitions, key=lambda tp: tp[0]):
             numbers.extend(self.ids(topic, [tp[1] for tp in group]))
         return numbers
 
     def real(self, topic: int) -> range:
-        """The numbers of a topic's partitions."""
         return range(self.first[topic], self.first[topic] + self.counts[topic])
 
     def span(self, topic: int) -> range:
-        """The numbers of a topic's partitions, the nonexistent ones included."""
+        """`real`, the nonexistent ones included."""
         return self._spans[topic]
 
     def name(self, identity: int) -> TopicPartition:
@@ -102,6 +97,14 @@ class PartitionIndex:
     def names(self, identities: Iterable[int]) -> list[TopicPartition]:
         return [self.name(identity) for identity in identities]
 
+    def left(self, assigned: Iterable[Sequence[int]]) -> list[int]:
+        """The numbers in none of these lists, by partition and topic: t0-0, t1-0, ..., t0-1, t1-1, ..."""
+        free = bytearray(b"\1") * self.size
+        for identities in assigned:
+            for identity in identities:
+                free[identity] = 0
+        return sorted(compress(range(self.size), free), key=self.kept_key)
+
     def in_kept_order(self, identities: Iterable[int]) -> list[int]:
         """Sorted by `kept_key`, for a single use: no key is computed for all partitions."""
         by_topic = sorted(identities)
@@ -109,19 +112,14 @@ class PartitionIndex:
             by_topic.sort(key=self.partition_of.__getitem__)
         return by_topic
 
-    @property
+    @cached_property
     def kept_key(self) -> Callable[[int], int] | None:
-        """A sort key by (partition, topic), the order in which owned partitions are kept.
+        """A sort key by (partition, topic), None if the numbers are in that order.
 
-        So a member that has to give partitions up keeps some of every topic (KAFKA-16277). None if the
-        order of the numbers is that order.
+        A member that gives partitions up keeps some of every topic (KAFKA-16277).
         """
         topics = len(self.topics)
         if topics == 1:
             return None
-        if self._kept_order is None:
-            self._kept_order = [
-                partition * topics + topic
-                for partition, topic in zip(self.partition_of, self.topic_of, strict=True)
-            ]
-        return self._kept_order.__getitem__
+        pairs = zip(self.partition_of, self.topic_of, strict=True)
+        return [partition * topics + topic for partition, topic in pairs].__getitem__

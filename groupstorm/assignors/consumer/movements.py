@@ -16,17 +16,14 @@ _Pair = tuple[int, int]
 
 
 class PartitionMovements:
-    """Movements as (from, to) pairs of members, per topic and per partition.
-
-    Of several partitions that could be sent back it takes the first one that Java's hash set yields.
-    """
+    """Movements as (from, to) pairs of members, per topic and per partition."""
 
     def __init__(self, index: PartitionIndex, order: MapOrder) -> None:
         self._index = index
         self._topic_hashes = [string_hash(topic) for topic in index.topics]
-        self._hash_of = self._java_hash if order is MapOrder.JAVA_HASH else None
+        self._order = order
         self._moved: dict[int, _Pair] = {}
-        self._by_topic: dict[int, dict[_Pair, JavaHashMap[int, None] | dict[int, None]]] = {}
+        self._by_topic: dict[int, dict[_Pair, JavaHashMap[int, None]]] = {}
 
     def _java_hash(self, partition: int) -> int:
         """TopicPartition.hashCode."""
@@ -34,7 +31,6 @@ class PartitionMovements:
         return 31 * (31 + index.partition_of[partition]) + self._topic_hashes[index.topic_of[partition]]
 
     def state(self) -> Hashable:
-        """All movements so far, for comparison."""
         return frozenset(self._moved.items())
 
     def better_choice(self, partition: int, source: int, target: int) -> int:
@@ -47,7 +43,7 @@ class PartitionMovements:
         moved_back = pairs.get((target, source))
         if moved_back is None:
             return partition
-        return moved_back.first() if isinstance(moved_back, JavaHashMap) else min(moved_back)
+        return moved_back.first() if self._order is MapOrder.JAVA_HASH else min(moved_back.keys())
 
     def record(self, partition: int, source: int, target: int) -> None:
         """Note a move. Moves of one partition add up; a move back home cancels them."""
@@ -61,8 +57,8 @@ class PartitionMovements:
         self._moved[partition] = pair
         pairs = self._by_topic.setdefault(self._index.topic_of[partition], {})
         if pair not in pairs:
-            pairs[pair] = {} if self._hash_of is None else JavaHashMap(self._hash_of)
-        pairs[pair][partition] = None
+            pairs[pair] = JavaHashMap(self._java_hash)
+        pairs[pair].put(partition, None)
 
     def _forget(self, partition: int) -> _Pair | None:
         pair = self._moved.pop(partition, None)
@@ -71,10 +67,7 @@ class PartitionMovements:
         topic = self._index.topic_of[partition]
         pairs = self._by_topic[topic]
         moved = pairs[pair]
-        if isinstance(moved, JavaHashMap):
-            moved.remove(partition)
-        else:
-            del moved[partition]
+        moved.remove(partition)
         if not moved:
             del pairs[pair]
             if not pairs:

@@ -20,7 +20,6 @@ _UNSEEN, _DEAD = -1, -2
 
 
 def bits(members: int) -> Iterator[int]:
-    """The members of a set, ascending."""
     digits = bin(members)[:1:-1]
     at = digits.find("1")
     while at >= 0:
@@ -75,16 +74,12 @@ class ClassNetwork:
                 self.lacking |= 1 << member
 
     def load(self, member: int) -> int:
-        """How many partitions a member has."""
         return sum(self.held[member].values())
 
     # -- paths without reduced cost ----------------------------------------------------------------
 
     def send_along_free_paths(self, members: int, classes: Sequence[int]) -> int:
-        """Shift from surplus to lack along paths of reduced cost 0 until there are none (Dinic).
-
-        Returns the members that a remaining surplus can reach at reduced cost 0.
-        """
+        """Shift from surplus to lack along free paths (Dinic); returns the members still in reach."""
         while True:
             over = self.over
             spare = [number for number in classes if self.spare[number] > 0]
@@ -92,9 +87,11 @@ class ClassNetwork:
             if not layers.members:
                 return layers.reached
             for number in spare:
-                self._send_all(layers, None, number)
+                while self.spare[number] > 0 and self._send_some(layers, None, number):
+                    pass
             for member in bits(over):
-                self._send_all(layers, member, None)
+                while self.surplus[member] > 0 and self._send_some(layers, member, None):
+                    pass
 
     def _layers(self, members: int, over: int, spare: Sequence[int]) -> Layers:
         held, owned, potential = self.held, self.owned, self.class_potential
@@ -132,27 +129,22 @@ class ClassNetwork:
         free = self.takers[number] & self.by_potential.get(height + 1, 0)
         return free | (self.regaining[number] & self.by_potential.get(height, 0))
 
-    def _send_all(self, layers: Layers, source: int | None, first_class: int | None) -> None:
-        """Send as much of one surplus as the layers allow: a member's, or (None) that of a class."""
-        while True:
-            if source is not None:
-                surplus = self.surplus[source]
-            else:
-                assert first_class is not None
-                surplus = self.spare[first_class]
-            if surplus <= 0:
-                return
-            path = self._find_path(layers, source, first_class)
-            if path is None:
-                return
-            amount = min(surplus, -self.surplus[path[-1][1]])
-            giver = source
-            for number, taker in path:
-                amount = min(amount, self._room(giver, number, taker))
-                giver = taker
-            self._send(path, source, amount)
-            if not self.lacking >> path[-1][1] & 1:
-                layers.members[-1] &= ~(1 << path[-1][1])
+    def _send_some(self, layers: Layers, source: int | None, first_class: int | None) -> bool:
+        """Send along one path from a member's surplus, or (None) from a class's; whether there is one."""
+        path = self._find_path(layers, source, first_class)
+        if path is None:
+            return False
+        sink = path[-1][1]
+        surplus = self.spare[path[0][0]] if source is None else self.surplus[source]
+        amount = min(surplus, -self.surplus[sink])
+        giver = source
+        for number, taker in path:
+            amount = min(amount, self._room(giver, number, taker))
+            giver = taker
+        self._send(path, source, amount)
+        if not self.lacking >> sink & 1:
+            layers.members[-1] &= ~(1 << sink)
+        return True
 
     def _find_path(
         self, layers: Layers, source: int | None, first_class: int | None
@@ -200,7 +192,7 @@ class ClassNetwork:
         return None
 
     def _room(self, giver: int | None, number: int, taker: int) -> int:
-        """How many can go from one to the other before the cost of the next one changes."""
+        """The number that can go from one to the other before the cost of the next one changes."""
         room = self.held[taker].get(number, 0) - self.owned[taker].get(number, 0)
         room = -room if room < 0 else 1 << 62
         if giver is None:
@@ -227,7 +219,6 @@ class ClassNetwork:
             self.lacking &= ~(1 << sink)
 
     def change(self, member: int, number: int, by: int) -> None:
-        """Change the number of partitions of a class that a member has."""
         count = self.held[member].get(number, 0) + by
         if count:
             self.held[member][number] = count
@@ -287,3 +278,69 @@ class ClassNetwork:
                 self.by_potential[old] &= ~(1 << member)
                 self.by_potential[new] = self.by_potential.get(new, 0) | 1 << member
         self.by_potential = {height: group for height, group in self.by_potential.items() if group}
+
+
+class WaterFilling:
+    """Gives partitions of a class to the subscribers with the lowest loads, up to ``limit``."""
+
+    def __init__(self, network: ClassNetwork, members: int, limit: int | None = None) -> None:
+        self._network = network
+        self._limit = limit
+        self._with_load: dict[int, int] = {}
+        for member in bits(members):
+            load = network.load(member)
+            self._with_load[load] = self._with_load.get(load, 0) | 1 << member
+
+    def below(self, load: int) -> int:
+        """The members with a lower load than that."""
+        found = 0
+        for known, members in self._with_load.items():
+            if known < load:
+                found |= members
+        return found
+
+    def give(self, number: int, amount: int) -> int:
+        """Give ``amount`` partitions of a class to its takers; returns how many were left."""
+        takers = self._network.takers[number]
+        levels = sorted((load, members & takers) for load, members in self._with_load.items())
+        levels = [(load, members) for load, members in levels if members]
+        rising: list[tuple[int, int]] = []  # (load before, members)
+        filled = level = 0
+        while amount and (levels or filled):
+            if not filled or (levels and levels[0][0] == level):
+                level, members = levels.pop(0)
+                rising.append((level, members))
+                filled += members.bit_count()
+                continue
+            top = levels[0][0] if levels else level + amount
+            if self._limit is not None:
+                top = min(top, self._limit)
+            if top <= level:
+                break
+            rise = min(top - level, amount // filled)
+            if not rise:
+                break
+            level += rise
+            amount -= rise * filled
+        return self._settle(number, rising, level, amount)
+
+    def _settle(self, number: int, rising: list[tuple[int, int]], level: int, amount: int) -> int:
+        """Raise the members' loads to the level, and those of the first ``amount`` members one above it."""
+        full = self._limit is not None and level >= self._limit
+        for before, members in rising:
+            for member in bits(members):
+                more = level - before
+                if amount and not full:
+                    more += 1
+                    amount -= 1
+                elif not more:
+                    break
+                self._network.change(member, number, more)
+                self._move(member, before, before + more)
+        return amount
+
+    def _move(self, member: int, before: int, after: int) -> None:
+        self._with_load[before] &= ~(1 << member)
+        if not self._with_load[before]:
+            del self._with_load[before]
+        self._with_load[after] = self._with_load.get(after, 0) | 1 << member

@@ -8,9 +8,9 @@ play no part.
 1. Topics with the same subscribers are one class of partitions (`network`). If a member owned o partitions
    of a class and gets y of it, min(o, y) of them can stay, and it does not matter which, because nobody
    else owned them. So the counts per member and class decide both aims.
-2. `bands`: the common structure of all best-balanced assignments.
-3. `minimum_moves`: in each band, an assignment with the fewest moves.
-4. Members keep their own partitions by (partition, topic), so that they keep some of every topic
+2. `bands`: the common structure of all best-balanced assignments, and in each band an assignment with the
+   fewest moves.
+3. Members keep their own partitions by (partition, topic), so that they keep some of every topic
    (KAFKA-16277); the others are dealt round.
 
 All steps go through members and topics sorted by name, so the answer does not depend on their order. After
@@ -21,49 +21,38 @@ can stay then, so two rounds are always enough.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from groupstorm.assignors.consumer.bands import find_bands
-from groupstorm.assignors.consumer.minimum_moves import minimize_moves
-from groupstorm.assignors.consumer.network import ClassNetwork, bits
-from groupstorm.assignors.consumer.owners import believe_newest_claims
-from groupstorm.assignors.consumer.planned import PlannedAssignor, Question
-from groupstorm.assignors.consumer.water_filling import WaterFilling
-from groupstorm.assignors.contract import MapOrder, RebalanceProtocol
+from groupstorm.assignors.consumer.bands import find_bands, minimize_moves
+from groupstorm.assignors.consumer.indexed import Question
+from groupstorm.assignors.consumer.network import ClassNetwork, WaterFilling, bits
+from groupstorm.assignors.consumer.planned import PlannedAssignor
+from groupstorm.assignors.contract import COOPERATIVE, RebalanceProtocol
 
 
-def optimal_sticky(order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> PlannedAssignor:
+class OptimalStickyAssignor(PlannedAssignor):
     """The eager form. The options make no difference, because no hash table breaks a tie."""
-    return _named("optimal-sticky", RebalanceProtocol.EAGER, order, bug_compat)
+
+    name: ClassVar[str] = "optimal-sticky"
+
+    def plan(self, question: Question, owned: Sequence[Sequence[int]]) -> list[list[int]]:
+        return _Optimum(question, owned).plan()
 
 
-def optimal_cooperative_sticky(
-    order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False
-) -> PlannedAssignor:
+@dataclass(frozen=True)
+class OptimalCooperativeStickyAssignor(OptimalStickyAssignor):
     """The same plan for a cooperative group: moved partitions are handed out in the second round."""
-    return _named("optimal-sticky/cooperative", RebalanceProtocol.COOPERATIVE, order, bug_compat)
 
+    protocol: RebalanceProtocol = COOPERATIVE
 
-def _named(name: str, protocol: RebalanceProtocol, order: MapOrder, bug_compat: bool) -> PlannedAssignor:
-    return PlannedAssignor(
-        name,
-        plan_optimally,
-        believe_newest_claims,
-        protocol,
-        needs_equal_subscriptions=False,
-        order=order,
-        bug_compat=bug_compat,
-    )
-
-
-def plan_optimally(question: Question) -> list[list[int]]:
-    """Every partition of the index exactly once."""
-    return _Optimum(question).plan()
+    name: ClassVar[str] = "optimal-sticky/cooperative"
 
 
 class _Optimum:
     """One run. Members are numbered by id here: ``self._member`` maps back to the question's numbers."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, owned: Sequence[Sequence[int]]) -> None:
         self._index = index = question.index
         self._member = question.by_id()
         self._class_of = [0] * len(index.topics)
@@ -77,17 +66,16 @@ class _Optimum:
         self._counts = [0] * len(takers)
         for topic, number in enumerate(self._class_of):
             self._counts[number] += index.counts[topic]
-        self._own = [self._own_by_class(question, rank, takers) for rank in range(len(self._member))]
-        owned = [{number: len(mine) for number, mine in own.items()} for own in self._own]
-        self._network = ClassNetwork(
-            [*takers, 0], owned
-        )  # and an empty class, the padding of `minimize_moves`
+        self._own = [self._own_by_class(owned, rank, takers) for rank in range(len(self._member))]
+        counts = [{number: len(mine) for number, mine in own.items()} for own in self._own]
+        # and an empty class, the padding of `minimize_moves`
+        self._network = ClassNetwork([*takers, 0], counts)
 
     def _subscribers(self, question: Question) -> list[int]:
         """Per topic the set of its subscribers; each distinct list of topics is read once."""
         together: dict[tuple[str, ...], int] = {}
         for rank, member in enumerate(self._member):
-            topics = question.topics[member]
+            topics = question.claims[member].topics
             together[topics] = together.get(topics, 0) | 1 << rank
         number_of = question.index.number_of_topic
         subscribers = [0] * len(number_of)
@@ -98,10 +86,12 @@ class _Optimum:
                     subscribers[number] |= members
         return subscribers
 
-    def _own_by_class(self, question: Question, rank: int, takers: Sequence[int]) -> dict[int, list[int]]:
+    def _own_by_class(
+        self, owned: Sequence[Sequence[int]], rank: int, takers: Sequence[int]
+    ) -> dict[int, list[int]]:
         """A member's owned partitions of topics to which it still subscribes, by class."""
         own: dict[int, list[int]] = {}
-        for partition in sorted(question.owned[self._member[rank]], key=self._index.kept_key):
+        for partition in sorted(owned[self._member[rank]], key=self._index.kept_key):
             number = self._class_of[self._index.topic_of[partition]]
             if takers[number] >> rank & 1:
                 own.setdefault(number, []).append(partition)
@@ -127,20 +117,16 @@ class _Optimum:
     def _partitions(self) -> list[list[int]]:
         """Choose the partitions, after the counts per class are known."""
         assigned: list[list[int]] = [[] for _ in self._member]
-        kept = bytearray(self._index.size)
         wanting: list[list[tuple[int, int]]] = [[] for _ in self._counts]
         for rank, held in enumerate(self._network.held):
             mine = assigned[self._member[rank]]
             for number in sorted(held):
                 own = self._own[rank].get(number, [])[: held[number]]
                 mine.extend(own)
-                for partition in own:
-                    kept[partition] = 1
                 if held[number] > len(own):
                     wanting[number].append((self._member[rank], held[number] - len(own)))
         free: list[list[int]] = [[] for _ in self._counts]
-        every = [partition for partition in range(self._index.size) if not kept[partition]]
-        for partition in sorted(every, key=self._index.kept_key):
+        for partition in self._index.left(assigned):
             free[self._class_of[self._index.topic_of[partition]]].append(partition)
         for number, takers in enumerate(wanting):
             _deal(free[number], takers, assigned)
@@ -148,7 +134,6 @@ class _Optimum:
 
 
 def _deal(free: Sequence[int], takers: list[tuple[int, int]], assigned: list[list[int]]) -> None:
-    """Give each (member, count) its partitions, one a turn."""
     partitions = iter(free)
     while takers:
         for member, _ in takers:

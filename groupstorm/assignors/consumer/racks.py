@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from groupstorm.assignors.consumer.indexed import Question
+
 
 def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset[str]]) -> bool:
     """Whether racks make a difference (AbstractPartitionAssignor and AbstractStickyAssignor).
@@ -18,12 +20,26 @@ def use_racks(member_racks: Iterable[str], partition_racks: Collection[frozenset
     return any(racks != replicas for racks in partition_racks)
 
 
-class Racks:
-    """Members and replicas by rack, for a sticky assignment in which racks count.
+def racks_that_count(question: Question) -> Racks | None:
+    """The racks of a sticky assignment; None if they make no difference."""
+    members = [claim.rack or None for claim in question.claims]
+    if not any(members):
+        return None
+    unknown: frozenset[str] = frozenset()
+    partitions = [unknown] * question.index.size
+    existing: list[frozenset[str]] = []
+    for number, topic in enumerate(question.index.topics):
+        real = question.index.real(number)
+        replicas = question.topics[topic].racks or (unknown,) * len(real)
+        partitions[real.start : real.stop] = replicas
+        existing += replicas
+    if use_racks((rack for rack in members if rack), existing):
+        return Racks(members, partitions)
+    return None
 
-    ``members``: the rack of each member, None for none. ``partitions``: the racks of each partition number,
-    no racks for a nonexistent partition.
-    """
+
+class Racks:
+    """The rack of each member, None for none, and the racks of each partition number."""
 
     def __init__(self, members: Sequence[str | None], partitions: Sequence[frozenset[str]]) -> None:
         self.members = members
@@ -39,7 +55,6 @@ class Racks:
         return rack is not None and rack not in self.partitions[partition]
 
     def members_near(self, partition: int) -> int:
-        """How many members are in a rack of the partition's replicas."""
         return sum(self._members_in.get(rack, 0) for rack in self.partitions[partition])
 
     def next_near(self, partition: int, members: Sequence[int], start: int) -> int:

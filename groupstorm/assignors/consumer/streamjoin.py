@@ -25,15 +25,10 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from typing import ClassVar
 
-from groupstorm.assignors.consumer.owners import newest_owner
-from groupstorm.assignors.contract import (
-    AssignmentResult,
-    MapOrder,
-    RebalanceProtocol,
-    TopicMetadata,
-)
+from groupstorm.assignors.consumer.claims import newest_owner
+from groupstorm.assignors.contract import EAGER, AssignmentResult, MapOrder, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition, java_sorted
-from groupstorm.assignors.userdata.streamjoin import (
+from groupstorm.assignors.userdata.sticky import (
     NO_EPOCH,
     decode_epoch,
     decode_join_data,
@@ -46,25 +41,23 @@ _HIGHEST_EPOCH = (1 << 31) - 1
 
 @dataclass(frozen=True)
 class StreamJoinStickyAssignor:
-    """KIP-315's StickyStreamJoinAssignor; its answer does not depend on the order of a hash table.
+    """KIP-315's StickyStreamJoinAssignor; no hash table breaks a tie.
 
-    It is made for equal subscriptions to topics with equally many partitions. Otherwise it leaves out
-    partitions that cannot be joined: numbers that another topic lacks, and topics to which the owner of a
-    number does not subscribe.
+    It is made for equal subscriptions to topics of equal sizes, and leaves out partitions that cannot
+    be joined.
     """
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
     name: ClassVar[str] = "stream-join-sticky"
-    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (RebalanceProtocol.EAGER,)
+    protocols: ClassVar[tuple[RebalanceProtocol, ...]] = (EAGER,)
     needs_equal_subscriptions: ClassVar[bool] = True
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """The numbers of the member's assignment, and ``generation`` as the epoch.
+        """The numbers of the last assignment, and its generation for an epoch.
 
-        This is for clients that keep no user data of their assignments. The generation, too, grows with
-        every assignment, so a zombie's claim is the older one either way.
+        This is for clients that keep no user data. The generation grows with every assignment, too.
         """
         return None if owned is None else encode_join_data((tp.partition for tp in owned), generation)
 
@@ -78,8 +71,9 @@ class StreamJoinStickyAssignor:
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """Assign; the new epoch is in the result and travels in the user data of the assignment."""
+        existing = {topic for topic, metadata in topics.items() if metadata.partitions > 0}
         joined = {
-            member: [topic for topic in dict.fromkeys(sub.topics) if _exists(topics, topic)]
+            member: [topic for topic in dict.fromkeys(sub.topics) if topic in existing]
             for member, sub in subscriptions.items()
         }
         reported = {member: decode_join_data(sub.user_data) for member, sub in subscriptions.items()}
@@ -102,16 +96,8 @@ class StreamJoinStickyAssignor:
         )
 
 
-def _exists(topics: Mapping[str, TopicMetadata], topic: str) -> bool:
-    return topic in topics and topics[topic].partitions > 0
-
-
 def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[list[int]]:
-    """The numbers 0 to ``count`` - 1 for each member, ascending; ``owner``: the owner of each number.
-
-    Every member chooses once in a round, so counts differ by one at most. The last round may not reach all
-    members; members that keep a number come first.
-    """
+    """The numbers below ``count`` for each member, ascending; ``owner``: the owner of each number."""
     own: list[deque[int]] = [deque() for _ in range(members)]
     for number in sorted(owner):
         own[owner[number]].append(number)
@@ -136,9 +122,7 @@ def choose_numbers(count: int, members: int, owner: Mapping[int, int]) -> list[l
 
 
 def _longest(longest: list[tuple[int, int]], own: Sequence[deque[int]]) -> int:
-    """The member with the most numbers of its own left; ``longest`` is a heap whose entries may be
-    outdated.
-    """
+    """The member with the most numbers left; entries of the heap ``longest`` may be outdated."""
     while True:
         length, member = longest[0]
         actual = len(own[member])

@@ -17,8 +17,7 @@ from groupstorm.assignors.consumer.index import PartitionIndex
 from groupstorm.assignors.leader.codec import ASSIGNMENT_HEADER, NO_USER_DATA, Owned, PartitionCodec
 from groupstorm.assignors.userdata.wire import INT32
 
-_INT32_BYTES = 4
-_BYTE_IN_INT32 = np.arange(_INT32_BYTES)
+_BYTE_IN_INT32 = np.arange(INT32.size)
 #: With fewer partitions per member a plain loop is faster.
 _FEW = 24
 #: How many layouts a codec keeps for writing and for reading, each some tens of bytes per partition. To
@@ -44,24 +43,20 @@ class _Layout:
         grouped = bool((ranks[1:] >= ranks[:-1]).all())
         self.order = None if grouped else np.argsort(ranks, kind="stable")
         names = [topic_bytes[topic] for topic in groups]
-        blanks = {size: INT32.pack(size) + bytes(_INT32_BYTES * size) for size in set(sizes.tolist())}
+        blanks = {size: INT32.pack(size) + bytes(INT32.size * size) for size in set(sizes.tolist())}
         parts = [INT32.pack(len(groups))] * (1 + 2 * len(groups))
         parts[1::2] = names
         parts[2::2] = [blanks[size] for size in sizes.tolist()]
         self.blank = np.frombuffer(b"".join(parts), np.uint8)
         # a partition stands behind the partitions before it, the number of groups, and of every group
         # up to its own the name and the size
-        headers = np.cumsum(np.fromiter(map(len, names), np.intp, len(names)) + _INT32_BYTES)
-        starts = np.repeat(headers + _INT32_BYTES, sizes) + _INT32_BYTES * np.arange(len(topics))
+        headers = np.cumsum(np.fromiter(map(len, names), np.intp, len(names)) + INT32.size)
+        starts = np.repeat(headers + INT32.size, sizes) + INT32.size * np.arange(len(topics))
         self.places = (starts[:, np.newaxis] + _BYTE_IN_INT32).ravel()
 
 
 class _Known(NamedTuple):
-    """A layout to recognise: ``fixed`` has all bits set except at the partitions.
-
-    ``first`` and ``counts``, per partition: the number of its topic's partition 0, and how many partitions
-    that topic has.
-    """
+    """A layout to recognise; ``fixed``: all bits except the partitions'. The rest is per partition."""
 
     layout: _Layout
     fixed: np.ndarray
@@ -82,8 +77,6 @@ class ArrayCodec(PartitionCodec):
         self._written: dict[bytes, _Layout] = {}
         self._topics_read_last = b""
         self._known: list[_Known] = []
-
-    # -- reading ------------------------------------------------------------------------------------
 
     def read(self, data: bytes, at: int) -> tuple[Owned, int]:
         for known in self._known:
@@ -121,8 +114,6 @@ class ArrayCodec(PartitionCodec):
             fixed[layout.places] = 0
             known = _Known(layout, fixed, self._first[topics], self._counts[topics])
             self._known = [known, *self._known[: _MAX_KNOWN - 1]]
-
-    # -- writing ------------------------------------------------------------------------------------
 
     def write_assignments(self, assigned: Sequence[Sequence[int]]) -> list[bytes]:
         total = sum(map(len, assigned))

@@ -7,7 +7,7 @@ from struct import Struct, error, pack
 from typing import NamedTuple
 
 from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.userdata import HIGHEST_VERSION
+from groupstorm.assignors.userdata.consumer_protocol import HIGHEST_VERSION
 from groupstorm.assignors.userdata.wire import (
     INT16,
     INT32,
@@ -27,10 +27,10 @@ _LENGTH_AND_FIRST = Struct(">ii")
 
 
 class Owned(NamedTuple):
-    """Owned partitions as numbers, in the member's order.
+    """Owned partitions as numbers.
 
-    ``listed``: how many partitions the bytes list, those without a number included; ``nonexistent``:
-    whether they list partitions that do not exist although their topic does.
+    ``listed``: how many there are in the bytes; ``nonexistent``: whether some do not exist although
+    their topic does.
     """
 
     numbers: list[int]
@@ -86,7 +86,6 @@ class PartitionCodec:
         return [self._write_assignment(numbers) for numbers in assigned]
 
     def _write_assignment(self, numbers: Sequence[int]) -> bytes:
-        """By topic, topics in the order in which they first appear."""
         topic_of, partition_of = self._index.topic_of, self._index.partition_of
         if len(numbers) == 1:
             topic, partition = topic_of[numbers[0]], partition_of[numbers[0]]

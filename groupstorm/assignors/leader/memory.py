@@ -1,4 +1,4 @@
-"""What a leader keeps of one round of a group, to read and write less in the next one.
+"""A leader's memory of one round of a group, to read and write less in the next one.
 
 * The order of the members, while they stay the same.
 * Topics: a subscription that starts as the member's last one, or as another's, is not read again.
@@ -28,9 +28,8 @@ from groupstorm.assignors.userdata.consumer_protocol import (
     read_topics,
     smallest_tail,
 )
-from groupstorm.assignors.userdata.wire import read_int32, read_nullable_bytes, read_topic_partitions
+from groupstorm.assignors.userdata.wire import INT32, read_int32, read_nullable_bytes, read_topic_partitions
 
-_GENERATION_BYTES = 4
 #: Bytes behind the topics of a subscription are looked up as a whole up to this length: members share them.
 _SHORT = 32
 #: From this many partitions on numpy pays.
@@ -47,7 +46,7 @@ class Head(NamedTuple):
 
 #: The owned partitions and their generation as the assignor reads them, the subscription's own generation,
 #: the rack.
-_Body = tuple[list[int], int | None, int, str | None]
+_Body = tuple[list[int], int, int, str | None]
 
 
 def _codec(index: PartitionIndex) -> PartitionCodec:
@@ -59,7 +58,7 @@ def _codec(index: PartitionIndex) -> PartitionCodec:
 
 
 class LeaderMemory:
-    """What one leader keeps for one group, see the module. Only one thread may use it at a time."""
+    """One leader's memory of one group. Only one thread may use it at a time."""
 
     def __init__(self) -> None:
         self._members: tuple[str, ...] = ()
@@ -80,10 +79,7 @@ class LeaderMemory:
         self._encoded_before: dict[str, tuple[list[int], bytes]] = {}
 
     def arrange(self, members: tuple[str, ...], order: MapOrder) -> tuple[list[str], list[int]]:
-        """The members as Kafka's table of subscriptions yields them, and the order of a copy of that table.
-
-        A new round begins: the memory drops everything older than the last one.
-        """
+        """Begin a round: the members in the order of Kafka's table, and the order of a copy of that table."""
         if members != self._members or order is not self._arranged[0]:
             ordered = order.arrange(members)
             number = {member: place for place, member in enumerate(ordered)}
@@ -118,11 +114,7 @@ class LeaderMemory:
         return self._index
 
     def read_claim(self, member: str, instance: str | None, data: bytes, source: OwnedFrom) -> Claim:
-        """A member's part in the assignment, from its subscription. `UserDataError` on garbage.
-
-        The claim leaves out owned partitions that do not exist, and sets `nonexistent_seen`. ``source`` is
-        the same for all members of a round.
-        """
+        """A member's claim, without nonexistent partitions. `UserDataError` on garbage."""
         head = self._heads[member][1]
         end = data[head.end :]
         if len(end) <= _SHORT:
@@ -153,13 +145,12 @@ class LeaderMemory:
             owned_generation = decode_generation(user_data)
         if owned.nonexistent:
             self.nonexistent_seen = True
+        if owned_generation is None:
+            owned_generation = NO_GENERATION
         return owned.numbers, owned_generation, generation, rack
 
     def _read_tail(self, data: bytes, version: int, *, with_owned: bool) -> tuple[int, str | None]:
-        """Generation and rack, behind owned partitions that the assignor does not ask for.
-
-        Most members of a round have the same bytes here.
-        """
+        """Generation and rack behind unread owned partitions: the same bytes for most members."""
         key = (version, data)
         known = self._tails.get(key)
         if known is None:
@@ -183,7 +174,7 @@ class LeaderMemory:
         """As `userdata.decode_sticky`: garbage counts as no partitions, in generation -1."""
         if not user_data:
             return NOTHING, None
-        section = user_data[:-_GENERATION_BYTES]
+        section = user_data[: -INT32.size]
         known = self._recall(section)
         if known is not None:
             return known, read_int32(user_data, len(section))[0]

@@ -9,8 +9,8 @@ Other packages, such as the coordinator, import from here and not from the modul
 from __future__ import annotations
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
-from groupstorm.assignors.server.assignors import RangeAssignor, UniformAssignor, get, names
-from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
+from groupstorm.assignors.server.assignors import RangeAssignor, ServerAssignor, UniformAssignor, get, names
+from groupstorm.assignors.server.group import MemberSpec, Target, TopicDescription
 
 __all__ = [
     "AssignmentRefused",

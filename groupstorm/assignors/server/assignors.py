@@ -9,57 +9,31 @@ Kafka's table of owners), unless ``bug_compat`` asks for Kafka's answer.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
-from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
-from groupstorm.assignors.server.group import ServerGroup, is_same
-from groupstorm.assignors.server.heterogeneous import assign_heterogeneous
-from groupstorm.assignors.server.homogeneous import assign_homogeneous
+from groupstorm.assignors.server.group import MemberSpec, ServerGroup, Target, TopicDescription, is_same
 from groupstorm.assignors.server.range import assign_ranges
+from groupstorm.assignors.server.uniform import assign_heterogeneous, assign_homogeneous
 from groupstorm.problems import InputError
 
 
 @dataclass(frozen=True)
-class UniformAssignor:
-    """`uniform`: balanced, then sticky (org.apache.kafka.coordinator.group.assignor.UniformAssignor)."""
+class ServerAssignor(ABC):
+    """A server-side assignor (KIP-848): the group coordinator in the broker runs it.
 
-    order: MapOrder = MapOrder.JAVA_HASH
-    bug_compat: bool = False
-
-    name = "uniform"
-
-    def assign(
-        self,
-        topics: Mapping[str, TopicDescription],
-        members: Mapping[str, MemberSpec],
-        *,
-        subscriptions_are_equal: bool | None = None,
-    ) -> dict[str, Target]:
-        """See `ServerAssignor`; it refuses only with ``bug_compat``."""
-        group = ServerGroup.of(topics, members, self.order, subscriptions_are_equal)
-        if not group.ids:
-            return {}
-        build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
-        as_kafka = self.bug_compat or _is_sound(group)
-        targets = build(group) if as_kafka else _valid(build, group)
-        return dict(zip(group.ids, targets, strict=True))
-
-
-@dataclass(frozen=True)
-class RangeAssignor:
-    """`range`: one run of each topic's partitions to each subscriber. No input makes it fail.
-
-    It shares its name with the consumers' RangeAssignor (`consumer.range`), as in Kafka; the package tells
-    them apart.
+    There is no client side: no user data, no generations, no racks (KAFKA-16694 and KAFKA-17578 removed
+    them). ``name`` travels in ConsumerGroupHeartbeat.
     """
 
     order: MapOrder = MapOrder.JAVA_HASH
     bug_compat: bool = False
 
-    name = "range"
+    name: ClassVar[str]
 
     def assign(
         self,
@@ -68,16 +42,43 @@ class RangeAssignor:
         *,
         subscriptions_are_equal: bool | None = None,
     ) -> dict[str, Target]:
-        """See `ServerAssignor`; it never refuses."""
-        group = ServerGroup.of(topics, members, self.order, subscriptions_are_equal)
-        targets = assign_ranges(group) if group.ids else []
-        return dict(zip(group.ids, targets, strict=True))
+        """New targets, an entry for every member; members count in the order of ``members``.
+
+        ``subscriptions_are_equal``: as the broker has counted them, which decides the algorithm; it counts
+        regular expressions and the topics that they match apart. None: compare the topics of ``members``.
+
+        A new target lists topics and partitions as the record does. If a member's target does not change,
+        its entry is the same mapping object. Raises `AssignmentRefused` if Kafka's assignor throws.
+        """
+        specs = list(members.values())
+        group = ServerGroup(topics, list(members), specs, self.order, subscriptions_are_equal)
+        return dict(zip(members, self._targets(group) if specs else (), strict=True))
+
+    @abstractmethod
+    def _targets(self, group: ServerGroup) -> list[Target]:
+        """For one member at least."""
 
 
-_BUILT_IN: dict[str, Callable[[MapOrder, bool], ServerAssignor]] = {
-    "uniform": UniformAssignor,
-    "range": RangeAssignor,
-}
+class UniformAssignor(ServerAssignor):
+    """`uniform` of org.apache.kafka.coordinator.group.assignor; refuses only with ``bug_compat``."""
+
+    name = "uniform"
+
+    def _targets(self, group: ServerGroup) -> list[Target]:
+        build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
+        return build(group) if self.bug_compat or _is_sound(group) else _valid(build, group)
+
+
+class RangeAssignor(ServerAssignor):
+    """`range` of the same package, which shares its name with the consumers'. No input makes it fail."""
+
+    name = "range"
+
+    def _targets(self, group: ServerGroup) -> list[Target]:
+        return assign_ranges(group)
+
+
+_BUILT_IN: dict[str, type[ServerAssignor]] = {kind.name: kind for kind in (UniformAssignor, RangeAssignor)}
 
 
 def names() -> list[str]:
@@ -108,12 +109,9 @@ def _is_sound(group: ServerGroup) -> bool:
             if topic in subscribed:
                 claimed.setdefault(topic, []).extend(partitions)
     return all(
-        not partitions
-        or (
-            min(partitions) >= 0
-            and max(partitions) < group.partitions[topic]
-            and len(set(partitions)) == len(partitions)
-        )
+        len(set(partitions)) == len(partitions)
+        and min(partitions, default=0) >= 0
+        and max(partitions, default=-1) < group.partitions[topic]
         for topic, partitions in claimed.items()
     )
 

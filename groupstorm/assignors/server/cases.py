@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from groupstorm.assignors import casefields
 from groupstorm.assignors.casefields import MAX_PARTITIONS, Field, read_line
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server import assignors
-from groupstorm.assignors.server.contract import MemberSpec, ServerAssignor, Target, TopicDescription
+from groupstorm.assignors.server.assignors import ServerAssignor
+from groupstorm.assignors.server.group import MemberSpec, Target, TopicDescription
 from groupstorm.assignors.userdata import java_sorted
 from groupstorm.javahash import JavaHashMap
 from groupstorm.problems import InputError
@@ -21,9 +22,7 @@ _UUID = re.compile("[A-Za-z0-9_-]{22}(==)?")
 
 
 class ServerCase(NamedTuple):
-    """One question to one assignor. ``emit_records``: the answer has the records that the broker would
-    write.
-    """
+    """One question to one assignor. ``emit_records``: add the records that a broker would write."""
 
     id: Any
     assignor: ServerAssignor
@@ -34,19 +33,14 @@ class ServerCase(NamedTuple):
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
-
-    Raises `InputError` at the first line that is no case, after the earlier answers.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield json.dumps(answer(read_case(line, f"line {number}")), ensure_ascii=False)
+    """See `casefields.answers`."""
+    return casefields.answers(lines, lambda line, place: answer(read_case(line, place)))
 
 
 def read_case(line: bytes, place: str) -> ServerCase:
     """Read one case; ``place`` names the line. `InputError` names the field and the expected value."""
     case = read_line(line, place)
-    order = MapOrder(case.choice("order", list(MapOrder), MapOrder.JAVA_HASH))
+    order = case.choice("order", MapOrder.JAVA_HASH)
     try:
         assignor = assignors.get(
             case.field("assignor").string(), order=order, bug_compat=case.flag("bug_compat")
@@ -106,7 +100,7 @@ def answer(case: ServerCase) -> dict[str, Any]:
     try:
         targets = case.assignor.assign(case.topics, ordered)
     except AssignmentRefused as refusal:
-        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+        return casefields.refused(case.id, refusal)
     name_of = {topic.id: name for name, topic in case.topics.items()}
     named = {
         member: {name_of[topic]: partitions for topic, partitions in targets[member].items()}

@@ -1,6 +1,7 @@
-"""A group before its assignment: its members numbered, its topics by id, its targets in order.
+"""A group before and during its assignment: its topics by id, its members numbered, their targets in order.
 
-Hash tables of the broker are walked in their order (`groupstorm.javahash`), or sorted.
+Topics are identified by their ids, because a topic that is created anew is another topic. Hash tables of the
+broker are walked in their order (`groupstorm.javahash`), or sorted.
 """
 
 from __future__ import annotations
@@ -8,27 +9,39 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import MapOrder
-from groupstorm.assignors.server.contract import MemberSpec, Target, TopicDescription
+from groupstorm.assignors.contract import MapOrder, uuid_order
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
 
-_SIGN_BITS = 1 << 127 | 1 << 63
+#: A member's target assignment: topic id -> partitions, each once, in the order of the record
+#: ConsumerGroupTargetAssignmentMemberValue, in which Kafka fills its hash tables.
+Target = Mapping[UUID, Sequence[int]]
 
 
-def topic_order(topic: UUID) -> int:
-    """A sort key that orders as ``Uuid.compareTo`` does: by two signed longs."""
-    return topic.int ^ _SIGN_BITS
+class TopicDescription(NamedTuple):
+    id: UUID
+    partitions: int
+
+
+class MemberSpec(NamedTuple):
+    """A member as an assignor sees it (MemberSubscriptionAndAssignmentImpl).
+
+    ``topics`` are the names to which it subscribes, in the order in which its set of topic ids yields them
+    (TopicIds: in a broker that of a HashSet of these names). Nonexistent ones count for the comparison of
+    subscriptions and for the size of tables. ``target`` is its last target. ``instance`` is its
+    group.instance.id.
+    """
+
+    topics: Sequence[str]
+    target: Target
+    instance: str | None = None
 
 
 @dataclass(frozen=True)
 class ServerGroup:
-    """The question to an assignor (GroupSpec and SubscribedTopicDescriber).
-
-    ``ids`` are the members in the order in which they count; ``specs`` are their subscriptions and targets.
-    ``subscriptions_are_equal``: as the broker has counted them (SubscriptionType), None if it has not.
-    """
+    """The question to an assignor (GroupSpec and SubscribedTopicDescriber), members in their order."""
 
     topics: Mapping[str, TopicDescription]
     ids: Sequence[str]
@@ -36,19 +49,8 @@ class ServerGroup:
     order: MapOrder
     subscriptions_are_equal: bool | None = None
 
-    @classmethod
-    def of(
-        cls,
-        topics: Mapping[str, TopicDescription],
-        members: Mapping[str, MemberSpec],
-        order: MapOrder,
-        subscriptions_are_equal: bool | None = None,
-    ) -> ServerGroup:
-        return cls(topics, list(members), list(members.values()), order, subscriptions_are_equal)
-
     @cached_property
     def partitions(self) -> dict[UUID, int]:
-        """How many partitions each topic has."""
         return {topic.id: topic.partitions for topic in self.topics.values()}
 
     @cached_property
@@ -73,7 +75,7 @@ class ServerGroup:
     def subscribed_in_order(self, member: int) -> list[UUID]:
         """The existing topics of a member in the order in which it lists them."""
         if self.order is MapOrder.SORTED:
-            return sorted(self.subscribed[member], key=topic_order)
+            return sorted(self.subscribed[member], key=uuid_order)
         listed = dict.fromkeys(self.specs[member].topics)
         return [self.topics[name].id for name in listed if name in self.topics]
 
@@ -86,14 +88,13 @@ class ServerGroup:
         return hash_order(topics, uuid_hash, initial_capacity=room)
 
     def emptied(self) -> list[Target]:
-        """Targets of members that get nothing."""
         return [spec.target if not spec.target else {} for spec in self.specs]
 
     def target(self, member: int) -> dict[UUID, list[int]]:
         """A member's target in the order of a HashMap and HashSets that are filled from its record."""
         target = self.specs[member].target
         if self.order is MapOrder.SORTED:
-            return {topic: sorted(target[topic]) for topic in sorted(target, key=topic_order)}
+            return {topic: sorted(target[topic]) for topic in sorted(target, key=uuid_order)}
         return {
             topic: JavaHashMap.set_of(target[topic], integer_hash).keys()
             for topic in hash_order(target, uuid_hash)
@@ -103,3 +104,63 @@ class ServerGroup:
 def is_same(one: Target, other: Target) -> bool:
     """Whether two targets hold the same partitions, whatever their order."""
     return one.keys() == other.keys() and all(set(one[topic]) == set(other[topic]) for topic in one)
+
+
+class Drafts(dict[int, "Draft"]):
+    """The targets of a group while an assignor changes them: a member gets a draft at its first change."""
+
+    def __init__(self, group: ServerGroup) -> None:
+        super().__init__()
+        self._group = group
+
+    def __missing__(self, member: int) -> Draft:
+        draft = self[member] = Draft(self._group, member)
+        return draft
+
+    def targets(self) -> list[Target]:
+        return [
+            self[member].finished() if member in self else spec.target
+            for member, spec in enumerate(self._group.specs)
+        ]
+
+
+class Draft:
+    """A copy of a target that is changed (deepCopyAssignment); its order becomes that of the record."""
+
+    __slots__ = ("_before", "_order", "_table")
+
+    def __init__(self, group: ServerGroup, member: int) -> None:
+        self._before = group.specs[member].target
+        self._order = group.order
+        target = group.target(member)
+        self._table: JavaHashMap[UUID, JavaHashMap[int, None]] = JavaHashMap(
+            uuid_hash, initial_capacity=len(target)
+        )
+        for topic, partitions in target.items():
+            self._table.put(topic, JavaHashMap.set_of(partitions, integer_hash))
+
+    def add(self, topic: UUID, partition: int, room: int | None = None) -> None:
+        """Give a partition; ``room`` is the capacity of a new set for its topic (None: Java's default)."""
+        partitions = self._table.compute_if_absent(
+            topic, lambda: JavaHashMap(integer_hash, initial_capacity=room)
+        )
+        partitions.put(partition, None)
+
+    def remove(self, topic: UUID, partition: int) -> None:
+        """Remove a partition, and the topic after its last one."""
+        partitions = self._table[topic]
+        partitions.remove(partition)
+        if not partitions:
+            self._table.remove(topic)
+
+    def remove_topic(self, topic: UUID) -> None:
+        self._table.remove(topic)
+
+    def finished(self) -> Target:
+        """The new target; the old mapping itself if nothing changed, because Kafka then writes no record."""
+        after = {topic: partitions.keys() for topic, partitions in self._table.items()}
+        if is_same(self._before, after):
+            return self._before
+        if self._order is MapOrder.SORTED:
+            return {topic: sorted(after[topic]) for topic in sorted(after, key=uuid_order)}
+        return after

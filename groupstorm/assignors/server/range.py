@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from groupstorm.assignors.contract import MapOrder
-from groupstorm.assignors.server.contract import Target
-from groupstorm.assignors.server.group import ServerGroup, is_same, topic_order
-from groupstorm.assignors.userdata import java_key
+from groupstorm.assignors.contract import MapOrder, uuid_order
+from groupstorm.assignors.server.group import ServerGroup, Target, is_same
+from groupstorm.assignors.userdata.strings import java_key
 from groupstorm.javahash import hash_order, uuid_hash
 
 
@@ -28,12 +27,33 @@ def assign_ranges(group: ServerGroup) -> list[Target]:
             if start < end:
                 ranges[member][topic] = range(start, end)
             start = end
-    return _Listing(group, members[0]).targets(ranges)
+    first = _filling(group, members[0]) if group.is_homogeneous else None
+    return [
+        spec.target
+        if is_same(spec.target, given)
+        else _listed(group, given, *(first or _filling(group, member)))
+        for member, (spec, given) in enumerate(zip(group.specs, ranges, strict=True))
+    ]
+
+
+def _filling(group: ServerGroup, member: int) -> tuple[list[UUID], int]:
+    """The topics that Kafka puts into a member's HashMap, in that order, and its initial capacity."""
+    topics = group.subscribed_in_order(member)
+    expected = len(topics if group.is_homogeneous else set(group.specs[member].topics))
+    return topics, int(expected / 0.75 + 1)
+
+
+def _listed(group: ServerGroup, given: dict[UUID, range], topics: list[UUID], capacity: int) -> Target:
+    if group.order is MapOrder.SORTED:
+        listed = sorted(given, key=uuid_order)
+    else:
+        chosen = (topic for topic in topics if topic in given)
+        listed = hash_order(chosen, uuid_hash, initial_capacity=capacity)
+    return {topic: list(given[topic]) for topic in listed}
 
 
 def _subscribers(group: ServerGroup, members: list[int]) -> dict[UUID, list[int]]:
-    """The members that share each topic. If subscriptions are called equal, that of the first member counts
-    for all, whatever the others subscribe to."""
+    """The members that share each topic; the first one's topics are everybody's if they count as equal."""
     if group.is_homogeneous:
         return dict.fromkeys(group.subscribed[members[0]], members)
     subscribers: dict[UUID, list[int]] = {}
@@ -46,37 +66,3 @@ def _subscribers(group: ServerGroup, members: list[int]) -> dict[UUID, list[int]
 def _rank(group: ServerGroup, member: int) -> tuple[bool, bytes]:
     instance = group.specs[member].instance
     return instance is None, java_key(group.ids[member] if instance is None else instance)
-
-
-class _Listing:
-    """Lists topics as Kafka's HashMaps do, which are filled in the order of subscriptions.
-
-    With equal subscriptions that of the first member counts for all members.
-    """
-
-    def __init__(self, group: ServerGroup, first: int) -> None:
-        self._group = group
-        self._everybodys = self._filling(first) if group.is_homogeneous else None
-
-    def _filling(self, member: int) -> tuple[list[UUID], int]:
-        """The topics in the order in which a table is filled, and the table's initial capacity."""
-        topics = self._group.subscribed_in_order(member)
-        names = set(self._group.specs[member].topics)
-        expected = len(topics if self._group.is_homogeneous else names)
-        return topics, int(expected / 0.75 + 1)
-
-    def targets(self, ranges: list[dict[UUID, range]]) -> list[Target]:
-        found: list[Target] = []
-        for member, given in enumerate(ranges):
-            before = self._group.specs[member].target
-            found.append(before if is_same(before, given) else self._listed(member, given))
-        return found
-
-    def _listed(self, member: int, given: dict[UUID, range]) -> Target:
-        if self._group.order is MapOrder.SORTED:
-            return {topic: list(given[topic]) for topic in sorted(given, key=topic_order)}
-        topics, capacity = self._everybodys or self._filling(member)
-        listed = hash_order(
-            (topic for topic in topics if topic in given), uuid_hash, initial_capacity=capacity
-        )
-        return {topic: list(given[topic]) for topic in listed}

@@ -11,7 +11,6 @@ from groupstorm.assignors.streams.draft import kip441_draft
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
-    STATELESS_COSTS,
     STICKY_COSTS,
     Config,
     Costs,
@@ -20,15 +19,12 @@ from groupstorm.assignors.streams.model import (
     Strategy,
     StreamsGroup,
 )
-from groupstorm.assignors.streams.publicsticky import public_sticky
 from groupstorm.assignors.streams.rackaware import Optimisation
 from groupstorm.assignors.streams.standbys import standby_assignor
-from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky
+from groupstorm.assignors.streams.sticky import fallback_prior, legacy_sticky, public_sticky
 
 
 class TaskAssignor(NamedTuple):
-    """``costs``: the default costs."""
-
     assign: Callable[[StreamsGroup, Config], Decision]
     costs: Costs
 
@@ -43,31 +39,25 @@ TASK_ASSIGNORS: dict[str, TaskAssignor] = {
 
 
 def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
-    """The placement unchanged."""
     return Decision(given)
 
 
 def optimize_active(group: StreamsGroup, config: Config, given: Placement) -> Decision:
     """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone)."""
-    racks = _racks(group, config)
-    tasks = set().union(*given.active)
+    cross_rack = CrossRack(_racks(group, config), inputs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
-    clients = range(len(group.clients))
-    cost = Optimisation(
-        group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver
-    ).active(given, tasks)
-    return Decision(given, optimized_cost=cost)
+    tasks = set().union(*given.active)
+    return Decision(given, optimized_cost=Optimisation.of(cross_rack, costs, config).active(given, tasks))
 
 
 def optimize_standby(group: StreamsGroup, config: Config, given: Placement) -> Decision:
     """Optimize all standbys of a placement (RackAwareTaskAssignor.optimizeStandbyTasks alone)."""
-    racks = _racks(group, config)
-    assignor = standby_assignor(group, config)
+    cross_rack = CrossRack(_racks(group, config), changelogs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
-    clients = range(len(group.clients))
-    cost = Optimisation(
-        group, CrossRack(racks, changelogs), costs, Strategy.MIN_TRAFFIC, clients, config.solver
-    ).standby(given, lambda source, destination, task: assignor.may_move(source, destination, task, given))
+    assignor = standby_assignor(group, config)
+    cost = Optimisation.of(cross_rack, costs, config).standby(
+        given, lambda source, destination, task: assignor.may_move(source, destination, task, given)
+    )
     return Decision(given, optimized_cost=cost)
 
 
@@ -82,29 +72,3 @@ ON_A_PLACEMENT: dict[str, Callable[[StreamsGroup, Config, Placement], Decision]]
     "optimize-active": optimize_active,
     "optimize-standby": optimize_standby,
 }
-
-
-def prices(group: StreamsGroup, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
-    """The cost of a placement as Kafka computes it: traffic alone, and cross-rack partitions without
-    weight.
-
-    If Kafka refuses a price, it is None here, and ``*_error`` has the reason.
-    """
-    racks = TaskRacks(group)
-    reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
-    standbys = sorted(set().union(*placement.standby))
-    every = range(len(group.tasks))
-    found: dict[str, int | str | None] = {"traffic_cost": traffic_cost}
-    for name, weight, cross_rack, held, tasks in (
-        ("active_stateful", traffic_cost, reading, placement.active, group.stateful),
-        ("active_stateless", STATELESS_COSTS.traffic, reading, placement.active, group.stateless),
-        ("active_cross_rack", 1, reading, placement.active, every),
-        ("standby", traffic_cost, following, placement.standby, standbys),
-        ("standby_cross_rack", 1, following, placement.standby, standbys),
-    ):
-        try:
-            found[name] = weight * cross_rack.total(held, tasks)
-        except AssignmentRefused as refusal:
-            found[name] = None
-            found[f"{name}_error"] = f"{refusal.error}: {refusal.message}"
-    return found

@@ -8,18 +8,12 @@ from heapq import heappop, heappush
 from groupstorm.assignors.streams.model import Placement
 
 
-def anywhere(source: int, destination: int) -> bool:
-    """Any client may give its tasks to any other."""
-    return True
-
-
 def balance_over_threads(
-    placement: Placement, held: list[set[int]], may_move: Callable[[int, int], bool]
+    placement: Placement,
+    held: list[set[int]],
+    may_move: Callable[[int, int], bool] = lambda source, destination: True,
 ) -> None:
-    """Move tasks from client to client, in order, as long as that makes their loads more even.
-
-    ``held``: the placement's sets (active or standby) to which the tasks belong.
-    """
+    """Move tasks in order, of active ones or standbys, as long as that makes loads more even."""
     moved = True
     while moved:
         moved = False
@@ -96,7 +90,7 @@ class LeastLoaded:
             self._queued[client] = load
             heappush(self._heap, (load, client))
 
-    def poll(self, valid: Callable[[int], bool]) -> int | None:
+    def poll(self, valid: Callable[[int], bool] = lambda client: True) -> int | None:
         """Remove and return the first valid client, None if there is none. The others stay queued."""
         passed_over = []
         found = None

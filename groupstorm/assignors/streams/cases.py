@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from groupstorm.assignors import casefields
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS, prices
+from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
+from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.model import HIGH_AVAILABILITY_COSTS, Decision, StreamsGroup
+from groupstorm.assignors.streams.model import (
+    HIGH_AVAILABILITY_COSTS,
+    STATELESS_COSTS,
+    Decision,
+    Placement,
+    StreamsGroup,
+)
 from groupstorm.assignors.streams.reading import StreamsCase, read_case
 from groupstorm.assignors.streams.threads import threads_of
 from groupstorm.assignors.userdata.streams import AssignorError
 
 
 def answers(lines: Iterable[bytes]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
-
-    Raises `InputError` at the first line that is no case, after the earlier answers.
-    """
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield json.dumps(answer(read_case(line, f"line {number}")), ensure_ascii=False)
+    """See `casefields.answers`."""
+    return casefields.answers(lines, lambda line, place: answer(read_case(line, place)))
 
 
 def answer(case: StreamsCase) -> dict[str, Any]:
@@ -30,7 +32,7 @@ def answer(case: StreamsCase) -> dict[str, Any]:
     try:
         return {"id": case.id, **_found(case)}
     except AssignmentRefused as refusal:
-        return {"id": case.id, "error": refusal.error, "message": refusal.message}
+        return casefields.refused(case.id, refusal)
 
 
 def _found(case: StreamsCase) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def _found(case: StreamsCase) -> dict[str, Any]:
     if decision.imbalanced is not None:
         found["imbalanced"] = _names(group, decision.imbalanced)
     found["clients"] = {name: _client(case, decision, client) for name, client in case.names.items()}
-    found["cost"] = prices(group, decision.placement, costs.configured(config).traffic)
+    found["cost"] = _prices(group, decision.placement, costs.configured(config).traffic)
     return found
 
 
@@ -79,3 +81,25 @@ def _client(case: StreamsCase, decision: Decision, client: int) -> dict[str, Any
 
 def _names(group: StreamsGroup, tasks: Iterable[int]) -> list[str]:
     return [str(group.tasks[task].id) for task in sorted(tasks)]
+
+
+def _prices(group: StreamsGroup, placement: Placement, traffic_cost: int) -> dict[str, int | str | None]:
+    """The cost of a placement as Kafka computes it, or the reason why it refuses, in ``*_error``."""
+    racks = TaskRacks(group)
+    reading, following = CrossRack(racks, inputs), CrossRack(racks, changelogs)
+    standbys = sorted(set().union(*placement.standby))
+    every = range(len(group.tasks))
+    found: dict[str, int | str | None] = {"traffic_cost": traffic_cost}
+    for name, weight, cross_rack, held, tasks in (
+        ("active_stateful", traffic_cost, reading, placement.active, group.stateful),
+        ("active_stateless", STATELESS_COSTS.traffic, reading, placement.active, group.stateless),
+        ("active_cross_rack", 1, reading, placement.active, every),
+        ("standby", traffic_cost, following, placement.standby, standbys),
+        ("standby_cross_rack", 1, following, placement.standby, standbys),
+    ):
+        try:
+            found[name] = weight * cross_rack.total(held, tasks)
+        except AssignmentRefused as refusal:
+            found[name] = None
+            found[f"{name}_error"] = f"{refusal.error}: {refusal.message}"
+    return found

@@ -32,7 +32,7 @@ def solve(problem: Problem) -> list[int]:
         return _by_racks(problem)
     if problem.costs.non_overlap == 0:
         return _by_alike_clients(problem, problem.groups)
-    return _by_clients(problem, problem.groups)
+    return _ByClients(problem, problem.groups).solve()
 
 
 def _racks(problem: Problem) -> list[int]:
@@ -42,10 +42,8 @@ def _racks(problem: Problem) -> list[int]:
     return [problem.cross_rack.racks.numbers[client] for client in problem.clients]
 
 
-# -- no shares: rows x racks -------------------------------------------------------------------------
-
-
 def _by_racks(problem: Problem) -> list[int]:
+    """Without shares: cost rows x racks."""
     rack_of, costs = _racks(problem), problem.costs
     alike: dict[tuple[Row, int], list[int]] = {}
     for task, client in enumerate(problem.present):
@@ -63,47 +61,23 @@ def _by_racks(problem: Problem) -> list[int]:
     for (row, home), tasks in alike.items():
         node = network.add_node()
         network.add_arc(source, node, len(tasks), 0)
-        arcs[row, home] = [
-            (
-                rack,
-                network.add_arc(
-                    node, there, len(tasks), _price(row, rack, home, costs.traffic * weight, moving)
-                ),
-            )
-            for rack, there in rack_nodes.items()
-        ]
+        arcs[row, home] = []
+        for rack, there in rack_nodes.items():
+            price = row[rack] * costs.traffic * weight + (moving if rack != home else 0)
+            arcs[row, home].append((rack, network.add_arc(node, there, len(tasks), price)))
     for rack, node in rack_nodes.items():
         network.add_arc(node, sink, places_of_rack[rack], 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
-    return _spread_over_racks(
-        problem,
-        rack_of,
-        alike,
-        {key: {rack: network.flow(arc) for rack, arc in found} for key, found in arcs.items()},
-    )
-
-
-def _price(row: Row, rack: int, home: int, traffic: int, moving: int) -> int:
-    return row[rack] * traffic + (0 if rack == home else moving)
-
-
-def _spread_over_racks(
-    problem: Problem,
-    rack_of: Sequence[int],
-    alike: dict[tuple[Row, int], list[int]],
-    flows: dict[tuple[Row, int], dict[int, int]],
-) -> list[int]:
     places = list(problem.present)
     free = [0] * len(problem.clients)
     arriving: dict[int, list[int]] = defaultdict(list)
-    for key, tasks in alike.items():
-        staying = flows[key][key[1]]
-        moving = iter(tasks[staying:])
-        for rack, amount in flows[key].items():
-            if rack != key[1]:
-                arriving[rack] += [next(moving) for _ in range(amount)]
+    for (row, home), tasks in alike.items():
+        staying = sum(rack == home for rack in network.ends(arcs[row, home]))
         for task in tasks[staying:]:
             free[places[task]] += 1
+        racks = (rack for rack in network.ends(arcs[row, home]) if rack != home)
+        for task, rack in zip(tasks[staying:], racks, strict=True):
+            arriving[rack].append(task)
     for rack in sorted(arriving):
         seats = (client for client, there in enumerate(rack_of) if there == rack for _ in range(free[client]))
         for task, client in zip(sorted(arriving[rack]), seats, strict=True):
@@ -111,10 +85,8 @@ def _spread_over_racks(
     return places
 
 
-# -- shares, moving costs nothing: rows x equal clients -----------------------------------------
-
-
 def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
+    """With shares, if moving costs nothing: cost rows x equal clients."""
     rack_of, counts = _racks(problem), problem.counts()
     alike: dict[tuple[int, int], list[int]] = {}
     for client, count in enumerate(counts):
@@ -132,24 +104,18 @@ def _by_alike_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list
         for row, tasks in _by_row(problem, group):
             node = network.add_node()
             network.add_arc(source, node, len(tasks), 0)
-            price = problem.costs.traffic
-            rows.append(
-                (
-                    tasks,
-                    [
-                        (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * price))
-                        for kind, there in layer.items()
-                    ],
-                )
-            )
+            arcs = [
+                (kind, network.add_arc(node, there, len(tasks), row[kind[0]] * problem.costs.traffic))
+                for kind, there in layer.items()
+            ]
+            rows.append((tasks, arcs))
     for kind, node in clients.items():
         network.add_arc(node, sink, kind[1] * len(alike[kind]), 0)
     check_max_flow(network.send(source, sink), len(problem.tasks))
     dealt: dict[tuple[int, int], list[int]] = {kind: [] for kind in clients}
     for tasks, arcs in rows:
-        left = iter(tasks)
-        for kind, arc in arcs:
-            dealt[kind] += [next(left) for _ in range(network.flow(arc))]
+        for task, kind in zip(tasks, network.ends(arcs), strict=True):
+            dealt[kind].append(task)
     places = [0] * len(problem.tasks)
     for kind, tasks in dealt.items():
         # A sub-topology's tasks follow one another, so each client gets its share, rounded up or down.
@@ -165,9 +131,6 @@ def _by_row(problem: Problem, group: Sequence[int]) -> Iterator[tuple[Row, list[
     return iter(rows.items())
 
 
-# -- shares, and a cost of moving: every client counts ---------------------------------------------------
-
-
 class _RowArcs(NamedTuple):
     """Tasks of one cost row: by their client, and the arcs for staying there and for moving."""
 
@@ -177,14 +140,12 @@ class _RowArcs(NamedTuple):
 
 
 class _GroupArcs(NamedTuple):
-    """A sub-topology: its rows, and per rack the arcs to its clients."""
-
     rows: list[_RowArcs]
     to_clients: dict[int, list[tuple[int, int]]]
 
 
-class _Balanced:
-    """The network of a balanced problem, client by client.
+class _ByClients:
+    """With shares and a cost of moving every client counts.
 
     A row of a sub-topology leads to each client with tasks of the row, at the price of staying, and to each
     rack, at the price of moving. A rack leads to its clients. A client takes at most its shares, and in all
@@ -253,14 +214,8 @@ class _Balanced:
         arriving: dict[int, list[int]] = {rack: [] for rack in group.to_clients}
         for row in group.rows:
             leaving = (task for client, held in row.owned.items() for task in held[flow(row.stay[client]) :])
-            left = iter(sorted(leaving))
-            for rack, arc in row.move.items():
-                arriving[rack] += [next(left) for _ in range(flow(arc))]
+            for task, rack in zip(sorted(leaving), self._network.ends(row.move.items()), strict=True):
+                arriving[rack].append(task)
         for rack, arcs in group.to_clients.items():
-            seats = (client for client, arc in arcs for _ in range(flow(arc)))
-            for task, client in zip(sorted(arriving[rack]), seats, strict=True):
+            for task, client in zip(sorted(arriving[rack]), self._network.ends(arcs), strict=True):
                 self._places[task] = client
-
-
-def _by_clients(problem: Problem, groups: Sequence[Sequence[int]]) -> list[int]:
-    return _Balanced(problem, groups).solve()

@@ -29,18 +29,13 @@ def changelogs(task: Task) -> Iterable[TaskPartition]:
 
 
 def all_partitions(task: Task) -> Iterable[TaskPartition]:
-    """The partitions that KIP-924 counts for an active task; a changelog that is a source topic counts
-    once.
-    """
+    """The partitions that KIP-924 counts for an active task, each once."""
     return {(each.topic, each.partition): each for each in (*task.inputs, *task.changelogs)}.values()
 
 
 @dataclass(frozen=True)
 class TaskRacks:
-    """The racks of a group's clients.
-
-    ``of_client``: the racks that RackAwareTaskAssignor knew when it gave up; None: not known.
-    """
+    """The racks of a group's clients, as far as RackAwareTaskAssignor knew them when it gave up."""
 
     group: StreamsGroup
 
@@ -57,7 +52,6 @@ class TaskRacks:
 
     @cached_property
     def known(self) -> bool:
-        """Every client has a rack."""
         return all(client.rack is not None for client in self.group.clients)
 
     @cached_property
@@ -101,8 +95,8 @@ class TaskRacks:
         return frozenset(read)
 
     def was_read(self, partition: TaskPartition) -> bool:
-        """Whether Kafka knows the racks of this partition by now."""
-        return bool(partition.racks) and (self._read is None or partition[:2] in self._read)
+        """Whether Kafka has read the racks of this partition, if it has any."""
+        return self._read is None or partition[:2] in self._read
 
     def usable(self, config: Config) -> bool:
         """canEnableRackAwareAssignor: changelogs count only if there are standbys."""
@@ -126,15 +120,10 @@ def _read_until_unknown(
     return True
 
 
-def _has_racks(partition: TaskPartition) -> bool:
-    return bool(partition.racks)
-
-
 class CrossRack:
-    """How many partitions of a task are outside a client's rack, for one kind of partitions.
+    """Counts the partitions of a task, of one kind, that are outside a client's rack.
 
-    ``described``: every task was described with its racks (KIP-924). Otherwise only partitions count whose
-    racks RackAwareTaskAssignor has read.
+    ``described``: every task has its racks (KIP-924). Otherwise only those count that Kafka has read.
     """
 
     def __init__(self, racks: TaskRacks, partitions: PartitionsOf, *, described: bool = False) -> None:
@@ -167,8 +156,11 @@ class CrossRack:
         if not partitions:
             name = self.racks.group.tasks[task].id
             raise AssignmentRefused("IllegalStateException", f"Task {name} has no TopicPartitions")
-        known = _has_racks if self._described else self.racks.was_read
-        unread = {each[:2]: each for each in partitions if not known(each)}
+        unread = {
+            each[:2]: each
+            for each in partitions
+            if not each.racks or not (self._described or self.racks.was_read(each))
+        }
         if unread:
             everything = [each[:2] for each in partitions]
             first = next(key for key in hash_order(everything, topic_partition_hash) if key in unread)
@@ -191,10 +183,7 @@ class CrossRack:
         return self.row(task)[rack]
 
     def total(self, holders: Sequence[set[int]], tasks: Iterable[int]) -> int:
-        """Cross-rack partitions of a placement: activeTasksCost and standByTasksCost at a cost of one.
-
-        Kafka's graph prices every task on every client, so this refuses if one of them has no price.
-        """
+        """Cross-rack partitions of a placement; refuses as Kafka's graph does if any task has no price."""
         chosen = sorted(set(tasks))
         for client in range(len(holders) if chosen else 0):
             self.count(chosen[0], client)

@@ -32,15 +32,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.model import (
-    LATEST_OFFSET,
-    UNKNOWN_OFFSET_SUM,
-    Config,
-    Decision,
-    Placement,
-    StreamsGroup,
-    TradeOff,
-)
+from groupstorm.assignors.streams.model import Config, Decision, Placement, StreamsGroup, TradeOff
+from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 
 _LARGEST_GAP = 1 << 64
 
@@ -59,8 +52,7 @@ def watched_standbys(decision: Decision, client: int) -> list[int]:
 def wants_rebalance(gaps: Mapping[int, int], watched: Iterable[int], near_zero: int) -> bool:
     """Whether a member with the imbalance error has caught up with all standbys that it watches.
 
-    ``gaps``: per standby, records behind. ``watched``: its watch list, or all its standbys if the list is
-    empty. ``near_zero``: the largest gap that counts as close to zero; the draft does not define it.
+    ``gaps``: records behind; ``near_zero``: the largest gap that counts as close to zero.
     """
     watching = list(watched)
     return bool(watching) and all(gaps[task] <= near_zero for task in watching)
@@ -76,16 +68,16 @@ class _Shares:
         self._taken = [0] * len(group.clients)
         self._of_group: dict[tuple[int, str, int], int] = {}
 
-    def is_below(self, client: int) -> bool:
-        """Whether the client has less than its share, rounded up."""
-        return self.remaining(client) > 0
+    def first_below(self, clients: Iterable[int]) -> int | None:
+        """The first of these clients that has less than its share, rounded up."""
+        return next((client for client in clients if self.remaining(client) > 0), None)
 
     def remaining(self, client: int) -> int:
         """The share minus the tasks, times all threads so that it is a whole number."""
         return self._tasks * self._group.clients[client].capacity - self._taken[client] * self._threads
 
     def alike(self, client: int, task: int) -> int:
-        """How many tasks of the task's sub-topology the client has."""
+        """The client's tasks of the task's sub-topology."""
         return self._of_group.get(self._key(client, task), 0)
 
     def take(self, client: int, task: int) -> None:
@@ -98,10 +90,8 @@ class _Shares:
         return client, name.topology, name.subtopology
 
     def roomiest(self, task: int, valid: Callable[[int], bool]) -> int | None:
-        """The valid client with the largest remaining capacity."""
-        candidates = (client for client in range(len(self._group.clients)) if valid(client))
         return min(
-            candidates,
+            (client for client in range(len(self._group.clients)) if valid(client)),
             key=lambda client: (-self.remaining(client), self.alike(client, task), client),
             default=None,
         )
@@ -119,59 +109,56 @@ class _Draft:
                 self._had.setdefault(task, []).append(number)
 
     def decide(self) -> Decision:
-        self._place_stateless()
-        self._place_active()
-        self._place_standbys()
+        group = self._group
+        shares = _Shares(group, len(group.stateless))
+        for task in group.stateless:
+            owners = [c for c in self._had.get(task, ()) if task in group.clients[c].prev_active]
+            self._run(shares, task, shares.first_below(owners))
+        shares = _Shares(group, len(group.stateful))
+        for task in group.stateful:
+            self._place_active(shares, task)
+        shares = _Shares(group, len(group.stateful) * self._config.num_standby_replicas)
+        for task in group.stateful:
+            for replica in range(self._config.num_standby_replicas):
+                self._place_standby(shares, task, replica)
         imbalanced = tuple(sorted(self._imbalanced))
         return Decision(self._placement, probing=bool(imbalanced), imbalanced=imbalanced)
 
-    def _place_stateless(self) -> None:
-        shares = _Shares(self._group, len(self._group.stateless))
-        for task in self._group.stateless:
-            owners = [c for c in self._had.get(task, ()) if task in self._group.clients[c].prev_active]
-            client = next((owner for owner in owners if shares.is_below(owner)), None)
-            self._run(shares, task, self._roomiest(shares, task) if client is None else client)
-
-    def _place_active(self) -> None:
-        shares = _Shares(self._group, len(self._group.stateful))
-        for task in self._group.stateful:
-            candidates = self._by_gap(shares, task, lambda client: True)
-            nearest = [
-                client for client in candidates if self._gap(client, task) == self._gap(candidates[0], task)
-            ]
-            below = next((client for client in nearest if shares.is_below(client)), None)
-            if below is not None or not candidates:
-                self._run(shares, task, self._roomiest(shares, task) if below is None else below)
-            else:
-                self._trade_off(shares, task, candidates)
-
-    def _trade_off(self, shares: _Shares, task: int, candidates: list[int]) -> None:
-        """Place a task whose nearest client is full."""
-        if self._config.trade_off is TradeOff.BALANCE:
-            below = next((client for client in candidates if shares.is_below(client)), None)
-            self._run(shares, task, self._roomiest(shares, task) if below is None else below)
+    def _place_active(self, shares: _Shares, task: int) -> None:
+        candidates = self._by_gap(shares, task)
+        gaps = [self._gap(client, task) for client in candidates]
+        below = shares.first_below(candidates[: gaps.count(min(gaps, default=0))])
+        if below is None and candidates and self._config.trade_off is TradeOff.BALANCE:
+            below = shares.first_below(candidates)
+        elif below is None and candidates:
+            self._run(shares, task, candidates[0])
+            self._note_imbalance(shares, task)
             return
-        self._run(shares, task, candidates[0])
-        successor = shares.roomiest(task, lambda client: not self._placement.has(client, task))
+        self._run(shares, task, below)
+
+    def _note_imbalance(self, shares: _Shares, task: int) -> None:
+        successor = shares.roomiest(task, self._without(task))
         if successor is None:
             return  # no client could take it over
         self._imbalanced.append(task)
         if self._config.num_standby_replicas == 0:
             self._placement.standby[successor].add(task)
 
-    def _roomiest(self, shares: _Shares, task: int) -> int:
-        client = shares.roomiest(task, lambda candidate: True)
+    def _run(self, shares: _Shares, task: int, client: int | None) -> None:
+        """Run the task on this client, None: on the one with the largest remaining capacity."""
+        if client is None:
+            client = shares.roomiest(task, lambda client: True)
         assert client is not None  # a group has clients
-        return client
-
-    def _run(self, shares: _Shares, task: int, client: int) -> None:
         self._placement.active[client].add(task)
         shares.take(client, task)
 
-    def _by_gap(self, shares: _Shares, task: int, valid: Callable[[int], bool]) -> list[int]:
-        """The valid clients that had the task, the smallest gap first."""
+    def _without(self, task: int) -> Callable[[int], bool]:
+        return lambda client: not self._placement.has(client, task)
+
+    def _by_gap(self, shares: _Shares, task: int) -> list[int]:
+        """The clients that had the task, the smallest gap first."""
         return sorted(
-            (client for client in self._had.get(task, ()) if valid(client)),
+            self._had.get(task, ()),
             key=lambda client: (self._gap(client, task), shares.alike(client, task), client),
         )
 
@@ -182,21 +169,10 @@ class _Draft:
             return 0
         return _LARGEST_GAP if lag == UNKNOWN_OFFSET_SUM else lag
 
-    def _place_standbys(self) -> None:
-        replicas = self._config.num_standby_replicas
-        shares = _Shares(self._group, len(self._group.stateful) * replicas)
-        for task in self._group.stateful:
-            for replica in range(replicas):
-                self._place_standby(shares, task, replica)
-
     def _place_standby(self, shares: _Shares, task: int, replica: int) -> None:
-        def without_it(client: int) -> bool:
-            return not self._placement.has(client, task)
-
-        candidates = self._by_gap(shares, task, without_it)
-        client = next((candidate for candidate in candidates if shares.is_below(candidate)), None)
+        client = shares.first_below(filter(self._without(task), self._by_gap(shares, task)))
         if client is None:
-            client = shares.roomiest(task, without_it)
+            client = shares.roomiest(task, self._without(task))
         if client is None:
             wanted, clients = self._config.num_standby_replicas, len(self._group.clients)
             raise AssignmentRefused(

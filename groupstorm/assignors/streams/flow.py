@@ -8,7 +8,11 @@ which they were added, so the same network gives the same flow.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
+from typing import TypeVar
+
+N = TypeVar("N")
 
 _UNREACHED = 1 << 62
 
@@ -40,6 +44,10 @@ class FlowNetwork:
     def flow(self, arc: int) -> int:
         return self._left[arc + 1]
 
+    def ends(self, arcs: Iterable[tuple[N, int]]) -> Iterator[N]:
+        """The end of each (end, arc), as often as the arc carries flow."""
+        return (end for end, arc in arcs for _ in range(self._left[arc + 1]))
+
     def send(self, source: int, sink: int) -> int:
         """Send as much as possible at the lowest cost; returns how much that is."""
         self._potentials = [0] * len(self._arcs)
@@ -49,9 +57,7 @@ class FlowNetwork:
         return total
 
     def _lengthen(self, source: int, sink: int) -> bool:
-        """Dijkstra over reduced costs; sets potentials so that shortest paths cost nothing. Whether there
-        is a path.
-        """
+        """Dijkstra; sets potentials so that shortest paths cost nothing. Whether there is a path."""
         potentials, heads, left, costs = self._potentials, self._heads, self._left, self._costs
         distances = [_UNREACHED] * len(potentials)
         distances[source] = 0

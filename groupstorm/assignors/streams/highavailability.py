@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from groupstorm.assignors.streams.balancing import LeastLoaded, anywhere, balance_over_threads
+from groupstorm.assignors.streams.balancing import LeastLoaded, balance_over_threads
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.lags import Lags
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
     STATELESS_COSTS,
     Config,
-    Costs,
     Decision,
     Placement,
     StandbyPlacement,
-    Strategy,
     StreamsGroup,
 )
 from groupstorm.assignors.streams.movements import TaskMovements
@@ -31,48 +29,31 @@ from groupstorm.assignors.streams.standbys import standby_assignor
 
 
 def high_availability(group: StreamsGroup, config: Config) -> Decision:
-    """The assignment, with warm-ups, and whether a probing rebalance is needed."""
     placement = Placement(group)
     racks = TaskRacks(group)
     rack_aware = racks.usable(config)
-    _round_robin(placement, group.stateful)
-    balance_over_threads(placement, placement.active, anywhere)
+    for client, held in enumerate(placement.active):
+        held.update(group.stateful[client :: len(placement.active)])
+    balance_over_threads(placement, placement.active)
+    costs = HIGH_AVAILABILITY_COSTS.configured(config)
     if rack_aware:
-        costs = HIGH_AVAILABILITY_COSTS.configured(config)
-        _active_optimisation(group, config, racks, costs).active(placement, group.stateful)
+        Optimisation.of(CrossRack(racks, inputs), costs, config).active(placement, group.stateful)
     if config.num_standby_replicas > 0:
-        _place_standbys(placement, group, config, racks, rack_aware)
+        _place_standbys(placement, racks, config, rack_aware)
     lags = Lags(group, config.acceptable_recovery_lag)
     movements = TaskMovements(placement, lags, config.max_warmup_replicas)
     needed = movements.move_active() + movements.move_standbys()
     _place_stateless(placement, group.stateless)
     if rack_aware:
-        _active_optimisation(group, config, racks, STATELESS_COSTS).active(placement, group.stateless)
+        Optimisation.of(CrossRack(racks, inputs), STATELESS_COSTS, config).active(placement, group.stateless)
     return Decision(
-        placement,
-        probing=needed > 0,
-        warmups=movements.warmups,
-        standby_warmups=movements.standby_warmups,
+        placement, probing=needed > 0, warmups=movements.warmups, standby_warmups=movements.standby_warmups
     )
 
 
-def _active_optimisation(group: StreamsGroup, config: Config, racks: TaskRacks, costs: Costs) -> Optimisation:
-    clients = range(len(group.clients))
-    return Optimisation(group, CrossRack(racks, inputs), costs, config.strategy, clients, config.solver)
-
-
-def _round_robin(placement: Placement, tasks: Sequence[int]) -> None:
-    clients = len(placement.active)
-    for client, held in enumerate(placement.active):
-        held.update(tasks[client::clients])
-
-
-def _place_standbys(
-    placement: Placement, group: StreamsGroup, config: Config, racks: TaskRacks, rack_aware: bool
-) -> None:
+def _place_standbys(placement: Placement, racks: TaskRacks, config: Config, rack_aware: bool) -> None:
     """assignStandbyReplicaTasks: place, balance, optimise; or one of KIP-925's other two ways."""
-    cross_rack = CrossRack(racks, changelogs)
-    costs = HIGH_AVAILABILITY_COSTS.configured(config)
+    group, cross_rack = racks.group, CrossRack(racks, changelogs)
     if rack_aware and config.standby_placement is StandbyPlacement.RELIABLE_FIRST:
         place_reliable_first(placement, group, config, cross_rack)
         return
@@ -87,18 +68,16 @@ def _place_standbys(
 
     if config.standby_placement is StandbyPlacement.GREEDY:
         place_greedily(placement, cross_rack, may_move)
-        return
-    clients = range(len(group.clients))
-    Optimisation(group, cross_rack, costs, Strategy.MIN_TRAFFIC, clients, config.solver).standby(
-        placement, may_move
-    )
+    else:
+        costs = HIGH_AVAILABILITY_COSTS.configured(config)
+        Optimisation.of(cross_rack, costs, config).standby(placement, may_move)
 
 
 def _place_stateless(placement: Placement, tasks: Sequence[int]) -> None:
     """assignStatelessActiveTasks: each to the client with the fewest active tasks per thread."""
     queue = LeastLoaded(placement.active_load, placement.clients)
     for task in tasks:
-        client = queue.poll(lambda candidate: True)
+        client = queue.poll()
         if client is not None:
             placement.active[client].add(task)
             queue.offer(client)

@@ -7,14 +7,9 @@ heap's array, which is not sorted).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-
-class Ordered(Protocol):
-    def __lt__(self, other: Any, /) -> bool: ...
-
-
-K = TypeVar("K", bound=Ordered)
+K = TypeVar("K", int, tuple[int, int])
 V = TypeVar("V")
 
 
@@ -25,7 +20,7 @@ class JavaPriorityQueue(Generic[K, V]):
 
     def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         """``new PriorityQueue<>(collection)``: takes the elements as they come, then heapifies."""
-        self._heap = list(entries)
+        self._heap: list[tuple[K, V]] = list(entries)
         for at in range(len(self._heap) // 2 - 1, -1, -1):
             self._sift_down(at, self._heap[at])
 

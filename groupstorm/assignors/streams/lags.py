@@ -1,34 +1,60 @@
-"""Caught-up clients, and clients by lag (HighAvailabilityTaskAssignor).
+"""A client's state and lags as the leader computes them (ClientState), and clients by lag.
 
-The leader computes a client's lags from its offset sums (ClientState.computeTaskLags). Most clients know
-nothing of most tasks and lag by the whole changelog, so only known lags are stored.
+Most clients know nothing of most tasks and lag by the whole changelog, so only known lags are stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from uuid import UUID
 
-from groupstorm.assignors.streams.model import LATEST_OFFSET, UNBOUNDED_LAG, UNKNOWN_OFFSET_SUM, StreamsGroup
+from groupstorm.assignors.streams.model import UNBOUNDED_LAG, StreamsClient, StreamsConsumer, StreamsGroup
+from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 
 
 def task_lag(offset_sum: int, end_offset_sum: int) -> int:
-    """The lag of a task: sentinels stay; a client that claims more than the end offset has all to restore."""
+    """ClientState.computeTaskLags: sentinels stay; a client that claims too much has all to restore."""
     if offset_sum in {LATEST_OFFSET, UNKNOWN_OFFSET_SUM}:
         return offset_sum
     return end_offset_sum if end_offset_sum < offset_sum else end_offset_sum - offset_sum
 
 
-def task_lags(offset_sums: Mapping[int, int], end_offset_sums: Mapping[int, int]) -> dict[int, int]:
-    """The lags of the stateful tasks of which a client has state."""
-    return {
-        task: task_lag(offset_sum, end_offset_sums[task])
-        for task, offset_sum in offset_sums.items()
-        if task in end_offset_sums
-    }
+def client_of(
+    process: UUID,
+    consumers: Sequence[StreamsConsumer],
+    end_offset_sums: Mapping[int, int],
+    rack: str | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> StreamsClient:
+    """A client from its consumers, each of which is one thread; of two with one task the later one counts.
+
+    The owner of a task's partitions ran it. Of other tasks with state those at the latest offset were
+    running, and the rest were standbys (initializePrevTasks).
+    """
+    offset_sums: dict[int, int] = {}
+    for consumer in consumers:
+        offset_sums.update(consumer.offset_sums)
+    owned = frozenset(task for consumer in consumers for task in consumer.owned)
+    running = {task for task, offset_sum in offset_sums.items() if offset_sum == LATEST_OFFSET}
+    return StreamsClient(
+        id=process,
+        capacity=len(consumers),
+        rack=rack,
+        tags=tags or {},
+        prev_active=owned | running,
+        prev_standby=frozenset(offset_sums) - owned - running,
+        lags={
+            task: task_lag(offset_sum, end_offset_sums[task])
+            for task, offset_sum in offset_sums.items()
+            if task in end_offset_sums
+        },
+        fresh_elsewhere=True,
+        consumers=tuple(consumers),
+    )
 
 
 class Lags:
-    """The lags of stateful tasks on all clients."""
+    """The lags of stateful tasks on all clients (HighAvailabilityTaskAssignor)."""
 
     def __init__(self, group: StreamsGroup, acceptable: int) -> None:
         self._group = group
@@ -53,14 +79,11 @@ class Lags:
         """A running active, no limit, or at most `acceptable.recovery.lag` behind."""
         return lag == LATEST_OFFSET or self._acceptable == UNBOUNDED_LAG or 0 <= lag <= self._acceptable
 
-    def is_caught_up(self, client: int, task: int) -> bool:
-        return self.acceptable(self.of(client, task))
-
     def caught_up(self, task: int) -> list[int]:
         """The clients that could run the task at once, ascending."""
         found = self._caught_up.get(task)
         if found is None:
-            found = [client for client in self._candidates(task) if self.is_caught_up(client, task)]
+            found = [client for client in self._candidates(task) if self.acceptable(self.of(client, task))]
             self._caught_up[task] = found
         return found
 

@@ -1,5 +1,4 @@
-"""A whole rebalance of a Streams group as its leader sees it: bytes in, bytes out
-(StreamsPartitionAssignor).
+"""A whole rebalance of a Streams group by its leader, bytes in, bytes out (StreamsPartitionAssignor).
 
 Members report their tasks; consumers of one process form one client. The task assignor places tasks on
 clients, `threads` on their consumers. An active task that another consumer still owns is withheld until
@@ -10,7 +9,7 @@ next probing rebalance.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -18,17 +17,16 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.ids import TaskId, process_order
+from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
-    UNKNOWN_OFFSET_SUM,
     Config,
     Decision,
     StreamsClient,
     StreamsConsumer,
     StreamsGroup,
     Task,
+    TaskId,
 )
-from groupstorm.assignors.streams.states import client_of
 from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.streams import (
@@ -45,7 +43,11 @@ from groupstorm.assignors.userdata.streams_assignment import (
     Hosts,
     encode_assignment_info,
 )
-from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, decode_subscription_info
+from groupstorm.assignors.userdata.streams_subscription import (
+    UNKNOWN_OFFSET_SUM,
+    SubscriptionInfo,
+    decode_subscription_info,
+)
 
 #: All consumers with versions that the leader does not know form one client.
 _FUTURE_PROCESS = UUID("ffffffff-ffff-4fff-bfff-ffffffffffff")
@@ -53,8 +55,6 @@ _HOSTS_SINCE = 2
 
 
 class StreamsMember(NamedTuple):
-    """A consumer's subscription: its user data, its owned partitions, its rack."""
-
     user_data: bytes
     owned: tuple[TopicPartition, ...] = ()
     rack: str | None = None
@@ -91,11 +91,7 @@ class StreamsAssignment(NamedTuple):
 
 
 class Rebalance(NamedTuple):
-    """``stable``: no follow-up rebalance is needed (AssignmentListener.onAssignmentComplete).
-
-    ``warmups``: task and process of each standby that a movement left to build up state. ``processes``: the
-    process to which each member was counted.
-    """
+    """``stable``: no follow-up is needed (onAssignmentComplete); ``processes``: of each member."""
 
     assignments: dict[str, StreamsAssignment]
     stable: bool
@@ -106,52 +102,32 @@ class Rebalance(NamedTuple):
 def rebalance(application: Application, members: Mapping[str, StreamsMember], now_ms: int) -> Rebalance:
     """Assign; ``members`` in the order of the leader's table. `UserDataError` if bytes cannot be read."""
     latest = application.latest_version
-    infos = {
-        name: _as_known(decode_subscription_info(member.user_data), latest)
-        for name, member in members.items()
-    }
+    infos = {name: _read(member.user_data, latest) for name, member in members.items()}
     if any(info.error_code == AssignorError.SHUTDOWN_REQUESTED for info in infos.values()):
         return _failed(members, AssignorError.SHUTDOWN_REQUESTED, latest)
     if application.tasks is None:
         return _failed(members, AssignorError.INCOMPLETE_SOURCE_TOPIC_METADATA, latest)
-    versions = _Versions.of(list(infos.values()), latest)
-    if versions.future and versions.used < EARLIEST_PROBEABLE_VERSION:
+    used = min([latest, *(info.version for info in infos.values())])
+    if used < EARLIEST_PROBEABLE_VERSION and any(info.version > latest for info in infos.values()):
         return _failed(members, AssignorError.ASSIGNMENT_ERROR, latest)
     try:
-        return _Leader(application, application.tasks, members, infos, versions).rebalance(now_ms)
+        return _Leader(application, application.tasks, members, infos).rebalance(now_ms)
     except AssignmentRefused as refusal:
         if refusal.error != "TaskAssignmentException":
             raise
         return _failed(members, AssignorError.ASSIGNMENT_ERROR, latest)
 
 
-def _as_known(info: SubscriptionInfo, latest: int) -> SubscriptionInfo:
+def _read(user_data: bytes, latest: int) -> SubscriptionInfo:
     """A subscription as a leader reads it that knows versions up to ``latest``."""
-    if info.version <= latest:
-        return info
-    return SubscriptionInfo(info.version, info.latest_supported_version)
+    info = decode_subscription_info(user_data)
+    return info if info.version <= latest else SubscriptionInfo(info.version, info.latest_supported_version)
 
 
 def _failed(members: Mapping[str, StreamsMember], code: AssignorError, latest: int) -> Rebalance:
     """errorAssignment: no partitions for any member, and the error code."""
     info = AssignmentInfo(latest, latest, error_code=code)
     return Rebalance({name: StreamsAssignment((), info) for name in members}, stable=False)
-
-
-class _Versions(NamedTuple):
-    """The lowest version used, the lowest of the members' latest versions, and whether one is too new."""
-
-    used: int
-    supported: int
-    future: bool
-
-    @classmethod
-    def of(cls, infos: Collection[SubscriptionInfo], latest: int) -> _Versions:
-        return cls(
-            min([latest, *(info.version for info in infos)]),
-            min([latest, *(info.latest_supported_version for info in infos)]),
-            any(info.version > latest for info in infos),
-        )
 
 
 def _wire(task: TaskId) -> StreamsTask:
@@ -167,12 +143,14 @@ class _Leader:
         tasks: Sequence[Task],
         members: Mapping[str, StreamsMember],
         infos: Mapping[str, SubscriptionInfo],
-        versions: _Versions,
     ) -> None:
         self._application = application
         self._tasks = sorted(tasks, key=lambda task: task.id)
         self._members = members
-        self._versions = versions
+        latest = application.latest_version
+        self._future = any(info.version > latest for info in infos.values())
+        self._version = min([latest, *(info.version for info in infos.values())])
+        self._supported = min([latest, *(info.latest_supported_version for info in infos.values())])
         self._task_of = {
             (part.topic, part.partition): number
             for number, task in enumerate(self._tasks)
@@ -184,8 +162,6 @@ class _Leader:
         self._owners: dict[UUID, dict[TopicPartition, str]] = {}
         self._hosts: dict[UUID, HostInfo] = {}
         self._group = self._make_group(infos)
-
-    # -- the group ---------------------------------------------------------------------------------------
 
     def _make_group(self, infos: Mapping[str, SubscriptionInfo]) -> StreamsGroup:
         processes: dict[UUID, list[str]] = {}
@@ -204,10 +180,7 @@ class _Leader:
             if task.stateful
         }
         clients = [self._client(process, names, infos, ends) for process, names in processes.items()]
-        order = sorted(range(len(clients)), key=lambda at: process_order(clients[at].id))
-        position = {at: number for number, at in enumerate(order)}
-        filled = [position[at] for at in range(len(clients))]
-        return StreamsGroup(self._tasks, [clients[at] for at in order], filled, ends)
+        return StreamsGroup.of(self._tasks, clients, ends)
 
     def _client(
         self,
@@ -228,15 +201,16 @@ class _Leader:
         }
         return StreamsConsumer(name, frozenset(task for task in owned if task is not None), sums)
 
-    # -- the assignment ----------------------------------------------------------------------------------
-
     def rebalance(self, now_ms: int) -> Rebalance:
         decision = self._decide()
-        hosts = self._partitions_by_host(decision.placement.active)
-        standby_hosts = self._partitions_by_host(decision.placement.standby)
-        shared = _SharedInfo(self._versions, hosts, standby_hosts)
+        shared = AssignmentInfo(
+            self._version,
+            self._supported,
+            hosts=self._partitions_by_host(decision.placement.active),
+            standby_hosts=self._partitions_by_host(decision.placement.standby),
+        )
         assignments: dict[str, StreamsAssignment] = {}
-        stable = not self._versions.future
+        stable = not self._future
         for client in self._group.clients_as_hashed:
             state = self._group.clients[client]
             due = NO_REBALANCE_MS
@@ -262,7 +236,7 @@ class _Leader:
     @property
     def _can_tell_imbalance(self) -> bool:
         """Whether all members know the error code for imbalance (KIP-441's draft)."""
-        return self._versions.used == LATEST_SUPPORTED_VERSION
+        return self._version == LATEST_SUPPORTED_VERSION
 
     def _warmups(self, decision: Decision) -> tuple[tuple[TaskId, UUID], ...]:
         return tuple(
@@ -280,7 +254,7 @@ class _Leader:
         return TASK_ASSIGNORS[name].assign(self._group, self._application.config)
 
     def _partitions_by_host(self, held: Sequence[set[int]]) -> Hosts:
-        if self._versions.used < _HOSTS_SINCE:
+        if self._version < _HOSTS_SINCE:
             return {}
         return {
             self._hosts[client.id]: [part for task in sorted(held[number]) for part in self._inputs(task)]
@@ -292,11 +266,9 @@ class _Leader:
         return [TopicPartition(part.topic, part.partition) for part in self._tasks[task].inputs]
 
     def _give(
-        self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], shared: _SharedInfo
+        self, client: int, consumer: str, tasks: ThreadTasks, watched: set[int], shared: AssignmentInfo
     ) -> StreamsAssignment:
-        """Active tasks without another owner, standbys, and as standbys the active tasks that it has to
-        wait for.
-        """
+        """Active tasks without another owner, standbys, and as standbys the tasks that it has to wait for."""
         withheld = [task for task in tasks.active if self._is_owned_elsewhere(client, task, consumer)]
         running = sorted(
             (part, task) for task in tasks.active if task not in withheld for part in self._inputs(task)
@@ -307,7 +279,7 @@ class _Leader:
             if task in self._group.clients[client].prev_standby and self._tasks[task].stateful
         ]
         standby = [*tasks.standby, *waiting]
-        info = shared.base()._replace(
+        info = shared._replace(
             active=[_wire(self._tasks[task].id) for _, task in running],
             standby={_wire(self._tasks[task].id): self._inputs(task) for task in standby},
             next_rebalance_ms=0 if withheld else NO_REBALANCE_MS,
@@ -324,19 +296,6 @@ class _Leader:
     def _is_owned_elsewhere(self, client: int, task: int, consumer: str) -> bool:
         owners = self._owners[self._group.clients[client].id]
         return any(part in self._owned and owners.get(part) != consumer for part in self._inputs(task))
-
-
-class _SharedInfo(NamedTuple):
-    """The part of the assignment that is the same for every consumer."""
-
-    versions: _Versions
-    hosts: Hosts
-    standby_hosts: Hosts
-
-    def base(self) -> AssignmentInfo:
-        return AssignmentInfo(
-            self.versions.used, self.versions.supported, hosts=self.hosts, standby_hosts=self.standby_hosts
-        )
 
 
 def _host_of(endpoint: str | None) -> HostInfo | None:

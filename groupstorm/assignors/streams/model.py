@@ -7,23 +7,60 @@ number there. A `Placement` is what assignors change: which client has which tas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.ids import TaskId, task_hash
-from groupstorm.javahash import JavaHashMap, hash_order, uuid_hash
+from groupstorm.assignors.contract import AssignmentRefused, uuid_order
+from groupstorm.javahash import JavaHashMap, hash_order, string_hash, uuid_hash
 
-#: Task.LATEST_OFFSET: the lag of a task that is running as active.
-LATEST_OFFSET = -2
-#: SubscriptionInfo.UNKNOWN_OFFSET_SUM: somebody has the task and cannot say how far.
-UNKNOWN_OFFSET_SUM = -3
+_TASK_ID = re.compile(r"(?:(.+)__)?(\d{1,10})_(\d{1,10})", re.DOTALL)
+_INT32_MAX = (1 << 31) - 1
+_MASK_32 = 0xFFFFFFFF
 #: `acceptable.recovery.lag` at this value: every client counts as caught up.
 UNBOUNDED_LAG = (1 << 63) - 1
+
+
+class TaskId(NamedTuple):
+    """A partition of a sub-topology, ordered and printed as Kafka's; ``topology`` "" if it has no name."""
+
+    topology: str
+    subtopology: int
+    partition: int
+
+    def __str__(self) -> str:
+        number = f"{self.subtopology}_{self.partition}"
+        return f"{self.topology}__{number}" if self.topology else number
+
+
+def parse_task_id(text: str) -> TaskId:
+    """TaskId.parse. ``ValueError`` if the text is none."""
+    found = _TASK_ID.fullmatch(text)
+    if found is None or max(int(found[2]), int(found[3])) > _INT32_MAX:
+        raise ValueError(f"{text!r} is no task id")
+    return TaskId(found[1] or "", int(found[2]), int(found[3]))
+
+
+def task_hash(task: TaskId) -> int:
+    """``TaskId.hashCode``: Objects.hash(subtopology, partition, topologyName), unsigned."""
+    name = string_hash(task.topology) if task.topology else 0
+    return (((31 + task.subtopology) * 31 + task.partition) * 31 + name) & _MASK_32
+
+
+def parse_process_id(text: str) -> UUID:
+    """A UUID, or a number for the UUID of that number as in Kafka's tests. `ValueError` for others."""
+    if text.isascii() and text.isdigit():
+        number = int(text)
+        if number >> 63:
+            raise ValueError(f"{text} does not fit into a signed long")
+        return UUID(int=number)
+    if not re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text):
+        raise ValueError(f"{text!r} is no UUID")
+    return UUID(text)
 
 
 class TaskPartition(NamedTuple):
@@ -55,11 +92,10 @@ class StreamsConsumer(NamedTuple):
 
 
 class StreamsClient(NamedTuple):
-    """An instance of the application, as the leader knows it (ClientState).
+    """An instance of the application (ClientState); ``capacity``: threads.
 
-    ``capacity``: threads. ``lags``: per task. A task without an entry lags by the group's
-    ``end_offset_sums`` if ``fresh_elsewhere``; otherwise its lag is unknown. ``consumers``: only if the
-    state was made from subscriptions.
+    A task without an entry in ``lags`` lags by the group's ``end_offset_sums`` if ``fresh_elsewhere``;
+    otherwise its lag is unknown. ``consumers``: only if the state was made from subscriptions.
     """
 
     id: UUID
@@ -75,16 +111,22 @@ class StreamsClient(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamsGroup:
-    """``tasks`` ascending by TaskId, ``clients`` ascending by ProcessId.
+    """Tasks by TaskId, clients by ProcessId.
 
-    ``filled``: numbers of the clients in the order in which the leader met them; ``end_offset_sums``: per
-    stateful task, the records in its changelogs.
+    ``filled``: clients as the leader met them; ``end_offset_sums``: records in a task's changelogs.
     """
 
     tasks: Sequence[Task]
     clients: Sequence[StreamsClient]
     filled: Sequence[int]
     end_offset_sums: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, tasks: Sequence[Task], met: Sequence[StreamsClient], ends: Mapping[int, int]) -> StreamsGroup:
+        """A group whose clients the leader met in this order."""
+        order = sorted(range(len(met)), key=lambda at: uuid_order(met[at].id))
+        filled = sorted(range(len(met)), key=order.__getitem__)
+        return cls(tasks, [met[at] for at in order], filled, ends)
 
     @cached_property
     def stateful(self) -> list[int]:
@@ -108,20 +150,14 @@ class StreamsGroup:
         return [found[key] for key in sorted(found)]
 
     @cached_property
-    def _task_hashes(self) -> list[int]:
-        return [task_hash(task.id) for task in self.tasks]
+    def task_hash(self) -> Callable[[int], int]:
+        """``TaskId.hashCode``."""
+        return [task_hash(task.id) for task in self.tasks].__getitem__
 
     @cached_property
-    def _client_hashes(self) -> list[int]:
-        return [uuid_hash(client.id) for client in self.clients]
-
-    def task_hash(self, task: int) -> int:
-        """``TaskId.hashCode``."""
-        return self._task_hashes[task]
-
-    def client_hash(self, client: int) -> int:
+    def client_hash(self) -> Callable[[int], int]:
         """``ProcessId.hashCode``."""
-        return self._client_hashes[client]
+        return [uuid_hash(client.id) for client in self.clients].__getitem__
 
     def lag(self, client: int, task: int) -> int:
         """ClientState.lagFor; refuses as Kafka does if the lag is unknown."""
@@ -144,11 +180,7 @@ class Strategy(StrEnum):
 
 
 class StandbyPlacement(StrEnum):
-    """How standbys are placed if racks are known (KIP-925).
-
-    SHIPPED is Kafka's: flows between pairs of clients. GREEDY and RELIABLE_FIRST are the options I and II
-    of the KIP's fourth version.
-    """
+    """Kafka's flows between pairs of clients, or options I and II of KIP-925's fourth version."""
 
     SHIPPED = "shipped"
     GREEDY = "greedy"
@@ -156,22 +188,14 @@ class StandbyPlacement(StrEnum):
 
 
 class TradeOff(StrEnum):
-    """KIP-441's draft, if the client with the smallest gap has its share already.
-
-    LATENCY: that client gets the task all the same; BALANCE: the client with the second smallest gap is
-    next.
-    """
+    """KIP-441's draft: a full client with the smallest gap gets the task (LATENCY), or the next one does."""
 
     LATENCY = "latency"
     BALANCE = "balance"
 
 
 class TagsOrRacks(StrEnum):
-    """KIP-925, "What if both rack information and rack aware tags present": which one places standbys.
-
-    TAGS is Kafka's: client tags if they are configured, else the load alone. RACKS uses every client's rack
-    as its tag, whatever tags there are.
-    """
+    """Places standbys by the configured client tags, as Kafka does, or by every client's rack."""
 
     TAGS = "tags"
     RACKS = "racks"
@@ -186,12 +210,7 @@ class Solver(StrEnum):
 
 
 class Config(NamedTuple):
-    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own.
-
-    ``near_zero_gap``, of KIP-441's draft: up to this gap a standby is as good as the running task.
-    ``must_preserve_active``: the constructor's argument of KIP-924's StickyTaskAssignor; other assignors do
-    not read it.
-    """
+    """Kafka's settings with Kafka's defaults, then ours. Costs None: the assignor's own."""
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
@@ -259,7 +278,6 @@ class Placement:
         return len(self.active[client]) / self.capacities[client]
 
     def owners(self) -> dict[int, int]:
-        """Task -> the client that runs it."""
         return {task: client for client, tasks in enumerate(self.active) for task in tasks}
 
 

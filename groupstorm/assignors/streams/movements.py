@@ -17,16 +17,12 @@ from groupstorm.assignors.streams.model import Placement
 
 
 class Movement(NamedTuple):
-    """A task that its client is not ready for."""
-
     task: int
     destination: int
 
 
 class TaskMovements:
-    """The movements of one assignment. ``warmups`` and ``standby_warmups``: per client, the replicas they
-    left.
-    """
+    """The movements of one assignment, and per client the replicas that they left to warm up."""
 
     def __init__(self, placement: Placement, lags: Lags, warmups_max: int) -> None:
         self._placement = placement
@@ -37,35 +33,26 @@ class TaskMovements:
 
     def move_active(self) -> int:
         """assignActiveTaskMovements; returns how many tasks are not at their target."""
-        movements = self._needed(self._placement.active, self.warmups)
+        movements = self._needed(self._placement.active)
         needed = len(movements)
         while movements:
-            movement = movements.poll()
-            if not self._move_active(movement):
-                raise AssignmentRefused(
-                    "IllegalStateException",
-                    "Tried to move task to more caught-up client as scheduled before but none exist",
-                )
+            self._move_active(movements.poll())
         return needed
 
     def move_standbys(self) -> int:
         """assignStandbyTaskMovements; returns how many standbys are not at their target."""
-        movements = self._needed(self._placement.standby, self.warmups)
+        movements = self._needed(self._placement.standby)
         needed = 0
         while movements:
             needed += self._move_standby(movements.poll())
         return needed
 
-    def _needed(
-        self, held: list[set[int]], left: list[set[int]]
-    ) -> JavaPriorityQueue[tuple[int, int], Movement]:
-        """Tasks for which other clients are nearer than their own; those with the fewest such clients
-        first.
-        """
+    def _needed(self, held: list[set[int]]) -> JavaPriorityQueue[tuple[int, int], Movement]:
+        """Tasks of which other clients are nearer than their own, the fewest such clients first."""
         queue: JavaPriorityQueue[tuple[int, int], Movement] = JavaPriorityQueue()
         lags = self._lags
         for client, tasks in enumerate(held):
-            for task in sorted(tasks - left[client]):
+            for task in sorted(tasks - self.warmups[client]):
                 lag = lags.of(client, task)
                 if not lags.acceptable(lag) and lags.lowest(task) < lag:
                     queue.offer((len(lags.caught_up(task)), task), Movement(task, client))
@@ -84,34 +71,26 @@ class TaskMovements:
                 return client
         return None
 
-    def _move_active(self, movement: Movement) -> bool:
-        placement, task = self._placement, movement.task
+    def _move_active(self, movement: Movement) -> None:
+        placement, (task, destination) = self._placement, movement
         source = self._least_loaded_caught_up(task, lambda client: task in placement.standby[client])
         if source is None:
             source = self._least_loaded_caught_up(task, lambda client: True)
         if source is None:
             source = self._most_caught_up(movement, lambda client: True)
         if source is None:
-            return False
-        if task in placement.standby[source]:
-            self._swap(movement, source)
-        else:
-            self._run_elsewhere(movement, source)
-        return True
-
-    def _swap(self, movement: Movement, source: int) -> None:
-        task, destination = movement
-        self._placement.standby[source].remove(task)
-        self._placement.active[source].add(task)
-        self._placement.active[destination].remove(task)
-        self._placement.standby[destination].add(task)
-
-    def _run_elsewhere(self, movement: Movement, source: int) -> None:
-        task, destination = movement
-        self._placement.active[source].add(task)
-        self._placement.active[destination].remove(task)
-        if self._take_warmup():
-            self._placement.standby[destination].add(task)
+            raise AssignmentRefused(
+                "IllegalStateException",
+                "Tried to move task to more caught-up client as scheduled before but none exist",
+            )
+        swaps = task in placement.standby[source]
+        placement.standby[source].discard(task)
+        placement.active[source].add(task)
+        placement.active[destination].remove(task)
+        if swaps:
+            placement.standby[destination].add(task)
+        elif self._take_warmup():
+            placement.standby[destination].add(task)
             self.warmups[destination].add(task)
 
     def _move_standby(self, movement: Movement) -> bool:

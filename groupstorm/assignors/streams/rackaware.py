@@ -14,7 +14,7 @@ from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams import collapsed, graphs
 from groupstorm.assignors.streams.costs import CrossRack
 from groupstorm.assignors.streams.graphs import Problem
-from groupstorm.assignors.streams.model import Costs, Placement, Solver, Strategy, StreamsGroup
+from groupstorm.assignors.streams.model import Config, Costs, Placement, Solver, Strategy, StreamsGroup
 
 #: Up to here this module computes Kafka's own choice among the optima. The size is tasks * tasks * clients,
 #: to which the time of Kafka's solver is proportional. 150 tasks on 13 clients take half a second.
@@ -28,20 +28,14 @@ MayMove = Callable[[int, int, int], bool]
 OnMove = Callable[[int, int, int], None]
 
 
-def _ignore_move(task: int, source: int, destination: int) -> None:
-    """Ignores moves, for callers that need the placement alone."""
-
-
 def graph_size(tasks: int, clients: int) -> int:
-    """The size to compare with `SMALL_GRAPH`."""
     return tasks * tasks * clients
 
 
 class Optimisation(NamedTuple):
-    """The parameters: costs of tasks, kind of graph, ``clients`` in the order of their nodes.
+    """The parameters of one optimisation; ``clients`` are in the order of their nodes.
 
-    ``pairs``: the graph for two clients that exchange standbys. Kafka's internal assignors take the graph
-    without shares for every strategy; KIP-924's public ones take that of the strategy.
+    ``pairs``: the graph for two clients, without shares in Kafka's internal assignors.
     """
 
     group: StreamsGroup
@@ -51,13 +45,16 @@ class Optimisation(NamedTuple):
     clients: Sequence[int]
     solver: Solver = Solver.AUTO
     pairs: Strategy = Strategy.MIN_TRAFFIC
-    on_move: OnMove = _ignore_move
+    on_move: OnMove | None = None
+
+    @classmethod
+    def of(cls, cross_rack: CrossRack, costs: Costs, config: Config) -> Optimisation:
+        """As configured, over all clients by ProcessId."""
+        group = cross_rack.racks.group
+        return cls(group, cross_rack, costs, config.strategy, range(len(group.clients)), config.solver)
 
     def active(self, placement: Placement, tasks: Iterable[int]) -> int:
-        """Move these active tasks; returns the cost that is reached, moving included.
-
-        RackAwareTaskAssignor.optimizeActiveTasks. Refuses if a task has no client, or two.
-        """
+        """optimizeActiveTasks: returns the cost, moving included; refuses a task of no client, or of two."""
         chosen = sorted(tasks)
         if not chosen:
             return 0
@@ -66,15 +63,13 @@ class Optimisation(NamedTuple):
         self._apply(problem, places, placement, placement.active)
         return problem.total(places)
 
-    def standby(self, placement: Placement, may_move: MayMove) -> int:
-        """Exchange standbys between clients of two racks, pair by pair, until nothing moves.
-
-        RackAwareTaskAssignor.optimizeStandbyTasks; returns the remaining traffic, at its cost.
-        """
+    def standby(
+        self, placement: Placement, may_move: MayMove = lambda source, destination, task: True
+    ) -> int:
+        """optimizeStandbyTasks: exchange standbys, pair by pair of clients; returns the remaining cost."""
         standbys = set().union(*placement.standby)
-        self.cross_rack.total(
-            placement.standby, standbys
-        )  # refuse a task without a price before any task moves
+        # refuse a task without a price before any task moves
+        self.cross_rack.total(placement.standby, standbys)
         size = graph_size(len(standbys), len(self.clients))
         for _ in range(_STANDBY_ROUNDS_MAX):
             if not self._exchange_standbys(placement, may_move, size):
@@ -96,12 +91,8 @@ class Optimisation(NamedTuple):
                 from_other = _movable(placement, other, one, may_move)
                 if not from_one or not from_other:
                     continue
-                problem = self._problem(
-                    sorted(from_one + from_other),
-                    sorted((one, other)),
-                    placement.standby,
-                    self.pairs,
-                )
+                tasks, clients = sorted(from_one + from_other), sorted((one, other))
+                problem = self._problem(tasks, clients, placement.standby, self.pairs)
                 places = self._solve(problem, size)
                 moved |= self._apply(problem, places, placement, placement.standby)
         return moved
@@ -139,7 +130,8 @@ class Optimisation(NamedTuple):
                     "IllegalArgumentException", f"Tried to assign task {name}, but it is already assigned"
                 )
             held[destination].add(task)
-            self.on_move(task, source, destination)
+            if self.on_move is not None:
+                self.on_move(task, source, destination)
             moved = True
         return moved
 

@@ -4,36 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
-from groupstorm.assignors.streams.ids import TaskId, parse_process_id, parse_task_id, process_order
+from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
     Placement,
-    Solver,
-    StandbyPlacement,
-    Strategy,
     StreamsClient,
     StreamsConsumer,
     StreamsGroup,
-    TagsOrRacks,
     Task,
+    TaskId,
     TaskPartition,
-    TradeOff,
+    parse_process_id,
+    parse_task_id,
 )
-from groupstorm.assignors.streams.states import client_of
 from groupstorm.problems import InputError
 
 _LONG_MAX = (1 << 63) - 1
 _PROBING_INTERVAL_MIN_MS = 60_000
 #: More than any application has, so that a typing error cannot use up the memory.
 _TASKS_MAX, _CLIENTS_MAX = 1_000_000, 100_000
-
-E = TypeVar("E", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -62,29 +56,18 @@ def read_case(line: bytes, place: str) -> StreamsCase:
     if not 0 < len(listed) <= _CLIENTS_MAX:
         raise case.field("clients").expected(f"one client at least, {_CLIENTS_MAX} at most")
     clients = [_client(field, numbers, ends) for field in listed]
-    order = sorted(range(len(clients)), key=lambda at: process_order(clients[at][1].id))
-    position = {at: number for number, at in enumerate(order)}
-    _refuse_twins(listed, [client.id for _, client in clients])
-    group = StreamsGroup(
-        tasks, [clients[at][1] for at in order], [position[at] for at in range(len(clients))], ends
-    )
-    names = {name: position[at] for at, (name, _) in enumerate(clients)}
+    ids: set[UUID] = set()
+    for field, (_, client) in zip(listed, clients, strict=True):
+        if client.id in ids:
+            raise field.field("id").expected("an id of its own, another client has this one")
+        ids.add(client.id)
+    group = StreamsGroup.of(tasks, [client for _, client in clients], ends)
+    names = {name: number for (name, _), number in zip(clients, group.filled, strict=True)}
     config = _config(case.optional("config"))
     if case.flag("must_preserve_active"):
         config = config._replace(must_preserve_active=True)
     given = _given(case.optional("given"), group, numbers)
     return StreamsCase(case.object()["id"], assignor.string(), group, config, given, names)
-
-
-def _refuse_twins(listed: list[Field], ids: list[UUID]) -> None:
-    seen: set[UUID] = set()
-    for field, process in zip(listed, ids, strict=True):
-        if process in seen:
-            raise field.field("id").expected("an id of its own, another client has this one")
-        seen.add(process)
-
-
-# -- tasks -----------------------------------------------------------------------------------------------
 
 
 def _tasks(field: Field) -> list[Task]:
@@ -103,19 +86,12 @@ def _tasks(field: Field) -> list[Task]:
 
 
 def _task(field: Field) -> Task:
-    task = _task_id(field.field("id"))
-    found = Task(
-        task,
+    return Task(
+        _task_id(field.field("id")),
         field.flag("stateful"),
-        tuple(_partition(item) for item in _listed(field, "inputs")),
-        tuple(_partition(item) for item in _listed(field, "changelogs")),
+        tuple(_partition(item) for item in field.listed("inputs")),
+        tuple(_partition(item) for item in field.listed("changelogs")),
     )
-    return found
-
-
-def _listed(field: Field, name: str) -> list[Field]:
-    found = field.optional(name)
-    return [] if found is None else found.items()
 
 
 def _task_id(field: Field) -> TaskId:
@@ -140,16 +116,13 @@ def _racks(field: Field) -> frozenset[str] | None:
     return frozenset(item.string() for item in field.items())
 
 
-# -- clients ---------------------------------------------------------------------------------------------
-
-
 def _client(
     field: Field, numbers: Mapping[TaskId, int], ends: Mapping[int, int]
 ) -> tuple[str, StreamsClient]:
     name, process = _process(field.field("id"))
     tags = field.optional("tags")
     own = {} if tags is None else {tag: value.string() for tag, value in tags.entries()}
-    consumers = tuple(_consumer(item, numbers) for item in _listed(field, "consumers"))
+    consumers = tuple(_consumer(item, numbers) for item in field.listed("consumers"))
     rack = _rack_of_process(field)
     if consumers and field.optional("lags") is None:
         return name, client_of(process, consumers, ends, rack, own)
@@ -176,7 +149,7 @@ def _process(field: Field) -> tuple[str, UUID]:
 def _rack_of_process(field: Field) -> str | None:
     """A process's rack; unknown if its consumers have different ones, as in Kafka."""
     racks = {field.optional_string("rack")}
-    for consumer in _listed(field, "consumers"):
+    for consumer in field.listed("consumers"):
         if "rack" in consumer.object():
             racks.add(consumer.optional_string("rack"))
     return racks.pop() if len(racks) == 1 else None
@@ -192,7 +165,7 @@ def _consumer(field: Field, numbers: Mapping[TaskId, int]) -> StreamsConsumer:
 
 def _task_set(field: Field, name: str, numbers: Mapping[TaskId, int]) -> frozenset[int]:
     """Tasks that the application no longer has are left out."""
-    found = (_task_id(item) for item in _listed(field, name))
+    found = (_task_id(item) for item in field.listed(name))
     return frozenset(numbers[task] for task in found if task in numbers)
 
 
@@ -211,15 +184,14 @@ def _task_numbers(
 
 
 def _long(field: Field, minimum: int, what: str) -> int:
-    if isinstance(field.value, bool) or not isinstance(field.value, int):
+    value = field.value
+    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= _LONG_MAX:
         raise field.expected(what)
-    if not minimum <= field.value <= _LONG_MAX:
-        raise field.expected(what)
-    return field.value
+    return value
 
 
 def _offset(field: Field) -> int:
-    return _long(field, 0, "an offset, a 64 bit integer from 0 on")
+    return _long(field, 0, "a 64 bit integer from 0 on")
 
 
 def _lag(field: Field) -> int:
@@ -227,50 +199,35 @@ def _lag(field: Field) -> int:
     return _long(field, -_LONG_MAX - 1, "a 64 bit integer")
 
 
-# -- settings --------------------------------------------------------------------------------------------
-
-
 def _config(field: Field | None) -> Config:
-    if field is None:
-        return Config()
     default = Config()
+    if field is None:
+        return default
     lag = field.optional("acceptable_recovery_lag")
-    tags = field.optional("rack_aware_tags")
 
     def number(name: str, otherwise: int, minimum: int) -> int:
         found = field.optional_integer(name, minimum)
         return otherwise if found is None else found
 
     return Config(
-        acceptable_recovery_lag=(
-            default.acceptable_recovery_lag
-            if lag is None
-            else _long(lag, 0, "a lag, a 64 bit integer from 0 on")
-        ),
-        max_warmup_replicas=number("max_warmup_replicas", default.max_warmup_replicas, 1),
-        num_standby_replicas=number("num_standby_replicas", default.num_standby_replicas, 0),
-        probing_rebalance_interval_ms=number(
+        default.acceptable_recovery_lag if lag is None else _offset(lag),
+        number("max_warmup_replicas", default.max_warmup_replicas, 1),
+        number("num_standby_replicas", default.num_standby_replicas, 0),
+        number(
             "probing_rebalance_interval_ms", default.probing_rebalance_interval_ms, _PROBING_INTERVAL_MIN_MS
         ),
-        rack_aware_tags=() if tags is None else tuple(tag.string() for tag in tags.items()),
-        strategy=_choice(field, "strategy", Strategy, default.strategy),
-        traffic_cost=field.optional_integer("traffic_cost", 0),
-        non_overlap_cost=field.optional_integer("non_overlap_cost", 0),
-        standby_placement=_choice(field, "standby_placement", StandbyPlacement, default.standby_placement),
-        reliable_standbys=number("reliable_standbys", default.reliable_standbys, 0),
-        trade_off=_choice(field, "trade_off", TradeOff, default.trade_off),
-        near_zero_gap=field.optional_integer("near_zero_gap", 0),
-        tags_or_racks=_choice(field, "tags_or_racks", TagsOrRacks, default.tags_or_racks),
-        solver=_choice(field, "solver", Solver, default.solver),
-        must_preserve_active=field.flag("must_preserve_active"),
+        tuple(tag.string() for tag in field.listed("rack_aware_tags")),
+        field.choice("strategy", default.strategy),
+        field.optional_integer("traffic_cost", 0),
+        field.optional_integer("non_overlap_cost", 0),
+        field.choice("standby_placement", default.standby_placement),
+        number("reliable_standbys", default.reliable_standbys, 0),
+        field.choice("trade_off", default.trade_off),
+        field.choice("tags_or_racks", default.tags_or_racks),
+        field.optional_integer("near_zero_gap", 0),
+        field.choice("solver", default.solver),
+        field.flag("must_preserve_active"),
     )
-
-
-def _choice(field: Field, name: str, kind: type[E], default: E) -> E:
-    return kind(field.choice(name, [str(member) for member in kind], str(default)))
-
-
-# -- a given placement -----------------------------------------------------------------------------------
 
 
 def _given(field: Field | None, group: StreamsGroup, numbers: Mapping[TaskId, int]) -> Placement:
@@ -287,24 +244,20 @@ def _given(field: Field | None, group: StreamsGroup, numbers: Mapping[TaskId, in
         placement.standby[client] |= _known_tasks(entry, "standby", numbers)
         if placement.active[client] & placement.standby[client]:
             raise entry.expected("no task both as active and as standby")
-    _refuse_shared(field, placement, group)
-    return placement
-
-
-def _known_tasks(field: Field, name: str, numbers: Mapping[TaskId, int]) -> set[int]:
-    found = set()
-    for item in _listed(field, name):
-        task = _task_id(item)
-        if task not in numbers:
-            raise item.expected("one of the tasks")
-        found.add(numbers[task])
-    return found
-
-
-def _refuse_shared(field: Field, placement: Placement, group: StreamsGroup) -> None:
     owners: set[int] = set()
     for tasks in placement.active:
         if owners & tasks:
             task = group.tasks[min(owners & tasks)].id
             raise InputError(f"{field.place}: field {field.path}: {task} is active twice: expected one owner")
         owners |= tasks
+    return placement
+
+
+def _known_tasks(field: Field, name: str, numbers: Mapping[TaskId, int]) -> set[int]:
+    found = set()
+    for item in field.listed(name):
+        task = _task_id(item)
+        if task not in numbers:
+            raise item.expected("one of the tasks")
+        found.add(numbers[task])
+    return found

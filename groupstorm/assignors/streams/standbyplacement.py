@@ -80,51 +80,47 @@ class _ReplicaPlacement:
             for task in tasks
         }
         self._tasks = [task for task in tasks if len(self._holders[task]) < len(placement.active)]
-        self._clients_of_rack = {
-            rack: [client for client in placement.clients if self._racks[client] == rack]
-            for rack in sorted(set(self._racks))
-        }
+        self._dearest = 2 + 2 * max((max(cross_rack.row(task)) for task in self._tasks), default=0) ** 2
 
     def place(self) -> None:
         network = FlowNetwork()
         source, sink = network.add_node(), network.add_node()
         clients = [network.add_node() for _ in self._placement.clients]
+        count = len(self._tasks)
         racks: dict[int, int] = {}
         seats: dict[int, list[tuple[int, int]]] = {}
-        for rack, members in self._clients_of_rack.items():
-            racks[rack] = network.add_node()
-            seats[rack] = [
-                (client, network.add_arc(racks[rack], clients[client], len(self._tasks), 0))
-                for client in members
-            ]
-        dear = self._dearest() * (len(self._tasks) + 1)
+        for rack in sorted(set(self._racks)):
+            node = racks[rack] = network.add_node()
+            members = [client for client in self._placement.clients if self._racks[client] == rack]
+            seats[rack] = [(client, network.add_arc(node, clients[client], count, 0)) for client in members]
         for node, places in zip(clients, self._seats(), strict=True):
             network.add_arc(node, sink, places, 0)
-            network.add_arc(node, sink, len(self._tasks), dear)
-        alike = self._alike()
-        to_racks = [self._arcs(network, source, tasks, racks) for tasks in alike]
-        to_clients = [
-            self._own_arcs(network, node, tasks, clients)
-            for (node, _), tasks in zip(to_racks, alike, strict=True)
-        ]
+            network.add_arc(node, sink, count, self._dearest * (count + 1))
+        arcs = [(tasks, *self._arcs(network, source, tasks, racks, clients)) for tasks in self._alike()]
         network.send(source, sink)
-        self._take(network, alike, [arcs for _, arcs in to_racks], to_clients, seats)
+        arriving: dict[int, list[int]] = {rack: [] for rack in seats}
+        for tasks, to_racks, to_clients in arcs:
+            left = iter(tasks)
+            for client in network.ends(to_clients):
+                self._placement.standby[client].add(next(left))
+            for rack in network.ends(to_racks):
+                arriving[rack].append(next(left))
+        for rack, to_seats in seats.items():
+            for task, client in zip(sorted(arriving[rack]), network.ends(to_seats), strict=True):
+                self._placement.standby[client].add(task)
 
     def _seats(self) -> list[int]:
-        """How many of the round's standbys each client takes so that loads stay even."""
-        counts = [self._placement.count(client) for client in self._placement.clients]
-        before = list(counts)
+        """The standbys of this round that each client takes so that loads stay even."""
+        before = [self._placement.count(client) for client in self._placement.clients]
+        counts = list(before)
         capacities = self._placement.capacities
         queue = LeastLoaded(lambda client: counts[client] / capacities[client], self._placement.clients)
         for _ in self._tasks:
-            client = queue.poll(lambda candidate: True)
+            client = queue.poll()
             if client is not None:
                 counts[client] += 1
                 queue.offer(client)
         return [after - first for after, first in zip(counts, before, strict=True)]
-
-    def _dearest(self) -> int:
-        return 2 + 2 * max((max(self._cross_rack.row(task)) for task in self._tasks), default=0) ** 2
 
     def _alike(self) -> list[list[int]]:
         """Tasks with the same costs and the same copies."""
@@ -139,55 +135,25 @@ class _ReplicaPlacement:
         if self._reliable:
             owner = self._owners.get(task)
             same = owner is not None and self._racks[owner] == rack
-            return crossing + (self._same_rack_price() if same else 0)
+            return crossing + (self._dearest // 2 if same else 0)  # more than any traffic
         return 2 * crossing + any(self._racks[holder] == rack for holder in self._holders[task])
 
-    def _same_rack_price(self) -> int:
-        """More than any traffic."""
-        return self._dearest() // 2
-
     def _arcs(
-        self, network: FlowNetwork, source: int, tasks: list[int], racks: dict[int, int]
-    ) -> tuple[int, dict[int, int]]:
-        """Arcs to racks in which no client has the tasks."""
+        self, network: FlowNetwork, source: int, tasks: list[int], racks: dict[int, int], clients: list[int]
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Arcs to racks in which no client has the tasks, and to single clients in other racks."""
         node = network.add_node()
         network.add_arc(source, node, len(tasks), 0)
-        taken = {self._racks[holder] for holder in self._holders[tasks[0]]}
-        arcs = {
-            rack: network.add_arc(node, there, len(tasks), self._price(tasks[0], rack))
-            for rack, there in racks.items()
-            if rack not in taken
-        }
-        return node, arcs
-
-    def _own_arcs(
-        self, network: FlowNetwork, node: int, tasks: list[int], clients: list[int]
-    ) -> list[tuple[int, int]]:
-        """Arcs to single clients in racks in which some clients have the tasks."""
         holders = self._holders[tasks[0]]
         taken = {self._racks[holder] for holder in holders}
-        return [
+        to_racks = [
+            (rack, network.add_arc(node, there, len(tasks), self._price(tasks[0], rack)))
+            for rack, there in racks.items()
+            if rack not in taken
+        ]
+        to_clients = [
             (client, network.add_arc(node, there, len(tasks), self._price(tasks[0], self._racks[client])))
             for client, there in enumerate(clients)
             if self._racks[client] in taken and client not in holders
         ]
-
-    def _take(
-        self,
-        network: FlowNetwork,
-        alike: list[list[int]],
-        to_racks: list[dict[int, int]],
-        to_clients: list[list[tuple[int, int]]],
-        seats: dict[int, list[tuple[int, int]]],
-    ) -> None:
-        arriving: dict[int, list[int]] = {rack: [] for rack in seats}
-        for tasks, racks, clients in zip(alike, to_racks, to_clients, strict=True):
-            left = iter(tasks)
-            for client, arc in clients:
-                self._placement.standby[client].update(next(left) for _ in range(network.flow(arc)))
-            for rack, arc in racks.items():
-                arriving[rack] += [next(left) for _ in range(network.flow(arc))]
-        for rack, arcs in seats.items():
-            taking = (client for client, arc in arcs for _ in range(network.flow(arc)))
-            for task, client in zip(sorted(arriving[rack]), taking, strict=True):
-                self._placement.standby[client].add(task)
+        return to_racks, to_clients

@@ -7,7 +7,6 @@ standbys are placed; Kafka logs a warning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from groupstorm.assignors.streams.balancing import LeastLoaded
 from groupstorm.assignors.streams.model import Config, Placement, StreamsGroup, TagsOrRacks
@@ -16,28 +15,8 @@ from groupstorm.javahash import hash_order
 Tags = Mapping[str, str]
 
 
-class StandbyAssignor(Protocol):
-    """Places standbys, and says between which clients they may move afterwards."""
-
-    def assign(self, placement: Placement, tasks: Sequence[int], replicas: int) -> None:
-        """``replicas`` standbys of each task; the active ones are placed already."""
-        ...
-
-    def may_balance(self, source: int, destination: int) -> bool:
-        """Whether a task may be moved so that loads become more even."""
-        ...
-
-    def may_move(self, source: int, destination: int, task: int, placement: Placement) -> bool:
-        """Whether this task may be moved for less traffic."""
-        ...
-
-
-def standby_assignor(group: StreamsGroup, config: Config) -> StandbyAssignor:
-    """StandbyTaskAssignorFactory as HighAvailabilityTaskAssignor calls it: tags if any are configured.
-
-    The racks of the clients count as a tag only with our setting ``tags_or_racks``: Kafka has code for that
-    and does not reach it from there.
-    """
+def standby_assignor(group: StreamsGroup, config: Config) -> LoadAware:
+    """StandbyTaskAssignorFactory: by tags if any are configured, by racks only with ``tags_or_racks``."""
     if config.tags_or_racks is TagsOrRacks.RACKS and all(client.rack for client in group.clients):
         return ClientTagAware(group, [{"rack": client.rack or ""} for client in group.clients], ("rack",))
     if config.rack_aware_tags:
@@ -49,18 +28,21 @@ class LoadAware:
     """DefaultStandbyTaskAssignor."""
 
     def assign(self, placement: Placement, tasks: Sequence[int], replicas: int) -> None:
+        """Place ``replicas`` standbys of each task; the active ones are placed already."""
         queue = LeastLoaded(placement.load, placement.clients)
         for task in tasks:
-            place_on_least_loaded(placement, queue, task, replicas)
+            _place_on_least_loaded(placement, queue, task, replicas)
 
     def may_balance(self, source: int, destination: int) -> bool:
+        """Whether a task may be moved so that loads become more even."""
         return True
 
     def may_move(self, source: int, destination: int, task: int, placement: Placement) -> bool:
+        """Whether this task may be moved for less traffic."""
         return True
 
 
-def place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, replicas: int) -> None:
+def _place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, replicas: int) -> None:
     """Standbys of a task on clients that do not have it; fewer if there are too few clients."""
     for _ in range(replicas):
         client = queue.poll(lambda candidate: not placement.has(candidate, task))
@@ -70,11 +52,11 @@ def place_on_least_loaded(placement: Placement, queue: LeastLoaded, task: int, r
         queue.offer(client)
 
 
-class ClientTagAware:
+class ClientTagAware(LoadAware):
     """ClientTagAwareStandbyTaskAssignor: no two copies of a task on clients that share a tag's value.
 
-    After a task has as many copies as a tag has values, that tag does not count any more. Standbys without
-    a place go to the least loaded clients, in the order of a HashMap by task.
+    A tag counts until a task has as many copies as the tag has values. Standbys without a place go to
+    the least loaded clients, in the order of a HashMap by task.
     """
 
     def __init__(self, group: StreamsGroup, tags: Sequence[Tags], names: Sequence[str]) -> None:
@@ -102,7 +84,7 @@ class ClientTagAware:
             queue.offer(client)
         for task in hash_order(tasks, self._group.task_hash):
             if task in missing:
-                place_on_least_loaded(placement, queue, task, missing[task])
+                _place_on_least_loaded(placement, queue, task, missing[task])
 
     def _place(self, placement: Placement, queue: LeastLoaded, task: int, owner: int, replicas: int) -> int:
         """Standbys on clients of unused tags; returns how many found no place."""

@@ -19,18 +19,12 @@ from groupstorm.javahash import hash_order
 
 
 class ThreadTasks(NamedTuple):
-    """A thread's tasks, in Kafka's order."""
-
     active: list[int]
     standby: list[int]
 
 
 def threads_of(group: StreamsGroup, client: int, decision: Decision) -> dict[str, ThreadTasks]:
-    """Consumer -> its tasks, consumers sorted.
-
-    Kafka iterates over an assignment of KIP-924 in the order of its hash table, over others in sorted
-    order.
-    """
+    """Consumer -> its tasks. Kafka walks an assignment of KIP-924 in its table's order, others sorted."""
     state = group.clients[client]
     consumers = java_sorted(consumer.id for consumer in state.consumers)
     previous = {consumer.id: _by_lag(group, client, consumer.offset_sums) for consumer in state.consumers}
@@ -71,86 +65,43 @@ def assign_to_threads(
     previous: Mapping[str, Sequence[int]],
     load: dict[str, int],
 ) -> dict[str, list[int]]:
-    """Deal tasks to consumers; ``load`` counts the tasks of each and is updated.
-
-    ``previous``: the earlier tasks of a consumer, in the order in which it gets them back; empty for tasks
-    without state.
-    """
+    """Deal tasks to consumers, and count them in ``load``; ``previous``: those to get back, in order."""
     queue = JavaPriorityQueue((task, task) for task in tasks)
+    left = set(queue)
+    least = (sum(load.values()) + len(queue)) // len(consumers) if left else 0
     assigned: dict[str, list[int]] = {consumer: [] for consumer in consumers}
-    if len(queue):
-        least = (sum(load.values()) + len(queue)) // len(consumers)
-        _Dealing(queue, assigned, load, least).deal(previous)
-    for consumer, given in assigned.items():
-        load[consumer] += len(given)
+
+    def give(task: int, consumer: str) -> None:
+        left.remove(task)
+        assigned[consumer].append(task)
+        load[consumer] += 1
+
+    owners: dict[int, str] = {}
+    for consumer in consumers if left else ():
+        for task in previous.get(consumer, ()):
+            if task in left and load[consumer] < least:
+                queue.remove(task)
+                give(task, consumer)
+            elif task in left:
+                owners[task] = consumer
+    below = deque(consumer for consumer in consumers if load[consumer] < least)
+    while below:
+        if not len(queue):
+            raise AssignmentRefused(
+                "TaskAssignmentException",
+                "Ran out of unassigned stateful tasks but some members were not at capacity",
+            )
+        consumer = below.popleft()
+        give(queue.poll(), consumer)
+        if load[consumer] < least:
+            below.append(consumer)
+    # one more to some: to the earlier owner of a task, else in the order of the heap
+    takers = [consumer for consumer in consumers if load[consumer] == least]
+    for task, consumer in sorted(owners.items()):
+        if consumer in takers and task in left:
+            queue.remove(task)
+            give(task, consumer)
+            takers.remove(consumer)
+    for task, consumer in zip(list(queue), takers, strict=False):
+        give(task, consumer)
     return assigned
-
-
-class _Dealing:
-    """One call's state: every thread gets ``least`` tasks, some get one more."""
-
-    def __init__(
-        self,
-        queue: JavaPriorityQueue[int, int],
-        assigned: dict[str, list[int]],
-        load: Mapping[str, int],
-        least: int,
-    ) -> None:
-        self._queue = queue
-        self._left = set(queue)
-        self._assigned = assigned
-        self._load = load
-        self._least = least
-        self._owners: dict[int, str] = {}
-
-    def deal(self, previous: Mapping[str, Sequence[int]]) -> None:
-        below = [
-            consumer for consumer in self._assigned if self._give_back(consumer, previous.get(consumer, ()))
-        ]
-        self._fill(deque(below))
-        if self._left:
-            self._give_one_more()
-
-    def _count(self, consumer: str) -> int:
-        return len(self._assigned[consumer]) + self._load[consumer]
-
-    def _give(self, task: int, consumer: str) -> None:
-        self._left.remove(task)
-        self._assigned[consumer].append(task)
-
-    def _give_back(self, consumer: str, tasks: Sequence[int]) -> bool:
-        """Give a consumer its earlier tasks up to its share and note the rest; whether it is still below."""
-        for task in tasks:
-            if task not in self._left:
-                continue
-            if self._count(consumer) < self._least:
-                self._queue.remove(task)
-                self._give(task, consumer)
-            else:
-                self._owners[task] = consumer
-        return self._count(consumer) < self._least
-
-    def _fill(self, below: deque[str]) -> None:
-        while below:
-            if not len(self._queue):
-                raise AssignmentRefused(
-                    "TaskAssignmentException",
-                    "Ran out of unassigned stateful tasks but some members were not at capacity",
-                )
-            consumer = below.popleft()
-            self._give(self._queue.poll(), consumer)
-            if self._count(consumer) < self._least:
-                below.append(consumer)
-
-    def _give_one_more(self) -> None:
-        """Give a remaining task to its earlier owner if that has no more than its share, else in the heap's
-        order.
-        """
-        takers = [consumer for consumer in self._assigned if self._count(consumer) == self._least]
-        for task, consumer in sorted(self._owners.items()):
-            if consumer in takers and task in self._left:
-                self._queue.remove(task)
-                self._give(task, consumer)
-                takers.remove(consumer)
-        for task, consumer in zip(self._queue, takers, strict=False):
-            self._give(task, consumer)

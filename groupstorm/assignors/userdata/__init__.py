@@ -1,8 +1,4 @@
-"""The data inside JoinGroup and SyncGroup: bytes <-> data.
-
-* ConsumerProtocol subscriptions and assignments, versions 0 to 3 (`consumer_protocol`);
-* the user data of Kafka's sticky assignors (`sticky`) and of KIP-315's (`streamjoin`);
-* Kafka's strings: their order and their UTF-8 (`strings`).
+"""The bytes inside JoinGroup and SyncGroup: ConsumerProtocol and the user data of assignors.
 
 Every length is checked before it is used. Unreadable bytes raise `UserDataError`, and nothing else;
 `SchemaError` is the part of it that Kafka's own callers expect.
@@ -13,35 +9,28 @@ The module-level caches in here map equal input to equal, immutable values, so t
 from __future__ import annotations
 
 from groupstorm.assignors.userdata.consumer_protocol import (
-    HIGHEST_VERSION,
     Assignment,
     Subscription,
-    SubscriptionFields,
     decode_assignment,
     decode_subscription,
     encode_assignment,
     encode_subscription,
-    read_subscription,
 )
 from groupstorm.assignors.userdata.sticky import (
     NO_GENERATION,
-    MemberData,
     decode_generation,
     decode_sticky,
     encode_generation,
     encode_sticky,
 )
-from groupstorm.assignors.userdata.strings import java_key, java_sorted
+from groupstorm.assignors.userdata.strings import java_sorted
 from groupstorm.assignors.userdata.wire import SchemaError, TopicPartition, UserDataError
 
 __all__ = [
-    "HIGHEST_VERSION",
     "NO_GENERATION",
     "Assignment",
-    "MemberData",
     "SchemaError",
     "Subscription",
-    "SubscriptionFields",
     "TopicPartition",
     "UserDataError",
     "decode_assignment",
@@ -52,7 +41,5 @@ __all__ = [
     "encode_generation",
     "encode_sticky",
     "encode_subscription",
-    "java_key",
     "java_sorted",
-    "read_subscription",
 ]

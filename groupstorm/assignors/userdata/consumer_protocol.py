@@ -42,6 +42,7 @@ from groupstorm.assignors.userdata.wire import (
     read_topic_partitions,
     string,
     topic_partitions,
+    ungrouped,
 )
 
 HIGHEST_VERSION = 3
@@ -64,16 +65,6 @@ class Subscription(NamedTuple):
     instance: str | None = None
 
 
-class SubscriptionFields(NamedTuple):
-    """A subscription as read: owned partitions still in (topic, partitions) groups."""
-
-    topics: tuple[str, ...]
-    user_data: bytes | None
-    owned: list[tuple[str, tuple[int, ...]]]
-    generation: int
-    rack: str | None
-
-
 class Assignment(NamedTuple):
     """A member's partitions, in the assignor's order."""
 
@@ -81,14 +72,7 @@ class Assignment(NamedTuple):
     user_data: bytes | None = None
 
 
-def _readable_version(data: bytes) -> tuple[int, int]:
-    version, at = read_int16(data, 0)
-    if version < 0:
-        raise SchemaError(f"version {version} of ConsumerProtocol: there is none below 0")
-    return min(version, HIGHEST_VERSION), at
-
-
-def _writable_version(version: int) -> int:
+def _known_version(version: int) -> int:
     if version < 0:
         raise SchemaError(f"version {version} of ConsumerProtocol: there is none below 0")
     return min(version, HIGHEST_VERSION)
@@ -96,7 +80,8 @@ def _writable_version(version: int) -> int:
 
 def read_topics(data: bytes) -> tuple[int, tuple[str, ...], int]:
     """The front of a subscription: its version (at most 3), its topics, and where the rest begins."""
-    version, at = _readable_version(data)
+    version, at = read_int16(data, 0)
+    version = _known_version(version)
     count, at = read_array_length(data, at)
     topics, at = read_strings(data, at, count)
     return version, topics, at
@@ -113,27 +98,20 @@ def read_generation_and_rack(data: bytes, at: int, version: int) -> tuple[int, s
 
 
 def smallest_tail(version: int) -> int:
-    """How many bytes follow the owned partitions, if there is no rack."""
+    """The bytes behind the owned partitions, if there is no rack."""
     return (4 if version >= _GENERATION_SINCE else 0) + (2 if version >= _RACK_SINCE else 0)
-
-
-def read_subscription(data: bytes) -> SubscriptionFields:
-    """Read subscription bytes field by field; `UserDataError` if they are none."""
-    version, topics, at = read_topics(data)
-    user_data, at = read_nullable_bytes(data, at)
-    owned: list[tuple[str, tuple[int, ...]]] = []
-    if version >= OWNED_SINCE:
-        owned, at = read_topic_partitions(data, at)
-    generation, rack = read_generation_and_rack(data, at, version)
-    return SubscriptionFields(topics, user_data, owned, generation, rack)
 
 
 def decode_subscription(data: bytes) -> Subscription:
     """ConsumerProtocol.deserializeSubscription; an empty rack is none. `UserDataError` on garbage."""
-    fields = read_subscription(data)
-    return Subscription(
-        fields.topics, fields.user_data, _ungrouped(fields.owned), fields.generation, fields.rack or None
-    )
+    version, topics, at = read_topics(data)
+    user_data, at = read_nullable_bytes(data, at)
+    owned: tuple[TopicPartition, ...] = ()
+    if version >= OWNED_SINCE:
+        groups, at = read_topic_partitions(data, at)
+        owned = ungrouped(groups)
+    generation, rack = read_generation_and_rack(data, at, version)
+    return Subscription(topics, user_data, owned, generation, rack or None)
 
 
 def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSION) -> bytes:
@@ -151,7 +129,7 @@ def write_subscription(
     rack: str | None,
 ) -> bytes:
     """`encode_subscription` field by field."""
-    version = _writable_version(version)
+    version = _known_version(version)
     owned_part = _owned_part(owned) if version >= OWNED_SINCE else b""
     return _front(version, topics, user_data) + owned_part + _end(version, generation, rack)
 
@@ -187,17 +165,14 @@ def encode_assignment(
     groups: dict[str, list[int]] = {}
     for topic, partition in partitions:
         groups.setdefault(topic, []).append(partition)
-    header = INT16.pack(_writable_version(version))
+    header = INT16.pack(_known_version(version))
     return header + topic_partitions(groups.items()) + nullable_bytes(user_data)
 
 
 def decode_assignment(data: bytes) -> Assignment:
     """ConsumerProtocol.deserializeAssignment. `UserDataError` on garbage, the empty bytes included."""
-    _, at = _readable_version(data)
+    version, at = read_int16(data, 0)
+    _known_version(version)
     groups, at = read_topic_partitions(data, at)
     user_data, _ = read_nullable_bytes(data, at)
-    return Assignment(_ungrouped(groups), user_data)
-
-
-def _ungrouped(groups: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[TopicPartition, ...]:
-    return tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])
+    return Assignment(ungrouped(groups), user_data)

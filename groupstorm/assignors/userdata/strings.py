@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 
 #: From here on the order of code points differs from the order of UTF-16 code units.
 _FIRST_SURROGATE = "\ud800"
@@ -15,19 +15,18 @@ def java_key(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def java_key_for(texts: Iterable[str]) -> Callable[[str], bytes] | None:
-    """`java_key` if these strings need it, None if Python's own order is the same."""
-    listed = list(texts)
-    if "".join(listed).isascii():
-        return None
-    needed = any(not text.isascii() and max(text) >= _FIRST_SURROGATE for text in listed)
-    return java_key if needed else None
+def java_keys(texts: Sequence[str]) -> Sequence[str] | Sequence[bytes]:
+    """Sort keys of these strings in Java's order: ``texts`` itself if Python's order is the same."""
+    if "".join(texts).isascii():
+        return texts
+    needed = any(not text.isascii() and max(text) >= _FIRST_SURROGATE for text in texts)
+    return [java_key(text) for text in texts] if needed else texts
 
 
 def java_sorted(texts: Iterable[str]) -> list[str]:
     """The strings in the order of ``Collections.sort``."""
     listed = list(texts)
-    return sorted(listed, key=java_key_for(listed))
+    return sorted(listed, key=None if java_keys(listed) is listed else java_key)
 
 
 def to_utf8(text: str) -> bytes:

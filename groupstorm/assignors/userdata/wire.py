@@ -29,10 +29,10 @@ class UserDataError(ValueError):
 
 
 class SchemaError(UserDataError):
-    """Errors that Kafka reports as ``SchemaException``: the bytes end early, or the version is below 0.
+    """Kafka's SchemaException: the bytes end early, or the version is below 0.
 
-    Other errors (a length that is negative or beyond the end) leave Kafka's parser as a bare
-    RuntimeException, which Kafka's callers do not always expect.
+    Other errors leave Kafka's parser as a bare RuntimeException, which its callers do not always
+    expect.
     """
 
 
@@ -89,7 +89,7 @@ def read_string(data: bytes, at: int) -> tuple[str, int]:
 
 
 def read_strings(data: bytes, at: int, count: int) -> tuple[tuple[str, ...], int]:
-    """So many strings that are not null. Recent ones are looked up by their bytes, not decoded."""
+    """Strings that are not null. Recent ones are looked up by their bytes, not decoded."""
     texts: list[str] = []
     for _ in range(count):
         try:
@@ -123,6 +123,11 @@ def read_topic_partitions(data: bytes, at: int) -> tuple[list[tuple[str, tuple[i
         topic, partitions, at = read_partitions_of_topic(data, at)
         groups.append((topic, partitions))
     return groups, at
+
+
+def ungrouped(groups: Iterable[tuple[str, tuple[int, ...]]]) -> tuple[TopicPartition, ...]:
+    """Topic partitions one by one."""
+    return tuple([TopicPartition(topic, number) for topic, numbers in groups for number in numbers])
 
 
 def read_partitions_of_topic(data: bytes, at: int) -> tuple[str, tuple[int, ...], int]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import (
     Config,
     StandbyPlacement,
     Strategy,
     TagsOrRacks,
     Task,
+    TaskId,
     TaskPartition,
     TradeOff,
 )

@@ -8,8 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.assignors.streams.cases import answer
-from groupstorm.assignors.streams.ids import TaskId
-from groupstorm.assignors.streams.model import Placement, StreamsClient, StreamsGroup, Task, TaskPartition
+from groupstorm.assignors.streams.model import (
+    Placement,
+    StreamsClient,
+    StreamsGroup,
+    Task,
+    TaskId,
+    TaskPartition,
+)
 from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.running import as_line
 

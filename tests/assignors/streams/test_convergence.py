@@ -14,7 +14,6 @@ from uuid import UUID
 import pytest
 
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
-from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.model import (
     Config,
     Decision,
@@ -22,6 +21,7 @@ from groupstorm.assignors.streams.model import (
     StreamsClient,
     StreamsGroup,
     Task,
+    TaskId,
     TaskPartition,
 )
 from tests.assignors.streams.groups import owners

@@ -7,17 +7,16 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.ids import (
+from groupstorm.assignors.contract import uuid_order
+from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
+from groupstorm.assignors.streams.lags import client_of, task_lag
+from groupstorm.assignors.streams.model import (
+    StreamsConsumer,
     TaskId,
     parse_process_id,
     parse_task_id,
-    process_order,
     task_hash,
 )
-from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.lags import task_lag
-from groupstorm.assignors.streams.model import StreamsConsumer
-from groupstorm.assignors.streams.states import client_of
 
 
 def test_task_ids_sort_by_topology_sub_topology_partition() -> None:
@@ -36,8 +35,8 @@ def test_what_is_no_task_id(text: str) -> None:
 def test_process_ids_with_the_top_bit_set_sort_first() -> None:
     low, high = parse_process_id("7"), UUID("80000000-0000-0000-0000-000000000000")
     assert low == UUID(int=7)
-    assert process_order(high) < process_order(low)
-    assert process_order(UUID(int=1 << 63)) < process_order(UUID(int=0))
+    assert uuid_order(high) < uuid_order(low)
+    assert uuid_order(UUID(int=1 << 63)) < uuid_order(UUID(int=0))
 
 
 def test_the_heap_lies_as_javas_does() -> None:

@@ -7,9 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.ids import TaskId
 from groupstorm.assignors.streams.leader import Application, Rebalance, StreamsMember, rebalance
-from groupstorm.assignors.streams.model import Config, Task, TaskPartition
+from groupstorm.assignors.streams.model import Config, Task, TaskId, TaskPartition
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import NO_REBALANCE_MS, decode_assignment_info

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from groupstorm.assignors.streams.ids import TaskId
-from groupstorm.assignors.streams.model import Task, TaskPartition
+from groupstorm.assignors.streams.model import Task, TaskId, TaskPartition
 from groupstorm.assignors.userdata.streams import StreamsTask
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.directory import StateDirectory

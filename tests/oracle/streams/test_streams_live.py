@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.ids import TaskId
+from groupstorm.assignors.streams.model import TaskId
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import (
