@@ -23,7 +23,7 @@ from groupstorm.clients.wire.connection import (
     ConnectionLost,
 )
 from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.log_offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
 from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error

@@ -21,9 +21,9 @@ from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
 from groupstorm.clients.wire.event_emitter import EventEmitter, OnEvent
 from groupstorm.clients.wire.group_driver import GroupDriver
-from groupstorm.clients.wire.member_status import MemberStatus
-from groupstorm.clients.wire.membership_driver import ApplicationPolling, MembershipDriver, PollThrew
-from groupstorm.clients.wire.parts import ConsumerParts
+from groupstorm.clients.wire.membership_driver import MembershipDriver
+from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
+from groupstorm.clients.wire.polling import ApplicationPolling, PollThrew
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.coordinator.errors import Error
@@ -75,24 +75,21 @@ class WireConsumer:
             config.group_id,
             config.retry_backoff_ms,
             self._running,
-            self._coordinator_found,
-            self._coordinator_lost,
             observer,
         )
-        self._driver = _DRIVERS[config.group_protocol](
-            ConsumerParts(
-                config,
-                self._application,
-                clock,
-                self._emitter,
-                self.cluster,
-                self._link,
-                self.positions,
-                self._running,
-                self._closing,
-                self._spawn,
-            )
+        self._parts = ConsumerParts(
+            config,
+            self._application,
+            clock,
+            self._emitter,
+            self.cluster,
+            self._link,
+            self.positions,
+            self._running,
+            self._closing,
+            self._spawn,
         )
+        self._driver = _DRIVERS[config.group_protocol](self._parts)
         self._background: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._life: asyncio.Task[Any] | None = None
@@ -116,7 +113,7 @@ class WireConsumer:
         """
         config = self.config
         self._life = asyncio.current_task()
-        self._emit(
+        self._emitter.emit(
             events.MemberStarted(config.group_id, config.client_id, config.group_instance_id, config.topics)
         )
         try:
@@ -147,19 +144,10 @@ class WireConsumer:
         """SIGKILL: the consumer sends and receives nothing more."""
         if self._crashed or self._life is None or self._life.done():
             return
-        membership, config = self.membership, self.config
-        offsets = self.positions.offsets_of(membership.owned)
-        self._emit(
-            events.MemberCrashed(
-                config.group_id,
-                config.client_id,
-                membership.generation.member_id,
-                membership.generation.id,
-                tuple(map(str, membership.owned)),
-                offsets.positions,
-                offsets.committed,
-            )
-        )
+        owned = self.membership.owned
+        offsets = self.positions.offsets_of(owned)
+        who, names = self._parts.who(self.membership.generation), tuple(map(str, owned))
+        self._emitter.emit(events.MemberCrashed(*who, names, *offsets))
         self._crashed = True
         self._emitter.end()
         self._link.drop()
@@ -225,10 +213,8 @@ class WireConsumer:
         polling.cancel()
         await asyncio.wait({polling})
         if self._threw is not None:
-            config, generation = self.config, self.membership.generation
-            self._emit(
-                events.MemberFailed(config.group_id, config.client_id, generation.member_id, self._threw)
-            )
+            group, client, member_id, _ = self._parts.who(self.membership.generation)
+            self._emitter.emit(events.MemberFailed(group, client, member_id, self._threw))
         if polls or self._threw is not None:
             self._closing.set()
             await self._leave()
@@ -249,18 +235,9 @@ class WireConsumer:
         except PollThrew as threw:
             self._threw = threw.error
 
-    def _coordinator_found(self) -> None:
-        self._driver.coordinator_found()
-
-    def _coordinator_lost(self) -> None:
-        self._driver.coordinator_lost()
-
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         assert self._group is not None
         task = self._group.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
-
-    def _emit(self, event: events.Event) -> None:
-        self._emitter.emit(event)

@@ -10,7 +10,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, ConnectionLost, RequestTypes
 from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.offsets import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.log_offsets import OffsetReset, ask_leader
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
@@ -59,13 +59,10 @@ async def _offsets(
         by_leader.setdefault(_leader(cluster, partition), {})[partition] = int(at)
     found = {}
     for node_id, asked in by_leader.items():
-        build = list_offsets(cluster, asked, read_committed)
-        answer = await cluster.ask_node(node_id, LIST_OFFSETS, build, cluster.request_timeout_ms)
-        for topic in answer.topics:
-            for one in topic.partitions:
-                partition = TopicPartition(topic.name, one.partition_index)
-                _check(partition, one.error_code)
-                found[partition] = one.offset
+        listed = await ask_leader(cluster, node_id, asked, read_committed, cluster.request_timeout_ms)
+        for partition, error, offset, _ in listed:
+            _check(partition, error)
+            found[partition] = offset
     return found
 
 
