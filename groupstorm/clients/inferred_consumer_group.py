@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
-from groupstorm.clients.consumer_group.reactions import FENCING
+from groupstorm.clients.error_tables import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
