@@ -21,8 +21,7 @@ from groupstorm.clients.consumer.errors import (
 )
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.fetcher import Fetcher
-from groupstorm.clients.consumer.listener import RebalanceListener
-from groupstorm.clients.consumer.listener_calls import ListenerCalls
+from groupstorm.clients.consumer.listener import ListenerCalls, RebalanceListener
 from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
 from groupstorm.clients.consumer.poll_calls import PollCalls
 from groupstorm.clients.consumer.records import ConsumerRecord
@@ -357,19 +356,12 @@ class CooperativeConsumer:
         if problem is not None:
             raise problem
         for task in (self._life, self._fetches):
-            if task is not None and task.done() and not task.cancelled() and task.exception() is not None:
-                self._raise_from(task)
+            if task is not None and task.done() and not task.cancelled():
+                _raise_of(task)
         if self._life is not None and self._life.done():
             raise ConsumerFailed(self._member.failure or "the consumer's tasks were cancelled")
         if missing := [one for one in self._member.without_offset if self._lacks_position(one)]:
             raise NoOffsetForPartition(missing)
-
-    def _raise_from(self, task: asyncio.Task[None]) -> None:
-        problem = task.exception()
-        if isinstance(problem, BaseExceptionGroup):
-            problem = problem.exceptions[0]
-        assert problem is not None
-        raise problem
 
     def _raise_of_listener(self) -> None:
         problem, self._problem = self._problem, None
@@ -397,3 +389,12 @@ class CooperativeConsumer:
 
     async def _listen(self, operation: RunCallback) -> bool:
         return await self._listener_calls.run(operation)
+
+
+def _raise_of(task: asyncio.Task[None]) -> None:
+    """Raise the exception of a task that has ended, or the first one of a group; nothing if it has none."""
+    problem = task.exception()
+    if isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    if problem is not None:
+        raise problem

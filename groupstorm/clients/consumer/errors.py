@@ -18,35 +18,31 @@ class ConsumerClosed(ConsumerError):
     """The consumer is closed, or not open yet."""
 
 
-class ConsumerFailed(ConsumerError):
-    """A fatal error has ended the membership: close the consumer. ``error``: its name in Kafka."""
+class RefusedByKafka(ConsumerError):
+    """``error``: Kafka's name of the reason."""
 
     def __init__(self, error: str) -> None:
         super().__init__(error)
         self.error = error
 
 
-class CommitFailed(ConsumerError):
-    """The offsets were not committed. ``error``: Kafka's name of the reason.
+class ConsumerFailed(RefusedByKafka):
+    """A fatal error has ended the membership: close the consumer."""
+
+
+class CommitFailed(RefusedByKafka):
+    """The offsets were not committed.
 
     Most often the coordinator has removed the member and its partitions have other owners.
     """
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 class RebalanceInProgress(CommitFailed):
     """The group waits for this member to join: ask for the next record, then commit again."""
 
 
-class OffsetsRefused(ConsumerError):
-    """The coordinator refuses to return committed offsets. ``error``: Kafka's name of the reason."""
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
+class OffsetsRefused(RefusedByKafka):
+    """The coordinator refuses to return committed offsets."""
 
 
 class ListenerFailed(ConsumerError):

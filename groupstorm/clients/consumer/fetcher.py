@@ -17,11 +17,7 @@ from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import (
-    BrokerConnection,
-    Build,
-    ConnectionLost,
-)
+from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
 from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
 from groupstorm.clients.wire.log_offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
@@ -36,10 +32,7 @@ class FetchSettings(NamedTuple):
 
     decoding: Decoding
     reset: OffsetReset | None
-    min_bytes: int
-    max_bytes: int
-    max_wait_ms: int
-    max_partition_bytes: int
+    sizes: FetchSizes
 
 
 class Fetcher:
@@ -106,8 +99,10 @@ class Fetcher:
         settled = False
         try:
             connection = await self._connection(node_id)
-            timeout_ms = self._config.request_timeout_ms + self._settings.max_wait_ms
-            answer = await connection.ask(FETCH, FETCH.highest, self._request(plan), timeout_ms)
+            timeout_ms = self._config.request_timeout_ms + self._settings.sizes.max_wait_ms
+            read_committed = self._settings.decoding.read_committed
+            build = fetch_request(self._cluster, plan, self._settings.sizes, read_committed)
+            answer = await connection.ask(FETCH, FETCH.highest, build, timeout_ms)
             settled = await self._take(answer, plan)
         except ConnectionLost:
             pass  # the broker may be gone: the next plan asks the new leader
@@ -132,13 +127,6 @@ class Fetcher:
     def _forget(self, node_id: int, lost: BrokerConnection) -> None:
         if self._connections.get(node_id) is lost:
             del self._connections[node_id]
-
-    def _request(self, plan: _Plan) -> Build:
-        settings = self._settings
-        sizes = FetchSizes(
-            settings.min_bytes, settings.max_bytes, settings.max_wait_ms, settings.max_partition_bytes
-        )
-        return fetch_request(self._cluster, plan, sizes, settings.decoding.read_committed)
 
     async def _take(self, answer: Any, plan: _Plan) -> bool:
         """Take the records of a response. Returns whether the next fetch may follow at once."""
