@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import (
@@ -41,27 +42,29 @@ class OffsetCommitter:
         by_name: dict[str, dict[int, CommittedOffset]] = {}
         for (topic, number), offset in offsets.items():
             by_name.setdefault(topic, {})[number] = offset
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                while not await self._commit_once(by_name):
-                    await self._back_off()
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"no commit within {self._timeout_ms} ms") from late
+        async with self._time_limit("no commit"):
+            while not await self._commit_once(by_name):
+                await self._back_off()
 
     async def committed(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """The committed offsets; None for a partition without one. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                while (found := await self._fetch_once(asked)) is None:
-                    await self._back_off()
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"no committed offsets within {self._timeout_ms} ms") from late
+        async with self._time_limit("no committed offsets"):
+            while (found := await self._fetch_once(asked)) is None:
+                await self._back_off()
         return {partition: found.get(partition) for partition in asked}
 
     # -- parts -----------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _time_limit(self, what: str) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(self._timeout_ms / 1000):
+                yield
+        except TimeoutError as late:
+            raise ConsumerTimeout(f"{what} within {self._timeout_ms} ms") from late
 
     async def _back_off(self) -> None:
         await asyncio.sleep(self._member.config.retry_backoff_ms / 1000)
@@ -70,9 +73,8 @@ class OffsetCommitter:
         membership = self._member.membership
         while membership.is_joining and membership.failure is None:
             if self._member.closing:
-                raise RebalanceInProgress(
-                    Error.REBALANCE_IN_PROGRESS.name
-                )  # a member that closes does not end its round
+                # a member that closes does not end its round
+                raise RebalanceInProgress(Error.REBALANCE_IN_PROGRESS.name)
             await self._changes.wait()
         if membership.failure is not None:
             raise ConsumerFailed(membership.failure)

@@ -97,18 +97,9 @@ class CooperativeConsumer:
         self._listener_calls = ListenerCalls(
             listener, self._buffer, self._committer, commits_again, self._note, self._changed
         )
-        self._log_offsets = LogOffsets(
-            config, self._member.cluster, fetch.decoding.read_committed, self._member.refresh_topics
-        )
+        self._log_offsets = LogOffsets(self._member, fetch.decoding.read_committed)
         self._fetcher = Fetcher(
-            config,
-            fetch,
-            self._member.cluster,
-            self._buffer,
-            self._log_offsets,
-            self._member.refresh_topics,
-            self._changes.notify,
-            self._note,
+            self._member, fetch, self._buffer, self._log_offsets, self._changes.notify, self._note
         )
 
     # -- life ------------------------------------------------------------------------------------

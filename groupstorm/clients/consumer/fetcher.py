@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
-from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
+from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
 from groupstorm.clients.wire.log_offsets import OffsetReset
 from groupstorm.clients.wire.positions import Position
@@ -44,21 +43,19 @@ class Fetcher:
 
     def __init__(
         self,
-        config: ConsumerConfig,
+        member: WireConsumer,
         settings: FetchSettings,
-        cluster: ClusterClient,
         buffer: FetchBuffer,
         log_offsets: LogOffsets,
-        refresh_topics: Callable[[], None],
         on_records: Callable[[], None],
         on_problem: Callable[[ConsumerError], None],
     ) -> None:
-        self._config = config
+        self._member = member
+        self._config = member.config
+        self._cluster = member.cluster
         self._settings = settings
-        self._cluster = cluster
         self._buffer = buffer
         self._log_offsets = log_offsets
-        self._refresh_topics = refresh_topics
         self._on_records = on_records
         self._on_problem = on_problem
         self._changes = ChangeNotifier()
@@ -90,7 +87,7 @@ class Fetcher:
         for partition, position in self._buffer.to_fetch():
             leader = self._cluster.leader(partition)
             if leader is None:
-                self._refresh_topics()
+                self._member.refresh_topics()
             elif leader.node_id not in self._busy:
                 plans.setdefault(leader.node_id, {})[partition] = position
         return plans
@@ -107,7 +104,7 @@ class Fetcher:
         except ConnectionLost:
             pass  # the broker may be gone: the next plan asks the new leader
         if not settled:
-            self._refresh_topics()
+            self._member.refresh_topics()
             await asyncio.sleep(self._config.retry_backoff_ms / 1000)
         self._busy.discard(node_id)
         self._changes.notify()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import FetchRefused
 from groupstorm.clients.wire.backoff import Retries
-from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
+from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.log_offsets import ask_leader, by_leader
 from groupstorm.coordinator.errors import Error
 
@@ -39,41 +38,33 @@ class OffsetAndTimestamp(NamedTuple):
 class LogOffsets:
     """Asks until every partition's leader has answered; the caller sets the time limit."""
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        cluster: ClusterClient,
-        read_committed: bool,
-        refresh_topics: Callable[[], None],
-    ) -> None:
-        self._config = config
-        self._cluster = cluster
+    def __init__(self, member: WireConsumer, read_committed: bool) -> None:
+        self._member = member
         self._read_committed = read_committed
-        self._refresh_topics = refresh_topics
 
     async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds, or `OffsetReset`'s. Raises FetchRefused."""
         found: dict[TopicPartition, OffsetAndTimestamp] = {}
-        retries = Retries(self._config.retry_backoff_ms)
+        retries = Retries(self._member.config.retry_backoff_ms)
         while True:
             missing = {partition: at for partition, at in asked.items() if partition not in found}
-            for node_id, led in by_leader(self._cluster, missing).items():
+            for node_id, led in by_leader(self._member.cluster, missing).items():
                 try:
                     found.update(await self._ask(node_id, led))
                 except ConnectionLost:
                     continue  # its partitions stay missing
             if found.keys() >= asked.keys():
                 return found
-            self._refresh_topics()
+            self._member.refresh_topics()
             await retries.pause()
 
     async def _ask(
         self, node_id: int, asked: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        timeout_ms = self._config.request_timeout_ms
+        timeout_ms = self._member.config.request_timeout_ms
         found = {}
         for partition, error, offset, timestamp in await ask_leader(
-            self._cluster, node_id, asked, self._read_committed, timeout_ms
+            self._member.cluster, node_id, asked, self._read_committed, timeout_ms
         ):
             if error is Error.NONE:
                 found[partition] = OffsetAndTimestamp(offset, timestamp)
