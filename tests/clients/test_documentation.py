@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.clients.consumer.settings import DEFAULTS
-from groupstorm.clients.documentation import OPTION_NOTES, options_table, profiles_table
+from tests.clients.documented_tables import OPTION_NOTES, options_table, profiles_table
 from tests.generated_pages import check_section
 
 
