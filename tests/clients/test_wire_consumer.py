@@ -17,7 +17,7 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.log_offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import OffsetReset
 from groupstorm.clients.wire.positions import Position
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import coordinator as coordinator_events

@@ -15,9 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, RunningBroker
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, has_log4j_1, kafka_jars
+from groupstorm.clients.brokers.jars import (
+    HEAP,
+    INTERNAL_TOPICS,
+    KAFKA_VERSION,
+    START_TIMEOUT_S,
+    has_log4j_1,
+    kafka_jars,
+)
 from groupstorm.clients.brokers.ports import held_ports
-from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint
 

@@ -31,7 +31,7 @@ from groupstorm.clients.operations import RunCallback
 from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
 from groupstorm.clients.wire.event_emitter import OnEvent
-from groupstorm.clients.wire.log_offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import OffsetReset
 from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.problems import InputError

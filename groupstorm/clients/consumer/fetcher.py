@@ -17,8 +17,7 @@ from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
 from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.log_offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.clients.wire.wake_event import ChangeNotifier
 from groupstorm.coordinator.errors import Error

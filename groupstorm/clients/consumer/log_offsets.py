@@ -10,7 +10,7 @@ from groupstorm.clients.consumer.errors import FetchRefused
 from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.log_offsets import ask_leader, by_leader
+from groupstorm.clients.wire.log_requests import ask_leader, by_leader
 from groupstorm.coordinator.errors import Error
 
 #: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).

@@ -15,8 +15,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
 from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
-from groupstorm.clients.wire.fetch_request import FetchSizes
-from groupstorm.clients.wire.log_offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint

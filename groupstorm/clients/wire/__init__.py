@@ -9,7 +9,7 @@
 * `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`);
 * `polling`: the application's polls; `topic_watch`: topic metadata;
 * `owned_partitions`: the listener; `positions`, `offsets`, `commits`: positions and committed offsets;
-* `log_offsets`, `fetch_request`, `logs`: the logs of topics;
+* `log_requests`, `logs`: the logs of topics;
 * `admin`: topics and groups of a run; `security`, `client_properties`: TLS and SASL.
 """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.operations import CallbackKind, RunCallback
-from groupstorm.clients.wire.log_offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import OffsetReset
 from groupstorm.clients.wire.positions import Positions
 
 

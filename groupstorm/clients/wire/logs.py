@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, ConnectionLost, RequestTypes
-from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.log_offsets import OffsetReset, ask_leader
+from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, ask_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError

@@ -14,7 +14,7 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.connection import ConnectionLost
-from groupstorm.clients.wire.log_offsets import OffsetReset, ask_leader, by_leader
+from groupstorm.clients.wire.log_requests import OffsetReset, ask_leader, by_leader
 from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
 from groupstorm.clients.wire.positions import NO_POSITION, Position, by_topic
 from groupstorm.coordinator.errors import Error
