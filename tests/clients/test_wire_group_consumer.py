@@ -11,9 +11,9 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.admin import grow_topic
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.group_driver import _new_member_id
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.trace.events import member as events

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import (
     CommitFailed,
     ConsumerFailed,
-    ConsumerTimeout,
     OffsetsRefused,
     RebalanceInProgress,
+    time_limit,
 )
 from groupstorm.clients.error_tables import COMMIT_RETRIED
 from groupstorm.clients.operations import Disconnected
@@ -20,7 +19,7 @@ from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED
 from groupstorm.clients.wire.positions import NO_POSITION, by_topic
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 
@@ -42,7 +41,7 @@ class OffsetCommitter:
         by_name: dict[str, dict[int, CommittedOffset]] = {}
         for (topic, number), offset in offsets.items():
             by_name.setdefault(topic, {})[number] = offset
-        async with self._time_limit("no commit"):
+        async with time_limit(self._timeout_ms, "no commit within"):
             while not await self._commit_once(by_name):
                 await self._back_off()
 
@@ -51,20 +50,12 @@ class OffsetCommitter:
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """The committed offsets; None for a partition without one. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
-        async with self._time_limit("no committed offsets"):
+        async with time_limit(self._timeout_ms, "no committed offsets within"):
             while (found := await self._fetch_once(asked)) is None:
                 await self._back_off()
         return {partition: found.get(partition) for partition in asked}
 
     # -- parts -----------------------------------------------------------------------------------
-
-    @asynccontextmanager
-    async def _time_limit(self, what: str) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                yield
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"{what} within {self._timeout_ms} ms") from late
 
     async def _back_off(self) -> None:
         await asyncio.sleep(self._member.config.retry_backoff_ms / 1000)

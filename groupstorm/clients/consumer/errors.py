@@ -5,7 +5,9 @@ Invalid options, a broker that is too old and refused credentials raise `groupst
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 
 from groupstorm.assignors.userdata import TopicPartition
 
@@ -98,3 +100,13 @@ class PollInProgress(ConsumerError):
 
 class ConsumerTimeout(ConsumerError, TimeoutError):
     """The cluster has not answered within default_api_timeout_ms."""
+
+
+@asynccontextmanager
+async def time_limit(timeout_ms: int, what: str) -> AsyncIterator[None]:
+    """Raise ConsumerTimeout if the body takes longer. ``what`` begins its message."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            yield
+    except TimeoutError as late:
+        raise ConsumerTimeout(f"{what} {timeout_ms} ms") from late

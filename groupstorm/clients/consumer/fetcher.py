@@ -19,7 +19,7 @@ from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, fetch_request
 from groupstorm.clients.wire.positions import Position
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 
 _Plan = dict[TopicPartition, Position]

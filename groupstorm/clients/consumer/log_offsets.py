@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import FetchRefused
-from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.log_requests import ask_leader, by_leader
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 
 #: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).

@@ -7,7 +7,7 @@
 * `member`: it sends heartbeats. `heartbeat_fields`: the fields of one; `timing`: when one may leave.
 
 `states` has the states and their transitions as a literal table, `groupstorm.clients.error_tables` has the
-meaning of errors, `operations` has the operations that a member asks its driver for.
+meaning of errors, `groupstorm.clients.operations` has the operations that a member asks its driver for.
 
 A driver, in virtual time or over TCP, does this:
 

@@ -9,7 +9,6 @@ from uuid import UUID
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields
 from groupstorm.clients.consumer_group.membership import GroupMembership
-from groupstorm.clients.consumer_group.operations import ReportError, SendHeartbeat
 from groupstorm.clients.consumer_group.states import (
     HEARTBEATS_AT_ONCE,
     NOT_IN_GROUP,
@@ -23,7 +22,9 @@ from groupstorm.clients.operations import (
     CallbackKind,
     Disconnected,
     FindCoordinator,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.operations import Left
 from groupstorm.clients.consumer_group.reconciling import NO_ASSIGNMENT, ReconcilingMember, Subscription
 from groupstorm.clients.consumer_group.states import (
     NOT_IN_GROUP,
@@ -20,7 +19,7 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import Backoff
-from groupstorm.clients.operations import CallbackKind
+from groupstorm.clients.operations import CallbackKind, Left
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 
 #: The epochs of heartbeats that join, leave, and leave for a while (a static member).

@@ -15,12 +15,6 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Operation,
-    RefreshTopics,
-    ReportError,
-)
 from groupstorm.clients.consumer_group.states import (
     REACHED_FROM,
     InvalidTransition,
@@ -29,7 +23,11 @@ from groupstorm.clients.consumer_group.states import (
 from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, CommitAttempts
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
+    GroupOperation,
+    RefreshTopics,
+    ReportError,
     RunCallback,
     StopProcessing,
 )
@@ -144,7 +142,7 @@ class ReconcilingMember:
         self._topic_names = topic_names
         self._has_positions = has_positions
         self._backoff = backoff
-        self._operations: list[Operation] = []
+        self._operations: list[GroupOperation] = []
         self.state = MemberState.UNSUBSCRIBED
         #: In the next heartbeat, and in commits and fetches of offsets if it is above 0.
         self.epoch = 0
@@ -161,7 +159,7 @@ class ReconcilingMember:
         self._callbacks: deque[_Callback] = deque()
         self._stopped: set[TopicPartition] = set()
 
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[GroupOperation]:
         """What the driver has to do, oldest first; each operation is handed out once."""
         taken = self._operations[:]
         self._operations.clear()

@@ -37,7 +37,8 @@ from groupstorm.clients.operations import (
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.polling import ClassicPolling, PollThrew, sleep_us
+from groupstorm.clients.wire.polling import ClassicPolling, PollThrew
+from groupstorm.clients.wire.waiting import sleep_us
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, Response
 from groupstorm.trace.events import member as events

@@ -14,15 +14,19 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.classic_driver import ClassicDriver
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
-from groupstorm.clients.wire.event_emitter import EventEmitter, OnEvent
 from groupstorm.clients.wire.group_driver import GroupDriver
 from groupstorm.clients.wire.membership_driver import MembershipDriver
-from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
+from groupstorm.clients.wire.parts import (
+    ApplicationBehaviour,
+    ConsumerParts,
+    EventEmitter,
+    MemberStatus,
+    OnEvent,
+)
 from groupstorm.clients.wire.polling import ApplicationPolling, PollThrew
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 

@@ -18,29 +18,27 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.membership import LEAVES
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Left,
-    RefreshTopics,
-    ReportError,
-    SendHeartbeat,
-)
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
     FindCoordinator,
+    Left,
+    RefreshTopics,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
     StopProcessing,
 )
 from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.polling import GroupPolling, PollThrew, sleep_us
-from groupstorm.clients.wire.wake_event import WakeEvent
+from groupstorm.clients.wire.polling import GroupPolling, PollThrew
+from groupstorm.clients.wire.waiting import WakeEvent, sleep_us
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import NO_GENERATION, ConsumerGroupHeartbeatResponse
 from groupstorm.problems import InputError

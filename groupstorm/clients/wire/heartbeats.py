@@ -9,9 +9,8 @@ from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.backoff import backoff_ms
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.wake_event import WakeEvent
+from groupstorm.clients.wire.waiting import WakeEvent, backoff_ms
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, LeaveGroup, Response
 

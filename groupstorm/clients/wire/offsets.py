@@ -12,11 +12,11 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.error_tables import COORDINATOR_UNKNOWN
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.requests import offset_fetch
-from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.log_requests import OffsetReset, ask_leader, by_leader
 from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
 from groupstorm.clients.wire.positions import NO_POSITION, Position, by_topic
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 

@@ -1,9 +1,9 @@
-"""The parts of a consumer over TCP: those that do not depend on its group protocol, and its membership."""
+"""The parts of a consumer over TCP: its application, its events, its membership, and the ones they share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
@@ -11,15 +11,114 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.wire.application import ApplicationBehaviour
+from groupstorm.clients.operations import CallbackKind, RunCallback
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
-from groupstorm.clients.wire.event_emitter import EventEmitter
+from groupstorm.clients.wire.log_requests import OffsetReset
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
+from groupstorm.trace.events import member as events
 
 #: Starts a task that ends with the consumer.
 Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+#: Takes an event with its time in microseconds.
+OnEvent = Callable[[int, events.Event], None]
+
+
+def _no_time(_kind: CallbackKind, _partitions: tuple[TopicPartition, ...]) -> int:
+    return 0
+
+
+async def _at_once() -> None:
+    """The `at_poll` of an application that is always inside poll()."""
+
+
+def _unchanged(_partition: TopicPartition, offset: int) -> int:
+    return offset
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationBehaviour:
+    """The application around a consumer: by default nothing that it does takes time.
+
+    For every application:
+
+    * ``auto_offset_reset``: where to begin on a partition without committed offset. None is Kafka's ``none``:
+      `OffsetLookup` lists the partitions without an offset.
+    * ``read_committed``: isolation.level. ``close_timeout_ms``: how long close() may take.
+
+    For an application whose records and times are imagined:
+
+    * ``callback_us``: how long the rebalance listener works on one call, in microseconds. ``on_callback`` is
+      called when each call begins.
+    * ``poll_wait_us``: the time from the wish to rebalance to the next poll(). ``assign_us``: the additional
+      time of the assignor for a number of members and partitions.
+    * ``log_end``: the offset to begin at, computed from the offset in the ListOffsets response.
+    * ``catch_up`` sets the positions to the present before they are read.
+
+    For a real application:
+
+    * ``listen``: its rebalance listener, awaited in place of ``callback_us``; it returns whether the listener
+      has raised. The positions of revoked partitions stay known until it has returned.
+    * ``at_poll`` returns when the application is inside poll() or has ended: only then the consumer takes
+      partitions from it. ``on_change`` is called when the membership may have changed.
+    """
+
+    callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = _no_time
+    on_callback: Callable[[CallbackKind, tuple[TopicPartition, ...]], None] = lambda *_: None
+    auto_offset_reset: OffsetReset | None = OffsetReset.LATEST
+    close_timeout_ms: int = 30_000
+    poll_wait_us: Callable[[], int] = lambda: 0
+    assign_us: Callable[[int, int], int] = lambda _members, _partitions: 0
+    log_end: Callable[[TopicPartition, int], int] = _unchanged
+    catch_up: Callable[[Positions], None] = lambda _: None
+    listen: Callable[[RunCallback], Awaitable[bool]] | None = None
+    at_poll: Callable[[], Awaitable[None]] = _at_once
+    on_change: Callable[[], None] = lambda: None
+    read_committed: bool = False
+
+
+class EventEmitter:
+    """Stamps events and passes them on.
+
+    The event of a listener's call has the time at which the call began, and the call's duration, which is
+    known only at its end. Events during the call are held back and follow it.
+    """
+
+    def __init__(self, clock: Callable[[], int], on_event: OnEvent) -> None:
+        #: The time in microseconds.
+        self.now_us = clock
+        self._on_event = on_event
+        self._held: list[tuple[int, events.Event]] | None = None
+        self._ended = False
+
+    def emit(self, event: events.Event) -> None:
+        if self._ended:
+            return
+        now_us = self.now_us()
+        if self._held is None:
+            self._on_event(now_us, event)
+        else:
+            self._held.append((now_us, event))
+
+    def end(self) -> None:
+        """The process is gone: later events are dropped."""
+        self._ended = True
+        self._held = None
+
+    def hold(self) -> int:
+        """Hold back events until `release`. Returns the time."""
+        self._held = []
+        return self.now_us()
+
+    def release(self, began_us: int, event: events.Event) -> None:
+        """Emit ``event`` with the time ``began_us``, then the events that were held back."""
+        if self._ended:
+            return
+        held, self._held = self._held or [], None
+        self._on_event(began_us, event)
+        for time_us, later in held:
+            self._on_event(time_us, later)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,7 @@ from groupstorm.clients.wire.commits import Commits
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.topic_watch import TopicWatch
-from groupstorm.clients.wire.wake_event import WakeEvent
+from groupstorm.clients.wire.waiting import WakeEvent, sleep_us
 from groupstorm.coordinator.errors import Error
 
 
@@ -214,9 +213,3 @@ class GroupPolling(ApplicationPolling):
         entered = self._entered
         while self._entered == entered:
             await self._wake_event.wait(None)
-
-
-async def sleep_us(duration_us: int) -> None:
-    """Sleep; not at all for 0."""
-    if duration_us:
-        await asyncio.sleep(duration_us / 1_000_000)

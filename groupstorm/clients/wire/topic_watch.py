@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import Callable, Iterable
 
 from groupstorm.assignors.userdata import UserDataError, decode_subscription
-from groupstorm.clients.wire.backoff import Retries
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.messages import JoinGroupMember
 
 
