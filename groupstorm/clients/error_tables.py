@@ -1,4 +1,4 @@
-"""What each error of a coordinator means to Kafka's Java consumer (4.3.1), as literal tables.
+"""The meaning of a coordinator's errors to Kafka's Java consumer (4.3.1), as literal tables.
 
 They are read from the response handlers of AbstractCoordinator and ConsumerCoordinator, and for the consumer
 protocol from those of the heartbeat managers.
@@ -84,7 +84,7 @@ GENERATION_RESET: Mapping[Error, bool] = {
 
 
 class Reaction(Enum):
-    """What a member does with an error of ConsumerGroupHeartbeat. The next heartbeat is full in any case.
+    """A member's reaction to an error of ConsumerGroupHeartbeat. The next heartbeat is full in any case.
 
     It is read from AbstractHeartbeatRequestManager.onErrorResponse and ConsumerHeartbeatRequestManager.
     """

@@ -50,7 +50,7 @@ class InferredMember:
     instance: str | None
     classic: bool = False
     epoch: int = 0
-    #: What the member has told that it owns, and what the coordinator has assigned to it.
+    #: The partitions that the member says it owns, and those that the coordinator has assigned to it.
     owned: Owned = frozenset()
     assigned: Owned = frozenset()
     told: events.MemberReconciled | None = None

@@ -70,7 +70,7 @@ class InferredMigration(ClassicResponses):
         self._downgrades = downgrades
         self._classic = InferredCoordinator(group, emit)
         self._consumer: InferredConsumerGroup | None = None
-        #: What classic members own by their last SyncGroup.
+        #: The partitions of classic members by their last SyncGroup.
         self._assigned: dict[str, Owned] = {}
 
     def member_gone(self, client_id: str) -> None:
@@ -223,7 +223,7 @@ class InferredMigration(ClassicResponses):
     # -- partitions ------------------------------------------------------------------------------
 
     def _owned(self, request: JoinGroup) -> Owned:
-        """What a member owns by its subscription; nothing if it cannot be read."""
+        """The partitions that a member owns by its subscription; nothing if it cannot be read."""
         try:
             return self._by_id(decode_subscription(request.protocols[0][1]).owned)
         except (UserDataError, IndexError):

@@ -59,7 +59,7 @@ _AWAIT_POLL = AwaitPoll()
 _COMMIT_POSITIONS = CommitPositions()
 _KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
 
-#: How long close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
+#: The time for which close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS = 30_000
 
 

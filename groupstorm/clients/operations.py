@@ -131,7 +131,7 @@ class Assign(NamedTuple):
     assignor: Assignor
 
 
-#: What a membership of the classic protocol asks for.
+#: The operations of a membership of the classic protocol.
 Operation = (
     Send
     | FindCoordinator
@@ -183,7 +183,7 @@ class Left(NamedTuple):
     """unsubscribe() returns, and close() may end."""
 
 
-#: What a member of a consumer group asks for.
+#: The operations of a member of a consumer group.
 GroupOperation = (
     SendHeartbeat
     | CommitWithEpoch

@@ -52,7 +52,7 @@ class Driven:
         return driven
 
     def look(self) -> list[GroupOperation]:
-        """What it did since the last look."""
+        """The member's operations since the last look."""
         self._take()
         did, self.did = self.did, []
         return did

@@ -1,4 +1,4 @@
-"""What every kind of broker offers to those who run members on it."""
+"""The common surface of every kind of broker on which members run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BrokerFailed(ConnectionLost):
 
 
 def refused(kind: str, why: Exception) -> InputError:
-    """What a command says if its ``--on`` cannot be used. ``why`` may begin with the address itself."""
+    """The error of a command whose ``--on`` cannot be used. ``why`` may begin with the address itself."""
     text = str(why)
     return InputError(f"--on {text}" if text.startswith(f"{kind}:") else f"--on {kind}: {text}")
 

@@ -33,12 +33,12 @@ INTERNAL_TOPICS: Mapping[str, str] = {
 #: The most memory that the node may use.
 HEAP = "-Xmx512m"
 
-#: How long the node may take to start.
+#: The time limit of the node's start.
 START_TIMEOUT_S = 60.0
 
 POM = Path(__file__).with_name("kafka") / "pom.xml"
 
-#: What Kafka logs through before release 4: log4j 1, in the fork that is maintained.
+#: The logging library of Kafka before release 4: log4j 1, in the fork that is maintained.
 _LOG4J_1 = ("-Dlogging.group=org.slf4j", "-Dlogging.artifact=slf4j-reload4j", "-Dlogging.version=1.7.36")
 
 #: Maven's messages if it cannot fetch an artifact.

@@ -30,14 +30,14 @@ from groupstorm.protocol.endpoints import Endpoint
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
 
-#: How long a broker may take to stop after SIGTERM.
+#: The time limit of a broker's end after SIGTERM.
 STOP_TIMEOUT_S = 10.0
 
-#: How often a broker is started if another process takes one of its ports meanwhile. Kafka cannot choose
+#: The attempts to start a broker if another process takes one of its ports meanwhile. Kafka cannot choose
 #: them: its controller's is part of controller.quorum.voters.
 PORT_ATTEMPTS = 3
 
-#: How long Kafka's tool may take to format the data's folder.
+#: The time limit of Kafka's tool that formats the data's folder.
 FORMAT_TIMEOUT_S = 60.0
 
 _STARTED = "Kafka Server started"

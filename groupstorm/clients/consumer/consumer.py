@@ -36,7 +36,7 @@ from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.problems import InputError
 
-#: How long close() may take: Kafka's default, and what its connections get beyond it.
+#: The time limit of close(), Kafka's default, and the time that its connections get beyond it.
 _CLOSE_TIMEOUT_MS, _CLOSE_GRACE_MS = 30_000, 1_000
 
 

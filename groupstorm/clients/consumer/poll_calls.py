@@ -19,7 +19,7 @@ from groupstorm.clients.wire.waiting import ChangeNotifier
 
 _T = TypeVar("_T")
 
-#: How long poll() returns fetched records at once before it lets other tasks run.
+#: The time for which poll() returns fetched records at once before it lets other tasks run.
 _TURN_S = 0.005
 
 

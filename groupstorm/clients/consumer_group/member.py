@@ -97,7 +97,7 @@ class ConsumerGroupMember(GroupMembership):
         self._leave(runs_callbacks=True)
 
     def closing_callback(self) -> RunCallback | None:
-        """What close() calls the listener with, before `close` (runRebalanceCallbacksOnClose).
+        """The call of the listener that close() makes before `close` (runRebalanceCallbacksOnClose).
 
         A member of the group revokes its partitions, every other member has lost them.
         """
@@ -165,7 +165,7 @@ class ConsumerGroupMember(GroupMembership):
         return self._timing.interval_ms
 
     def poll_wait_ms(self, now_ms: int) -> int:
-        """How long poll() may wait before it looks again (maximumTimeToWait)."""
+        """The time for which poll() may wait before it looks again (maximumTimeToWait)."""
         self._poll_timer.update(now_ms)
         if self.state is MemberState.UNSUBSCRIBED:
             return FOREVER_MS
@@ -180,7 +180,7 @@ class ConsumerGroupMember(GroupMembership):
     def answered(
         self, sent: SendHeartbeat, response: ConsumerGroupHeartbeatResponse | Disconnected, now_ms: int
     ) -> None:
-        """What came of a heartbeat.
+        """A heartbeat was answered, or its connection broke.
 
         `Disconnected` stands for a timeout too. A broker that does not have the API or the version counts as
         one that answers UNSUPPORTED_VERSION.

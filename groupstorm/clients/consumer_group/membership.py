@@ -27,7 +27,7 @@ JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 
 
 class GroupMembership(ReconcilingMember):
-    """What happens to one member, apart from its reconciliations."""
+    """One member's way into the group and out of it."""
 
     __slots__ = (
         "_leave_on_close",
@@ -130,7 +130,7 @@ class GroupMembership(ReconcilingMember):
             self._left()
 
     def _heartbeat_generated(self) -> None:
-        """What ends when a heartbeat leaves, without an answer (onHeartbeatRequestGenerated)."""
+        """A heartbeat leaves: some states end without its answer (onHeartbeatRequestGenerated)."""
         if self.state is MemberState.ACKNOWLEDGING:
             reconciled = self._current == self._target
             self._go(MemberState.STABLE if reconciled else MemberState.RECONCILING)

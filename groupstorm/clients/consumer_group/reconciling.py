@@ -1,4 +1,4 @@
-"""How a member of a consumer group goes from what it owns to what the broker assigns: commit, revoke, assign.
+"""A member of a consumer group goes from what it owns to what the broker assigns: commit, revoke, assign.
 
 Kafka 4.3.1 has it in AbstractMembershipManager (maybeReconcile) and ConsumerMembershipManager.
 """
@@ -55,7 +55,7 @@ class LocalAssignment(NamedTuple):
         return LocalAssignment(self.local_epoch + 1, partitions)
 
 
-#: What a member has that is not in a group, or that has reconciled nothing yet.
+#: The assignment of a member that is not in a group, or that has reconciled nothing yet.
 NO_ASSIGNMENT: Final = LocalAssignment(-1, {})
 
 
@@ -88,7 +88,7 @@ def reconciliation(
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member subscribes to: names, or a regular expression that the broker resolves."""
+    """A member's subscription: names of topics, or a regular expression that the broker resolves."""
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
@@ -160,7 +160,7 @@ class ReconcilingMember:
         self._stopped: set[TopicPartition] = set()
 
     def operations(self) -> list[GroupOperation]:
-        """What the driver has to do, oldest first; each operation is handed out once."""
+        """The operations that the driver has to carry out, oldest first; each is handed out once."""
         taken = self._operations[:]
         self._operations.clear()
         return taken

@@ -121,7 +121,7 @@ class HeartbeatTiming:
         self._attempts += 1
 
     def next_ms(self, now_ms: int) -> int:
-        """How long until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
+        """The time until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
         return self._remaining_backoff_ms(now_ms) if self._timer.expired else self._timer.remaining_ms
 
     def backs_off(self, now_ms: int) -> bool:
@@ -150,7 +150,7 @@ class CommitAttempts:
         self._attempts = 0
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long until the next attempt; for ever while an answer is missing."""
+        """The time until the next attempt; `FOREVER_MS` while an answer is missing."""
         return FOREVER_MS if self.in_flight else max(0, self._due_ms - now_ms)
 
     def expired(self, now_ms: int) -> bool:

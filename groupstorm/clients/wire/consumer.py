@@ -66,31 +66,23 @@ class WireConsumer:
         security: ClientSecurity = PLAINTEXT,
     ) -> None:
         self.config = config
-        self._application = application or ApplicationBehaviour()
-        self._emitter = EventEmitter(clock, on_event)
         self.cluster = ClusterClient(bootstrap, config.client_id, config.request_timeout_ms, security)
-        self.positions = Positions(self._application.catch_up)
-        self._running = asyncio.Event()
-        self._running.set()
-        self._closing = asyncio.Event()
+        application = application or ApplicationBehaviour()
+        self.positions = Positions(application.catch_up)
+        running = asyncio.Event()
+        running.set()
         self._leave_group: bool | None = None
-        self._link = CoordinatorLink(
-            self.cluster,
-            config.group_id,
-            config.retry_backoff_ms,
-            self._running,
-            observer,
-        )
+        link = CoordinatorLink(self.cluster, config.group_id, config.retry_backoff_ms, running, observer)
         self._parts = ConsumerParts(
             config,
-            self._application,
+            application,
             clock,
-            self._emitter,
+            EventEmitter(clock, on_event),
             self.cluster,
-            self._link,
+            link,
             self.positions,
-            self._running,
-            self._closing,
+            running,
+            asyncio.Event(),
             self._spawn,
         )
         self._driver = _DRIVERS[config.group_protocol](self._parts)
@@ -117,7 +109,7 @@ class WireConsumer:
         """
         config = self.config
         self._life = asyncio.current_task()
-        self._emitter.emit(
+        self._parts.emitter.emit(
             events.MemberStarted(config.group_id, config.client_id, config.group_instance_id, config.topics)
         )
         try:
@@ -133,7 +125,7 @@ class WireConsumer:
         except BaseExceptionGroup as problems:
             raise problems.exceptions[0] from None  # the exception that ended one task
         finally:
-            await self._link.close()
+            await self._parts.link.close()
             self.cluster.close()
 
     def close(self, leave_group: bool | None = None) -> None:
@@ -142,7 +134,7 @@ class WireConsumer:
         ``leave_group`` replaces `ConsumerConfig.leave_group_on_close` if it is given.
         """
         self._leave_group = leave_group
-        self._closing.set()
+        self._parts.closing.set()
 
     def crash(self) -> None:
         """SIGKILL: the consumer sends and receives nothing more."""
@@ -151,10 +143,10 @@ class WireConsumer:
         owned = self.membership.owned
         offsets = self.positions.offsets_of(owned)
         who, names = self._parts.who(self.membership.generation), tuple(map(str, owned))
-        self._emitter.emit(events.MemberCrashed(*who, names, *offsets))
+        self._parts.emitter.emit(events.MemberCrashed(*who, names, *offsets))
         self._crashed = True
-        self._emitter.end()
-        self._link.drop()
+        self._parts.emitter.end()
+        self._parts.link.drop()
         self.cluster.close()
         self._life.cancel()
 
@@ -166,7 +158,7 @@ class WireConsumer:
     @property
     def closing(self) -> bool:
         """close() has been called, or a fatal error closes it."""
-        return self._closing.is_set()
+        return self._parts.closing.is_set()
 
     @property
     def without_offset(self) -> tuple[TopicPartition, ...]:
@@ -175,7 +167,7 @@ class WireConsumer:
 
     async def commit(self, offsets: CommittedOffsets) -> Error | Disconnected:
         """Commit these, as commitSync() does. Returns the first error of the response."""
-        error = await self._link.find()
+        error = await self._parts.link.find()
         if error is not Error.NONE:
             return error
         response = await self._driver.commits.commit(offsets)
@@ -184,10 +176,10 @@ class WireConsumer:
 
     async def ask_coordinator(self, request: Request) -> Response | Disconnected | Error:
         """Send a request that is not the membership's; `Error` if the group has no coordinator."""
-        error = await self._link.find()
+        error = await self._parts.link.find()
         if error is not Error.NONE:
             return error
-        return await self._link.ask(request, self.config.request_timeout_ms)
+        return await self._parts.link.ask(request, self.config.request_timeout_ms)
 
     def refresh_topics(self) -> None:
         """The topic metadata has turned out to be old: fetch it anew."""
@@ -195,10 +187,10 @@ class WireConsumer:
 
     def pause(self) -> None:
         """SIGSTOP: the consumer sends and receives nothing until `resume`."""
-        self._running.clear()
+        self._parts.running.clear()
 
     def resume(self) -> None:
-        self._running.set()
+        self._parts.running.set()
 
     def cut_off(self) -> None:
         """The network to the brokers is down until `reconnect`; the process goes on."""
@@ -218,20 +210,20 @@ class WireConsumer:
         await asyncio.wait({polling})
         if self._threw is not None:
             group, client, member_id, _ = self._parts.who(self.membership.generation)
-            self._emitter.emit(events.MemberFailed(group, client, member_id, self._threw))
+            self._parts.emitter.emit(events.MemberFailed(group, client, member_id, self._threw))
         if polls or self._threw is not None:
-            self._closing.set()
+            self._parts.closing.set()
             await self._leave()
 
     async def _leave(self) -> None:
         try:
-            async with asyncio.timeout(self._application.close_timeout_ms / 1000):
+            async with asyncio.timeout(self._parts.application.close_timeout_ms / 1000):
                 await self._driver.leave(self._leave_group)
         except TimeoutError:
             await self._driver.abandon()
 
     async def _until_closing(self) -> None:
-        await self._closing.wait()
+        await self._parts.closing.wait()
 
     async def _poll(self) -> None:
         try:

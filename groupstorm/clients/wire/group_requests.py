@@ -41,7 +41,7 @@ _FIRST_LEAVE_OF_SEVERAL = 3
 
 
 class RequestCodec(NamedTuple):
-    """How a client writes one kind of request and reads its response.
+    """A client's way to write one kind of request and to read its response.
 
     ``api`` begins with the first version that has all fields of our requests: the instance id and, for
     offsets, several groups at once. Brokers have these versions since Kafka 3.0. A request of a

@@ -16,7 +16,7 @@ from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, LeaveG
 
 
 class Due(Enum):
-    """What the heartbeat thread does next; if several are due, in this order."""
+    """The next step of the heartbeat thread; if several are due, in this order."""
 
     SESSION_EXPIRED = "no heartbeat response came for session.timeout.ms"
     POLL_EXPIRED = "the application did not poll for max.poll.interval.ms"

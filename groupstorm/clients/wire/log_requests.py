@@ -72,7 +72,7 @@ async def ask_leader(
     read_committed: bool,
     timeout_ms: int,
 ) -> Iterator[ListedOffset]:
-    """What the leader of these partitions answers. Raises ConnectionLost."""
+    """Ask the leader of these partitions. Raises ConnectionLost."""
     build = list_offsets(cluster, asked, read_committed)
     answer = await cluster.ask_node(node_id, LIST_OFFSETS, build, timeout_ms)
     return (
@@ -102,7 +102,7 @@ def _leader_epoch(cluster: ClusterClient, partition: TopicPartition) -> int:
 
 
 class FetchSizes(NamedTuple):
-    """How much a broker answers, and how long it waits for ``min_bytes``."""
+    """The size of a broker's answer, and the longest wait for ``min_bytes``."""
 
     min_bytes: int
     max_bytes: int

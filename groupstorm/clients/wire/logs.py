@@ -68,7 +68,7 @@ async def _offsets(
 async def fetch_batches(
     cluster: ClusterClient, partition: TopicPartition, offset: int, read_committed: bool
 ) -> FetchedBatches:
-    """What the partition's leader sends for one fetch from ``offset`` on.
+    """Fetch once from the partition's leader, from ``offset`` on.
 
     Raises ConnectionLost, and InputError if it refuses.
     """

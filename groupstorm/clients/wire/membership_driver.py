@@ -1,4 +1,4 @@
-"""What the drivers of both group protocols have: commits, positions, listener calls, topic metadata."""
+"""The base of the drivers of both group protocols: commits, positions, listener calls, topic metadata."""
 
 from __future__ import annotations
 
