@@ -10,7 +10,7 @@ from dataclasses import MISSING, fields
 from typing import Any, NamedTuple, TypedDict, get_type_hints
 
 from groupstorm.assignors.registry import get
-from groupstorm.clients.brokers.address import read_addresses
+from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
