@@ -34,7 +34,6 @@ COMPILED = (
     "clients/membership",
     "clients/requests",
     "clients/member_session",
-    "clients/round_responses",
     "coordinator/coordinator",
     "coordinator/effects",
     "coordinator/errors",

@@ -9,7 +9,7 @@ import typer
 
 from groupstorm.cli.import_logs import print_imported
 from groupstorm.cli.printing import print_paragraph, print_progress
-from groupstorm.clients.brokers.address import read_addresses
+from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.wire.client_properties import read_client_properties
 from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.figures.wording import counted

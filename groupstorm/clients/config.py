@@ -47,7 +47,7 @@ class ConsumerConfig:
     #: The client library whose behaviour the consumer has.
     profile: ClientProfile = JAVA
     protocol_type: str = field(default="consumer", init=False)
-    #: How long the coordinator waits in a rebalance for this member to join.
+    #: The time for which the coordinator waits in a rebalance for this member to join.
     rebalance_timeout_ms: int = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,11 +1,13 @@
-"""What each error of a coordinator means to Kafka's Java consumer (4.3.1), as literal tables.
+"""The meaning of a coordinator's errors to Kafka's Java consumer (4.3.1), as literal tables.
 
-They are read from the response handlers of AbstractCoordinator and ConsumerCoordinator.
+They are read from the response handlers of AbstractCoordinator and ConsumerCoordinator, and for the consumer
+protocol from those of the heartbeat managers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
 from groupstorm.coordinator.errors import Error
 
@@ -79,3 +81,35 @@ GENERATION_RESET: Mapping[Error, bool] = {
     Error.FENCED_INSTANCE_ID: True,
     Error.ILLEGAL_GENERATION: False,
 }
+
+
+class Reaction(Enum):
+    """A member's reaction to an error of ConsumerGroupHeartbeat. The next heartbeat is full in any case.
+
+    It is read from AbstractHeartbeatRequestManager.onErrorResponse and ConsumerHeartbeatRequestManager.
+    """
+
+    FIND_COORDINATOR = "look the coordinator up; send as soon as it is known"
+    RETRY = "send again after the backoff"
+    FENCED = "give the partitions up and join again at once"
+    REPORTED = "poll() throws; send again after the backoff"
+    LEFT = "a member that has left is content; to others it is fatal"
+    FATAL = "poll() throws; the member ends"
+
+
+#: Every error that is not here is `Reaction.FATAL`.
+REACTIONS: Mapping[Error, Reaction] = {
+    Error.NOT_COORDINATOR: Reaction.FIND_COORDINATOR,
+    Error.COORDINATOR_NOT_AVAILABLE: Reaction.FIND_COORDINATOR,
+    Error.COORDINATOR_LOAD_IN_PROGRESS: Reaction.RETRY,
+    Error.FENCED_MEMBER_EPOCH: Reaction.FENCED,
+    Error.UNKNOWN_MEMBER_ID: Reaction.FENCED,
+    Error.TOPIC_AUTHORIZATION_FAILED: Reaction.REPORTED,
+    Error.GROUP_ID_NOT_FOUND: Reaction.LEFT,
+}
+#: Errors that say that the coordinator does not have the member any more.
+FENCING = frozenset(error for error, reacts in REACTIONS.items() if reacts is Reaction.FENCED)
+
+
+def reaction(error: Error) -> Reaction:
+    return REACTIONS.get(error, Reaction.FATAL)

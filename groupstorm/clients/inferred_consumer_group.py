@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
-from groupstorm.clients.consumer_group.reactions import FENCING
+from groupstorm.clients.error_tables import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -50,7 +50,7 @@ class InferredMember:
     instance: str | None
     classic: bool = False
     epoch: int = 0
-    #: What the member has told that it owns, and what the coordinator has assigned to it.
+    #: The partitions that the member says it owns, and those that the coordinator has assigned to it.
     owned: Owned = frozenset()
     assigned: Owned = frozenset()
     told: events.MemberReconciled | None = None

@@ -11,9 +11,10 @@ those of the emulated coordinator, with three differences:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 
-from groupstorm.assignors.userdata import UserDataError, decode_assignment
+from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -38,14 +39,52 @@ EMPTY, PREPARING, COMPLETING, STABLE = (
 )
 
 
-class InferredCoordinator:
-    """The coordinator of one group. ``emit`` takes the events in their order."""
+class ClassicResponses(ABC):
+    """Tells the responses of the classic protocol apart. ``emit`` takes the events in their order."""
 
     def __init__(self, group: str, emit: Callable[[events.Event], None]) -> None:
-        self.state = EMPTY
-        self.generation = 0
         self._group = group
         self._emit = emit
+
+    def _classic_received(self, request: Request, response: Response | Disconnected) -> None:
+        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+            self._join_received(request, response)
+            who = (self._group, request.client_id, response.member_id)
+            self._emit(events.JoinAnswered(*who, response.generation, _name(response.error)))
+        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+            client_id, partitions = self._sync_received(request, response)
+            who = (self._group, client_id, request.member_id)
+            self._emit(events.SyncAnswered(*who, request.generation, _name(response.error), partitions))
+        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
+            self._heartbeat_received(request, response.error)
+        elif isinstance(response, LeaveGroupResponse) and response.error is Error.NONE:
+            for member in response.members:
+                if member.error is Error.NONE:
+                    self._member_left(member.member_id)
+
+    @abstractmethod
+    def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None: ...
+
+    @abstractmethod
+    def _sync_received(
+        self, request: SyncGroup, response: SyncGroupResponse
+    ) -> tuple[str, tuple[str, ...] | None]:
+        """Returns the member's client id and its partitions; None if it has no assignment."""
+
+    @abstractmethod
+    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None: ...
+
+    @abstractmethod
+    def _member_left(self, member_id: str) -> None: ...
+
+
+class InferredCoordinator(ClassicResponses):
+    """The coordinator of one group."""
+
+    def __init__(self, group: str, emit: Callable[[events.Event], None]) -> None:
+        super().__init__(group, emit)
+        self.state = EMPTY
+        self.generation = 0
         self._leader: str | None = None
         #: The members of the group: member id -> client id, and group.instance.id -> member id.
         self.members: dict[str, str] = {}
@@ -74,7 +113,7 @@ class InferredCoordinator:
 
     def prepare(self, cause: Cause) -> None:
         """A round begins that no request has opened."""
-        self._prepare(cause, None)
+        self._change_state(PREPARING, cause, None)
 
     def request_sent(self, request: Request) -> None:
         """A member sends ``request``."""
@@ -82,22 +121,13 @@ class InferredCoordinator:
             self._joining[request.client_id] = request
             cause = self._cause_of(request)
             if cause is not None and self.state is not PREPARING:
-                self._prepare(cause, request.member_id or None)
+                self._change_state(PREPARING, cause, request.member_id or None)
 
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
         """The member received the response to ``request``, or lost its connection."""
         if isinstance(request, JoinGroup):
             self._joining.pop(request.client_id, None)
-            if isinstance(response, JoinGroupResponse):
-                self._join_received(request, response)
-        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
-            self._sync_received(request, response)
-        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
-            self._notice_rebalance(response.error, request.generation)
-        elif isinstance(response, LeaveGroupResponse) and response.error is Error.NONE:
-            for member in response.members:
-                if member.error is Error.NONE:
-                    self._member_left(member.member_id)
+        self._classic_received(request, response)
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -111,27 +141,13 @@ class InferredCoordinator:
             return Cause.PENDING_MEMBER
         return Cause.LEADER_REJOINED if request.member_id == self._leader else None
 
-    def _prepare(self, cause: Cause, member_id: str | None) -> None:
-        self._change_state(PREPARING, cause, member_id)
-
     def _change_state(
         self, state: GroupState, cause: Cause, member_id: str | None, protocol: str | None = None
     ) -> None:
         before, self.state = self.state, state
-        begins = state is COMPLETING
-        self._emit(
-            events.GroupStateChanged(
-                self._group,
-                before.value,
-                state.value,
-                self.generation,
-                cause.value,
-                member_id,
-                protocol,
-                self._leader if begins else None,
-                len(self.members),
-            )
-        )
+        leader = self._leader if state is COMPLETING else None
+        change = (self._group, before.value, state.value, self.generation, cause.value)
+        self._emit(events.GroupStateChanged(*change, member_id, protocol, leader, len(self.members)))
 
     def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None:
         if response.error is Error.NONE:
@@ -140,12 +156,6 @@ class InferredCoordinator:
                 self._begin_generation(response)
             if response.members:
                 self._remove_absent({member.member_id for member in response.members})
-        error = None if response.error is Error.NONE else response.error.name
-        self._emit(
-            events.JoinAnswered(
-                self._group, request.client_id, response.member_id, response.generation, error
-            )
-        )
 
     def _add_or_replace(self, request: JoinGroup, response: JoinGroupResponse) -> None:
         instance, member_id = request.group_instance_id, response.member_id
@@ -155,24 +165,18 @@ class InferredCoordinator:
         if previous is not None and instance is not None and previous != member_id:
             self.members.pop(previous, None)
             self.members[member_id] = request.client_id
-            self._emit(
-                events.MemberReplaced(
-                    self._group, request.client_id, member_id, previous, instance, response.generation
-                )
-            )
+            replaced = (previous, instance, response.generation)
+            self._emit(events.MemberReplaced(self._group, request.client_id, member_id, *replaced))
         elif member_id not in self.members:
             self.members[member_id] = request.client_id
             cause = Cause.STATIC_MEMBER if instance is not None else Cause.PENDING_MEMBER
-            self._emit(
-                events.MemberAdded(
-                    self._group, request.client_id, member_id, instance, response.generation, cause.value
-                )
-            )
+            added = (instance, response.generation, cause.value)
+            self._emit(events.MemberAdded(self._group, request.client_id, member_id, *added))
 
     def _begin_generation(self, response: JoinGroupResponse) -> None:
         """The round is closed: this is the first of its answers."""
         if self.state is not PREPARING:
-            self._prepare(Cause.MEMBER_UPDATED, None)
+            self._change_state(PREPARING, Cause.MEMBER_UPDATED, None)
         self.generation = response.generation
         self._leader = response.leader
         self._change_state(COMPLETING, Cause.ALL_JOINED, None, response.protocol)
@@ -183,19 +187,21 @@ class InferredCoordinator:
         for member_id in [one for one in self.members if one not in present and one not in joining]:
             self._remove(member_id, Cause.SESSION_EXPIRED)
 
-    def _sync_received(self, request: SyncGroup, response: SyncGroupResponse) -> None:
+    def _sync_received(
+        self, request: SyncGroup, response: SyncGroupResponse
+    ) -> tuple[str, tuple[str, ...] | None]:
         partitions: tuple[str, ...] | None = None
         if response.error is Error.NONE:
             if self.state is COMPLETING and request.generation == self.generation:
                 self._change_state(STABLE, Cause.ASSIGNED, self._leader)
-            partitions = _partitions(response.assignment)
+            assigned = assigned_partitions(response)
+            partitions = None if assigned is None else tuple(map(str, assigned))
         else:
             self._notice_rebalance(response.error, request.generation)
-        error = None if response.error is Error.NONE else response.error.name
-        member = self.members.get(request.member_id, request.client_id)
-        self._emit(
-            events.SyncAnswered(self._group, member, request.member_id, request.generation, error, partitions)
-        )
+        return self.members.get(request.member_id, request.client_id), partitions
+
+    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None:
+        self._notice_rebalance(error, request.generation)
 
     def _notice_rebalance(self, error: Error, generation: int) -> None:
         """REBALANCE_IN_PROGRESS in the current generation: another member has opened a round."""
@@ -204,14 +210,14 @@ class InferredCoordinator:
             and generation == self.generation
             and self.state in (STABLE, COMPLETING)
         ):
-            self._prepare(Cause.SESSION_EXPIRED, None)
+            self._change_state(PREPARING, Cause.SESSION_EXPIRED, None)
 
     def _member_left(self, member_id: str) -> None:
         if member_id not in self.members:
             return
         self._remove(member_id, Cause.LEFT)
         if self.state in (STABLE, COMPLETING):
-            self._prepare(Cause.LEFT, member_id)
+            self._change_state(PREPARING, Cause.LEFT, member_id)
         if not self.members and not self._joining and self.state is PREPARING:
             self.generation += 1
             self._change_state(EMPTY, Cause.NO_MEMBERS, None)
@@ -226,8 +232,13 @@ class InferredCoordinator:
         )
 
 
-def _partitions(assignment: bytes) -> tuple[str, ...] | None:
+def assigned_partitions(response: SyncGroupResponse) -> tuple[TopicPartition, ...] | None:
+    """The partitions of an assignment; None if there are no bytes."""
     try:
-        return tuple(str(partition) for partition in decode_assignment(assignment).partitions)
+        return tuple(decode_assignment(response.assignment).partitions)
     except UserDataError:
         return None
+
+
+def _name(error: Error) -> str | None:
+    return None if error is Error.NONE else error.name

@@ -14,27 +14,28 @@ response to their SyncGroup after it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
 from groupstorm.assignors.userdata import (
     TopicPartition,
     UserDataError,
-    decode_assignment,
     decode_subscription,
 )
 from groupstorm.clients.inferred_consumer_group import InferredConsumerGroup, InferredMember, Owned
-from groupstorm.clients.inferred_coordinator import InferredCoordinator
+from groupstorm.clients.inferred_coordinator import (
+    ClassicResponses,
+    InferredCoordinator,
+    assigned_partitions,
+)
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
     Heartbeat,
-    HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
-    LeaveGroupResponse,
     Request,
     Response,
     SyncGroup,
@@ -47,7 +48,7 @@ from groupstorm.trace.events.group_states import Cause
 _OUT = frozenset({Error.UNKNOWN_MEMBER_ID, Error.FENCED_INSTANCE_ID})
 
 
-class InferredMigration:
+class InferredMigration(ClassicResponses):
     """The coordinator of one group. ``emit`` takes the events.
 
     ``topic_names``: topic id -> name; ``topics``: name -> number of partitions, of the group's topics;
@@ -63,14 +64,13 @@ class InferredMigration:
         *,
         downgrades: bool,
     ) -> None:
-        self._group = group
-        self._emit = emit
+        super().__init__(group, emit)
         self._topic_names = topic_names
         self._topics = topics
         self._downgrades = downgrades
         self._classic = InferredCoordinator(group, emit)
         self._consumer: InferredConsumerGroup | None = None
-        #: What classic members own by their last SyncGroup.
+        #: The partitions of classic members by their last SyncGroup.
         self._assigned: dict[str, Owned] = {}
 
     def member_gone(self, client_id: str) -> None:
@@ -91,7 +91,7 @@ class InferredMigration:
     def response_received(self, request: Request, response: Response | Disconnected) -> None:
         """A member received the response to ``request``, or lost its connection."""
         if isinstance(request, ConsumerGroupHeartbeat):
-            self._heartbeat_received(request, response)
+            self._group_heartbeat_received(request, response)
             return
         if (
             isinstance(request, JoinGroup)
@@ -99,19 +99,22 @@ class InferredMigration:
             and response.error is Error.NONE
         ):
             if self._consumer is not None and response.leader:
-                self._downgrade_without_others()
+                self._downgrade_without_others(self._consumer)
             elif self._consumer is None and not response.leader:
                 self._upgrade()
         if self._consumer is not None:
-            self._classic_member_received(self._consumer, request, response)
+            self._classic_received(request, response)
             return
         self._classic.response_received(request, response)
-        if isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
-            self._keep_assignment(request, response)
+        if isinstance(response, SyncGroupResponse) and response.error is Error.NONE:
+            assert isinstance(request, SyncGroup)
+            self._assigned[request.member_id] = self._by_id(assigned_partitions(response) or ())
 
     # -- which kind of group it is ---------------------------------------------------------------
 
-    def _heartbeat_received(self, request: ConsumerGroupHeartbeat, response: Response | Disconnected) -> None:
+    def _group_heartbeat_received(
+        self, request: ConsumerGroupHeartbeat, response: Response | Disconnected
+    ) -> None:
         is_member = isinstance(response, ConsumerGroupHeartbeatResponse) and response.error is Error.NONE
         if self._consumer is None and is_member and request.member_epoch >= 0:
             self._upgrade()
@@ -119,7 +122,7 @@ class InferredMigration:
         if consumer is None:
             return
         if is_member and request.member_epoch == -1 and self._is_last_of_protocol(consumer, request):
-            self._downgrade(consumer, request.member_id, Cause.LEFT)
+            self._downgrade(consumer, [request.member_id], Cause.LEFT)
         else:
             consumer.response_received(request, response)
 
@@ -143,29 +146,24 @@ class InferredMigration:
             self._emit(events.GroupCreated(self._group, "join"))
         self._consumer = consumer
 
-    def _downgrade(self, consumer: InferredConsumerGroup, leaving: str, cause: Cause) -> None:
-        """The last member of the new protocol is out of the group: the others rebalance."""
-        consumer.remove(leaving, cause)
-        self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
+    def _downgrade(self, consumer: InferredConsumerGroup, leaving: Iterable[str], cause: Cause) -> None:
+        """The last members of the new protocol are out of the group: the others rebalance."""
+        for member_id in leaving:
+            consumer.remove(member_id, cause)
         self._go_on_as_classic(consumer)
         self._classic.prepare(Cause.DOWNGRADED)
 
-    def _downgrade_without_others(self) -> None:
+    def _downgrade_without_others(self, consumer: InferredConsumerGroup) -> None:
         """A JoinGroup was answered as in a classic group: the members of the new protocol are gone."""
-        consumer = self._consumer
-        assert consumer is not None
         gone = [member_id for member_id, member in consumer.members.items() if not member.classic]
-        if consumer.members.keys() - set(gone):
-            for member_id in gone:
-                consumer.remove(member_id, Cause.SESSION_EXPIRED)
-            self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
-            self._go_on_as_classic(consumer)
-            self._classic.prepare(Cause.DOWNGRADED)
+        if len(gone) < len(consumer.members):
+            self._downgrade(consumer, gone, Cause.SESSION_EXPIRED)
         else:  # a new group
             self._emit(events.GroupCreated(self._group, "join"))
             self._classic, self._consumer = InferredCoordinator(self._group, self._emit), None
 
     def _go_on_as_classic(self, consumer: InferredConsumerGroup) -> None:
+        self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
         members = {member_id: member.client_id for member_id, member in consumer.members.items()}
         instances = {
             member.instance: member_id for member_id, member in consumer.members.items() if member.instance
@@ -179,69 +177,53 @@ class InferredMigration:
 
     # -- classic members of a consumer group -----------------------------------------------------
 
-    def _classic_member_received(
-        self, consumer: InferredConsumerGroup, request: Request, response: Response | Disconnected
-    ) -> None:
-        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
-            self._join_received(consumer, request, response)
-        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
-            self._sync_received(consumer, request, response)
-        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
-            if response.error in _OUT:
+    def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None:
+        consumer = self._group_now()
+        if response.error is not Error.NONE:
+            consumer.answered(request.member_id)
+            if response.error in _OUT and request.member_id in consumer.members:
                 consumer.fenced(request.member_id)
-        elif isinstance(response, LeaveGroupResponse) and response.error is Error.NONE:
-            for member in response.members:
-                if member.error is Error.NONE:
-                    consumer.left(member.member_id)
-
-    def _join_received(
-        self, consumer: InferredConsumerGroup, request: JoinGroup, response: JoinGroupResponse
-    ) -> None:
-        if response.error is Error.NONE:
-            instance = request.group_instance_id
-            member = consumer.known(response.member_id, request.client_id, instance, classic=True)
-            if self._downgrades and all(one.classic for one in consumer.members.values()):
-                # a static member has taken the place of the last one of the new protocol: no rebalance
-                self._emit(events.GroupConverted(self._group, consumer.epoch, Cause.DOWNGRADED))
-                self._go_on_as_classic(consumer)
-            else:
-                member.owned = self._owned(request)
-                consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
-            self._emit_join(request, response, None)
             return
-        consumer.answered(request.member_id)
-        if response.error in _OUT and request.member_id in consumer.members:
-            consumer.fenced(request.member_id)
-        self._emit_join(request, response, response.error.name)
-
-    def _emit_join(self, request: JoinGroup, response: JoinGroupResponse, error: str | None) -> None:
-        who = (self._group, request.client_id, response.member_id)
-        self._emit(events.JoinAnswered(*who, response.generation, error))
+        member = consumer.known(
+            response.member_id, request.client_id, request.group_instance_id, classic=True
+        )
+        if self._downgrades and all(one.classic for one in consumer.members.values()):
+            # a static member has taken the place of the last one of the new protocol: no rebalance
+            self._go_on_as_classic(consumer)
+        else:
+            member.owned = self._owned(request)
+            consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
 
     def _sync_received(
-        self, consumer: InferredConsumerGroup, request: SyncGroup, response: SyncGroupResponse
-    ) -> None:
-        partitions: tuple[str, ...] | None = None
+        self, request: SyncGroup, response: SyncGroupResponse
+    ) -> tuple[str, tuple[str, ...] | None]:
+        consumer = self._group_now()
         member = consumer.members.get(request.member_id)
-        if response.error is Error.NONE and member is not None:
-            given = _assigned(response)
+        if member is None:
+            return request.client_id, None
+        if response.error is Error.NONE:
+            given = assigned_partitions(response) or ()
             consumer.reached(request.member_id, request.generation, self._by_id(given))
-            partitions = tuple(map(str, given))
-        elif response.error in _OUT and member is not None:
+            return member.client_id, tuple(map(str, given))
+        if response.error in _OUT:
             consumer.fenced(request.member_id)
-        name = request.client_id if member is None else member.client_id
-        error = None if response.error is Error.NONE else response.error.name
-        who = (self._group, name, request.member_id, request.generation)
-        self._emit(events.SyncAnswered(*who, error, partitions))
+        return member.client_id, None
+
+    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None:
+        if error in _OUT:
+            self._group_now().fenced(request.member_id)
+
+    def _member_left(self, member_id: str) -> None:
+        self._group_now().left(member_id)
+
+    def _group_now(self) -> InferredConsumerGroup:
+        assert self._consumer is not None
+        return self._consumer
 
     # -- partitions ------------------------------------------------------------------------------
 
-    def _keep_assignment(self, request: SyncGroup, response: SyncGroupResponse) -> None:
-        if response.error is Error.NONE:
-            self._assigned[request.member_id] = self._by_id(_assigned(response))
-
     def _owned(self, request: JoinGroup) -> Owned:
-        """What a member owns by its subscription; nothing if it cannot be read."""
+        """The partitions that a member owns by its subscription; nothing if it cannot be read."""
         try:
             return self._by_id(decode_subscription(request.protocols[0][1]).owned)
         except (UserDataError, IndexError):
@@ -250,10 +232,3 @@ class InferredMigration:
     def _by_id(self, partitions: tuple[TopicPartition, ...]) -> Owned:
         ids = {name: topic_id for topic_id, name in self._topic_names().items()}
         return frozenset((ids[one.topic], one.partition) for one in partitions if one.topic in ids)
-
-
-def _assigned(response: SyncGroupResponse) -> tuple[TopicPartition, ...]:
-    try:
-        return tuple(decode_assignment(response.assignment).partitions)
-    except UserDataError:
-        return ()  # no bytes: nothing was assigned

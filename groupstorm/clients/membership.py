@@ -27,6 +27,7 @@ from groupstorm.clients.member_session import (
     STABLE,
     UNJOINED,
     Generation,
+    MemberSession,
 )
 from groupstorm.clients.operations import (
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
@@ -47,7 +48,6 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.clients.round_responses import RoundResponses
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import Heartbeat, JoinGroup, LeaveGroup
 from groupstorm.trace.events import member as events
@@ -59,11 +59,11 @@ _AWAIT_POLL = AwaitPoll()
 _COMMIT_POSITIONS = CommitPositions()
 _KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
 
-#: How long close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
+#: The time for which close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS = 30_000
 
 
-class Membership(RoundResponses):
+class Membership(MemberSession):
     """One consumer's session in a group, and what its application thread does with it."""
 
     __slots__ = (

@@ -1,7 +1,8 @@
-"""The operations that a membership asks its driver to carry out.
+"""The operations that a member asks its driver to carry out.
 
-A membership (`membership.py`) is a generator: it yields one operation, the driver carries the operation out,
-in virtual time or over TCP, and sends the result back.
+A membership of the classic protocol (`membership.py`) is a generator: it yields one operation, the driver
+carries it out, in virtual time or over TCP, and sends the result back. A member of a consumer group
+(`consumer_group`) collects its operations, and the driver reports what comes of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.coordinator.messages import JoinGroupResponse, Request
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, JoinGroupResponse, Request
 from groupstorm.trace.events import member as events
 
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000
@@ -130,6 +131,7 @@ class Assign(NamedTuple):
     assignor: Assignor
 
 
+#: The operations of a membership of the classic protocol.
 Operation = (
     Send
     | FindCoordinator
@@ -143,4 +145,52 @@ Operation = (
     | ReturnRecords
     | CommitPositions
     | Assign
+)
+
+
+class SendHeartbeat(NamedTuple):
+    """Send ``request`` to the coordinator. Hand what comes back to `ConsumerGroupMember.answered`.
+
+    ``awaited``: False if the member does not wait for the answer: it has left because nobody polled, or its
+    process ends.
+    """
+
+    request: ConsumerGroupHeartbeat
+    awaited: bool
+
+
+class CommitWithEpoch(NamedTuple):
+    """Commit the positions of all owned partitions. Hand the result to `ConsumerGroupMember.committed`.
+
+    ``epoch``: the member epoch in the request; -1: a commit without member, by a member that is out of the
+    group.
+    """
+
+    epoch: int
+
+
+class RefreshTopics(NamedTuple):
+    """Fetch topic metadata: the assignment has a topic id whose name is not known."""
+
+
+class ReportError(NamedTuple):
+    """poll() throws the error of that name. A member in state FATAL does not go on."""
+
+    error: str
+
+
+class Left(NamedTuple):
+    """unsubscribe() returns, and close() may end."""
+
+
+#: The operations of a member of a consumer group.
+GroupOperation = (
+    SendHeartbeat
+    | CommitWithEpoch
+    | RefreshTopics
+    | ReportError
+    | Left
+    | FindCoordinator
+    | RunCallback
+    | StopProcessing
 )

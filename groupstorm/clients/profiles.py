@@ -1,4 +1,4 @@
-"""How the client libraries differ as members: their defaults, what they write, when they act.
+"""The differences between client libraries as members: defaults, fields of requests, times.
 
 One profile per library, read from its source at the version that the profile names, and compared with
 recordings of the real library (`tests/client_profiles`). A field that a profile leaves out is as in Kafka's
@@ -85,7 +85,7 @@ class ClientProfile:
     heartbeat_timer_waits_for_response: bool = False
     #: True: a member joins again at the application's next poll(). False: a task or thread joins at once.
     rejoins_at_poll: bool = True
-    #: How far apart the JoinGroups of a member are at least; 0: as near as they come. Neither the JoinGroup
+    #: The least time between two JoinGroups of a member; 0: as near as they come. Neither the JoinGroup
     #: behind a round that the member led nor the one behind MEMBER_ID_REQUIRED keeps that distance.
     join_interval_ms: int = 0
     #: Whether poll() hands out records of partitions that a cooperative member keeps during a round. If not,

@@ -10,8 +10,7 @@ from typing import Any
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
-from groupstorm.clients.brokers.address import new_prefix
-from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker, new_prefix
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.clients.wire.admin import (
     await_coordinator,

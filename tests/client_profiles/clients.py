@@ -30,7 +30,7 @@ class ClientMissing(Exception):
 
 
 class ConsumerTarget(NamedTuple):
-    """What a consumer reads, and its client id.
+    """One consumer to start: its broker, group, topic and client id.
 
     ``assignor`` and ``protocol`` (group.protocol): "" is the library's default.
     """

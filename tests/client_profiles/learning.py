@@ -1,4 +1,4 @@
-"""How long members of a quiet virtual group take to learn of a rebalance, as in `record_heartbeats`."""
+"""The time until members of a quiet virtual group learn of a rebalance, as in `record_heartbeats`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from groupstorm.storms.world.simulation import simulate
 from tests.storms.storms_in_memory import MemorySink
 
 INTERVAL_MS = 3_000
-#: What a kind of group has to do (`record_heartbeats.KINDS`), in the settings of a storm.
+#: The work of a kind of group (`record_heartbeats.KINDS`), in the settings of a storm.
 WORK: dict[str, dict[str, Any]] = {
     "idle": {"record_rate": 0},
     "short": {"record_rate": 10, "process_ms": 40, "poll_interval_ms": 100},

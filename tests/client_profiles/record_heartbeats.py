@@ -34,7 +34,7 @@ PARTITIONS = 8
 
 
 class Work(NamedTuple):
-    """What a kind of group has to do. ``ms``: the handler's time for a record."""
+    """The work of a kind of group. ``ms``: the handler's time for a record."""
 
     records_per_s: int
     ms: int

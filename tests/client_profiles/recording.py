@@ -55,7 +55,7 @@ SHORT_SESSION: Sequence[Action] = (
 
 
 class Session(NamedTuple):
-    """What to record: a profile's client with one assignor, or of one group protocol.
+    """The subject of a recording: a profile's client with one assignor, or of one group protocol.
 
     ``assignor`` and ``protocol``: "" is the library's default. ``broker``: its options.
     """

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.operations import Operation, SendHeartbeat
-from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.operations import Disconnected, GroupOperation, SendHeartbeat
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
@@ -24,7 +23,7 @@ class Driven:
         self.now_ms = 1_000
         self.names = {T: "t", U: "u"}
         self.has_positions = True
-        self.did: list[Operation] = []
+        self.did: list[GroupOperation] = []
         self._in_flight: list[SendHeartbeat] = []
         settings = ConsumerConfig("g", "c", ("t",), **({"enable_auto_commit": False} | config))
         self.member = ConsumerGroupMember(
@@ -52,8 +51,8 @@ class Driven:
         driven.look()
         return driven
 
-    def look(self) -> list[Operation]:
-        """What it did since the last look."""
+    def look(self) -> list[GroupOperation]:
+        """The member's operations since the last look."""
         self._take()
         did, self.did = self.did, []
         return did

@@ -8,11 +8,19 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer_group.operations import Left, RefreshTopics, ReportError, SendHeartbeat
-from groupstorm.clients.consumer_group.reactions import REACTIONS, Reaction, reaction
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import Backoff
-from groupstorm.clients.operations import CallbackKind, FindCoordinator, RunCallback, StopProcessing
+from groupstorm.clients.error_tables import REACTIONS, Reaction, reaction
+from groupstorm.clients.operations import (
+    CallbackKind,
+    FindCoordinator,
+    Left,
+    RefreshTopics,
+    ReportError,
+    RunCallback,
+    SendHeartbeat,
+    StopProcessing,
+)
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.coordinator.errors import Error
 from tests.clients.group_member import Driven, T

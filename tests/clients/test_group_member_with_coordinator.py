@@ -10,16 +10,18 @@ import pytest
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.operations import (
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.operations import (
     CommitWithEpoch,
+    FindCoordinator,
+    GroupOperation,
     Left,
-    Operation,
     RefreshTopics,
     ReportError,
+    RunCallback,
     SendHeartbeat,
+    StopProcessing,
 )
-from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.operations import FindCoordinator, RunCallback, StopProcessing
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
@@ -109,7 +111,7 @@ class _Client:
             for operation in operations:
                 self._do(operation)
 
-    def _do(self, operation: Operation) -> None:
+    def _do(self, operation: GroupOperation) -> None:
         match operation:
             case SendHeartbeat():
                 self.member.answered(operation, self._cluster.ask(operation), self._cluster.now_ms)

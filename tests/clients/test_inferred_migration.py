@@ -43,7 +43,7 @@ class Group:
         )
 
     def told(self) -> list[str]:
-        """What has been emitted since the last call: states by name and generation, other events by type."""
+        """The events emitted since the last call: states by name and generation, other events by type."""
         told = [
             f"{event.state} {event.generation}"
             if isinstance(event, events.GroupStateChanged)

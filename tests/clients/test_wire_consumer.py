@@ -15,9 +15,9 @@ from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import coordinator as coordinator_events

@@ -11,9 +11,9 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.admin import grow_topic
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.group_driver import _new_member_id
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.trace.events import member as events
@@ -164,7 +164,7 @@ async def test_a_broker_may_start_after_its_member(group: EmulatedGroup) -> None
 async def test_a_listener_that_outlasts_the_poll_interval_makes_the_member_leave(
     group: EmulatedGroup,
 ) -> None:
-    """Of onPartitionsAssigned: while a member revokes, the rebalance timeout of the broker ends as soon."""
+    """A slow onPartitionsAssigned; during a revocation the broker's rebalance timeout ends as soon."""
     durations_us = iter([700_000])
     slow = ApplicationBehaviour(
         callback_us=lambda kind, _: next(durations_us, 0) if kind is CallbackKind.ASSIGNED else 0,

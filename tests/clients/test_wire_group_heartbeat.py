@@ -27,7 +27,7 @@ async def coordinator() -> AsyncIterator[CoordinatorLink]:
     cluster = ClusterClient([endpoint], "c", 5_000)
     running = asyncio.Event()
     running.set()
-    link = CoordinatorLink(cluster, "g", 100, running, lambda: None, lambda: None)
+    link = CoordinatorLink(cluster, "g", 100, running)
     try:
         assert await link.find() is Error.NONE
         yield link

@@ -6,9 +6,9 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.heartbeat_timers import Due, HeartbeatTimers
+from groupstorm.clients.wire.heartbeats import Due, HeartbeatTimers
 from groupstorm.clients.wire.positions import Position, Positions, by_topic
+from groupstorm.clients.wire.waiting import backoff_ms
 from groupstorm.coordinator.messages import CommittedOffset
 
 MS = 1000

@@ -12,8 +12,8 @@ from groupstorm.broker.shell import Server
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, Request, Response
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import member as events

@@ -14,8 +14,7 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.security.listener import ListenerSecurity, tls_context
 from groupstorm.broker.security.users import Users
-from groupstorm.clients.brokers.address import read_addresses
-from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.contract import BrokerUnavailable, read_addresses
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient

@@ -47,6 +47,7 @@ ROOMS: Final[dict[str, Room]] = {
         ),
         (
             "tests/clients/test_documentation.py",
+            "tests/clients/test_group_member.py",
             "tests/clients/test_group_protocol.py",
             "tests/clients/test_leadership.py",
             "tests/clients/test_membership.py",

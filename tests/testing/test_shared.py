@@ -9,8 +9,7 @@ import pytest
 
 import groupstorm
 from groupstorm.clients.brokers import BrokerKind
-from groupstorm.clients.brokers.address import read_addresses
-from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker, read_addresses
 from groupstorm.testing import shared as shared_module
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.shared import BROKERS_MAX, SharedBrokers

@@ -18,7 +18,7 @@ from groupstorm.clients.profiles import (
 )
 from groupstorm.clients.wire.security import MECHANISMS
 
-#: What the table says of each option, in the order of the table.
+#: A note on each option, in the order of the table.
 OPTION_NOTES: Mapping[str, str] = {
     "group_protocol": "the broker assigns the partitions ([KIP-848](#the-consumer-protocol-kip-848))",
     "group_remote_assignor": (

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from groupstorm.clients.brokers.address import at_address, read_addresses
 from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
-from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents
+from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, at_address, read_addresses
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity

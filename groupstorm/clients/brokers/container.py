@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
-from groupstorm.clients.brokers.jars import KAFKA_VERSION
-from groupstorm.clients.brokers.singlenode import INTERNAL_TOPICS
+from groupstorm.clients.brokers.jars import INTERNAL_TOPICS, KAFKA_VERSION
 from groupstorm.protocol.endpoints import Endpoint
 
 if TYPE_CHECKING:

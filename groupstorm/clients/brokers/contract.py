@@ -1,9 +1,11 @@
-"""What every kind of broker offers to those who run members on it."""
+"""The common surface of every kind of broker on which members run; a broker at an address from the user."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+import re
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import NamedTuple
 
 from groupstorm.clients.wire.connection import ConnectionLost
@@ -11,6 +13,8 @@ from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
+
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<port>[0-9]{1,5})")
 
 #: Takes the events of an emulated coordinator as they happen.
 OnCoordinatorEvents = Callable[[Sequence[Event]], None]
@@ -25,7 +29,7 @@ class BrokerFailed(ConnectionLost):
 
 
 def refused(kind: str, why: Exception) -> InputError:
-    """What a command says if its ``--on`` cannot be used. ``why`` may begin with the address itself."""
+    """The error of a command whose ``--on`` cannot be used. ``why`` may begin with the address itself."""
     text = str(why)
     return InputError(f"--on {text}" if text.startswith(f"{kind}:") else f"--on {kind}: {text}")
 
@@ -48,8 +52,36 @@ class RunningBroker(NamedTuple):
     @property
     def address(self) -> str:
         """The value of bootstrap.servers."""
-        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in self.bootstrap)
+        return _shown(self.bootstrap)
 
 
 #: A broker that runs while the context lasts; entering it raises BrokerUnavailable or InputError.
 BrokerContext = AbstractAsyncContextManager[RunningBroker]
+
+
+def read_addresses(text: str) -> tuple[Endpoint, ...]:
+    """``HOST:PORT[,HOST:PORT...]``. Raises InputError."""
+    found = []
+    for part in text.split(","):
+        match = _ADDRESS.fullmatch(part.strip())
+        if match is None or not 0 < int(match["port"]) < 2**16:
+            raise InputError(f"{part.strip()!r}: expected HOST:PORT")
+        found.append(Endpoint(match["host"].strip("[]"), int(match["port"])))
+    return tuple(found)
+
+
+@asynccontextmanager
+async def at_address(
+    bootstrap: tuple[Endpoint, ...], security: ClientSecurity = PLAINTEXT
+) -> AsyncIterator[RunningBroker]:
+    """Groups and topics of the run get a prefix of its own, so that they meet none of the cluster's owner."""
+    yield RunningBroker(_shown(bootstrap), bootstrap, prefix=new_prefix(), security=security)
+
+
+def new_prefix() -> str:
+    """The beginning of names that nobody else uses."""
+    return f"groupstorm-{uuid.uuid4().hex[:8]}-"
+
+
+def _shown(bootstrap: Iterable[Endpoint]) -> str:
+    return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in bootstrap)

@@ -1,4 +1,4 @@
-"""Apache Kafka's jars: fetched once with Maven, kept in the user's cache.
+"""Apache Kafka as we run it: one node's options, and the jars, fetched once with Maven into the user's cache.
 
 A folder gets its name when it is complete, so several processes may fetch at once.
 """
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
@@ -17,9 +18,27 @@ from groupstorm.javaruntime import cache_folder
 #: The release that the emulator follows.
 KAFKA_VERSION = "4.3.1"
 
+#: Internal topics on the only node, with few partitions for a quick start.
+INTERNAL_TOPICS: Mapping[str, str] = {
+    "offsets.topic.num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.num.partitions": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+#: The most memory that the node may use.
+HEAP = "-Xmx512m"
+
+#: The time limit of the node's start.
+START_TIMEOUT_S = 60.0
+
 POM = Path(__file__).with_name("kafka") / "pom.xml"
 
-#: What Kafka logs through before release 4: log4j 1, in the fork that is maintained.
+#: The logging library of Kafka before release 4: log4j 1, in the fork that is maintained.
 _LOG4J_1 = ("-Dlogging.group=org.slf4j", "-Dlogging.artifact=slf4j-reload4j", "-Dlogging.version=1.7.36")
 
 #: Maven's messages if it cannot fetch an artifact.

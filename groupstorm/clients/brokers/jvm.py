@@ -15,23 +15,29 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, RunningBroker
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, has_log4j_1, kafka_jars
+from groupstorm.clients.brokers.jars import (
+    HEAP,
+    INTERNAL_TOPICS,
+    KAFKA_VERSION,
+    START_TIMEOUT_S,
+    has_log4j_1,
+    kafka_jars,
+)
 from groupstorm.clients.brokers.ports import held_ports
-from groupstorm.clients.brokers.singlenode import HEAP, INTERNAL_TOPICS, START_TIMEOUT_S
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint
 
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
 
-#: How long a broker may take to stop after SIGTERM.
+#: The time limit of a broker's end after SIGTERM.
 STOP_TIMEOUT_S = 10.0
 
-#: How often a broker is started if another process takes one of its ports meanwhile. Kafka cannot choose
+#: The attempts to start a broker if another process takes one of its ports meanwhile. Kafka cannot choose
 #: them: its controller's is part of controller.quorum.voters.
 PORT_ATTEMPTS = 3
 
-#: How long Kafka's tool may take to format the data's folder.
+#: The time limit of Kafka's tool that formats the data's folder.
 FORMAT_TIMEOUT_S = 60.0
 
 _STARTED = "Kafka Server started"

@@ -17,7 +17,7 @@ from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import Reaper
 from testcontainers.core.docker_client import get_docker_host
 
-from groupstorm.clients.brokers.singlenode import HEAP, START_TIMEOUT_S
+from groupstorm.clients.brokers.jars import HEAP, START_TIMEOUT_S
 
 LOOPBACK = "127.0.0.1"
 

@@ -9,9 +9,9 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import (
     CommitFailed,
     ConsumerFailed,
-    ConsumerTimeout,
     OffsetsRefused,
     RebalanceInProgress,
+    time_limit,
 )
 from groupstorm.clients.error_tables import COMMIT_RETRIED
 from groupstorm.clients.operations import Disconnected
@@ -19,7 +19,7 @@ from groupstorm.clients.requests import offset_fetch
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.offsets import OFFSET_FETCH_RETRIED
 from groupstorm.clients.wire.positions import NO_POSITION, by_topic
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetFetchResponse
 
@@ -41,24 +41,18 @@ class OffsetCommitter:
         by_name: dict[str, dict[int, CommittedOffset]] = {}
         for (topic, number), offset in offsets.items():
             by_name.setdefault(topic, {})[number] = offset
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                while not await self._commit_once(by_name):
-                    await self._back_off()
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"no commit within {self._timeout_ms} ms") from late
+        async with time_limit(self._timeout_ms, "no commit within"):
+            while not await self._commit_once(by_name):
+                await self._back_off()
 
     async def committed(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, CommittedOffset | None]:
         """The committed offsets; None for a partition without one. Raises OffsetsRefused, ConsumerTimeout."""
         asked = tuple(partitions)
-        try:
-            async with asyncio.timeout(self._timeout_ms / 1000):
-                while (found := await self._fetch_once(asked)) is None:
-                    await self._back_off()
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"no committed offsets within {self._timeout_ms} ms") from late
+        async with time_limit(self._timeout_ms, "no committed offsets within"):
+            while (found := await self._fetch_once(asked)) is None:
+                await self._back_off()
         return {partition: found.get(partition) for partition in asked}
 
     # -- parts -----------------------------------------------------------------------------------
@@ -70,9 +64,8 @@ class OffsetCommitter:
         membership = self._member.membership
         while membership.is_joining and membership.failure is None:
             if self._member.closing:
-                raise RebalanceInProgress(
-                    Error.REBALANCE_IN_PROGRESS.name
-                )  # a member that closes does not end its round
+                # a member that closes does not end its round
+                raise RebalanceInProgress(Error.REBALANCE_IN_PROGRESS.name)
             await self._changes.wait()
         if membership.failure is not None:
             raise ConsumerFailed(membership.failure)

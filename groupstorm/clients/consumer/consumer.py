@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Self, Unpack
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.committer import OffsetCommitter
@@ -14,32 +15,28 @@ from groupstorm.clients.consumer.errors import (
     ConsumerClosed,
     ConsumerError,
     ConsumerFailed,
-    ConsumerTimeout,
     ListenerFailed,
     NoOffsetForPartition,
     NotAssigned,
+    time_limit,
 )
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.fetcher import Fetcher
-from groupstorm.clients.consumer.listener import RebalanceListener
-from groupstorm.clients.consumer.listener_calls import ListenerCalls
+from groupstorm.clients.consumer.listener import ListenerCalls, RebalanceListener
 from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
 from groupstorm.clients.consumer.poll_calls import PollCalls
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.consumer.settings import Options, read_settings
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import RunCallback
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
-from groupstorm.clients.wire.event_emitter import OnEvent
-from groupstorm.clients.wire.offsets import OffsetReset
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.parts import ApplicationBehaviour, OnEvent
+from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.problems import InputError
 
-_T = TypeVar("_T")
-
-#: How long close() may take: Kafka's default, and what its connections get beyond it.
+#: The time limit of close(), Kafka's default, and the time that its connections get beyond it.
 _CLOSE_TIMEOUT_MS, _CLOSE_GRACE_MS = 30_000, 1_000
 
 
@@ -98,18 +95,9 @@ class CooperativeConsumer:
         self._listener_calls = ListenerCalls(
             listener, self._buffer, self._committer, commits_again, self._note, self._changed
         )
-        self._log_offsets = LogOffsets(
-            config, self._member.cluster, fetch.decoding.read_committed, self._member.refresh_topics
-        )
+        self._log_offsets = LogOffsets(self._member, fetch.decoding.read_committed)
         self._fetcher = Fetcher(
-            config,
-            fetch,
-            self._member.cluster,
-            self._buffer,
-            self._log_offsets,
-            self._member.refresh_topics,
-            self._changes.notify,
-            self._note,
+            self._member, fetch, self._buffer, self._log_offsets, self._changes.notify, self._note
         )
 
     # -- life ------------------------------------------------------------------------------------
@@ -260,7 +248,11 @@ class CooperativeConsumer:
 
     async def position(self, partition: TopicPartition) -> int:
         """The offset of the next record; waits until it is known. Raises NotAssigned, ConsumerTimeout."""
-        return await self._in_time(self._position(partition), f"the position of {partition} is not known")
+        async with self._in_time(f"the position of {partition} is not known"):
+            while (position := self._buffer.position(*self._owned([partition]))) is None:
+                self._check()
+                await self._changes.wait()
+        return position.offset
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continue at ``offset``. Raises NotAssigned."""
@@ -281,7 +273,9 @@ class CooperativeConsumer:
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds: the first record at or after that time. Raises as `seek_to_end`."""
-        return await self._in_time(self._log_offsets.find(times), "no offsets for these times")
+        async with self._in_time("no offsets for these times"):
+            found = await self._log_offsets.find(times)
+        return found
 
     async def commit(self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None) -> None:
         """Commit ``offsets``, by default those after all records given out.
@@ -316,30 +310,17 @@ class CooperativeConsumer:
                 raise NotAssigned(partition)
         return named
 
-    async def _position(self, partition: TopicPartition) -> int:
-        while (position := self._buffer.position(*self._owned([partition]))) is None:
-            self._check()
-            await self._changes.wait()
-        return position.offset
-
     async def _seek_to(self, end: OffsetReset, partitions: Collection[TopicPartition]) -> None:
         named = self._owned(partitions) or self._member.membership.owned
-        found = await self._in_time(
-            self._log_offsets.find(dict.fromkeys(named, int(end))), "the logs' ends are not known"
-        )
+        async with self._in_time("the logs' ends are not known"):
+            found = await self._log_offsets.find(dict.fromkeys(named, int(end)))
         for partition in self._owned(named):
             self._buffer.seek(partition, found[partition].offset)
 
-    async def _in_time(self, answer: Coroutine[Any, Any, _T], what: str) -> _T:
-        timeout_ms = self._settings.default_api_timeout_ms
-        try:
-            self._check_open()
-            async with asyncio.timeout(timeout_ms / 1000):
-                return await answer
-        except TimeoutError as late:
-            raise ConsumerTimeout(f"{what} after {timeout_ms} ms") from late
-        finally:
-            answer.close()
+    def _in_time(self, what: str) -> AbstractAsyncContextManager[None]:
+        """Raises ConsumerClosed unless the consumer is open; ConsumerTimeout if the body takes too long."""
+        self._check_open()
+        return time_limit(self._settings.default_api_timeout_ms, f"{what} after")
 
     def _check_open(self) -> None:
         """Raise ConsumerClosed unless the consumer is open; during close() the listener may still commit."""
@@ -357,19 +338,12 @@ class CooperativeConsumer:
         if problem is not None:
             raise problem
         for task in (self._life, self._fetches):
-            if task is not None and task.done() and not task.cancelled() and task.exception() is not None:
-                self._raise_from(task)
+            if task is not None and task.done() and not task.cancelled():
+                _raise_of(task)
         if self._life is not None and self._life.done():
             raise ConsumerFailed(self._member.failure or "the consumer's tasks were cancelled")
         if missing := [one for one in self._member.without_offset if self._lacks_position(one)]:
             raise NoOffsetForPartition(missing)
-
-    def _raise_from(self, task: asyncio.Task[None]) -> None:
-        problem = task.exception()
-        if isinstance(problem, BaseExceptionGroup):
-            problem = problem.exceptions[0]
-        assert problem is not None
-        raise problem
 
     def _raise_of_listener(self) -> None:
         problem, self._problem = self._problem, None
@@ -397,3 +371,12 @@ class CooperativeConsumer:
 
     async def _listen(self, operation: RunCallback) -> bool:
         return await self._listener_calls.run(operation)
+
+
+def _raise_of(task: asyncio.Task[None]) -> None:
+    """Raise the exception of a task that has ended, or the first one of a group; nothing if it has none."""
+    problem = task.exception()
+    if isinstance(problem, BaseExceptionGroup):
+        problem = problem.exceptions[0]
+    if problem is not None:
+        raise problem

@@ -5,7 +5,9 @@ Invalid options, a broker that is too old and refused credentials raise `groupst
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 
 from groupstorm.assignors.userdata import TopicPartition
 
@@ -18,35 +20,31 @@ class ConsumerClosed(ConsumerError):
     """The consumer is closed, or not open yet."""
 
 
-class ConsumerFailed(ConsumerError):
-    """A fatal error has ended the membership: close the consumer. ``error``: its name in Kafka."""
+class RefusedByKafka(ConsumerError):
+    """``error``: Kafka's name of the reason."""
 
     def __init__(self, error: str) -> None:
         super().__init__(error)
         self.error = error
 
 
-class CommitFailed(ConsumerError):
-    """The offsets were not committed. ``error``: Kafka's name of the reason.
+class ConsumerFailed(RefusedByKafka):
+    """A fatal error has ended the membership: close the consumer."""
+
+
+class CommitFailed(RefusedByKafka):
+    """The offsets were not committed.
 
     Most often the coordinator has removed the member and its partitions have other owners.
     """
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 class RebalanceInProgress(CommitFailed):
     """The group waits for this member to join: ask for the next record, then commit again."""
 
 
-class OffsetsRefused(ConsumerError):
-    """The coordinator refuses to return committed offsets. ``error``: Kafka's name of the reason."""
-
-    def __init__(self, error: str) -> None:
-        super().__init__(error)
-        self.error = error
+class OffsetsRefused(RefusedByKafka):
+    """The coordinator refuses to return committed offsets."""
 
 
 class ListenerFailed(ConsumerError):
@@ -102,3 +100,13 @@ class PollInProgress(ConsumerError):
 
 class ConsumerTimeout(ConsumerError, TimeoutError):
     """The cluster has not answered within default_api_timeout_ms."""
+
+
+@asynccontextmanager
+async def time_limit(timeout_ms: int, what: str) -> AsyncIterator[None]:
+    """Raise ConsumerTimeout if the body takes longer. ``what`` begins its message."""
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            yield
+    except TimeoutError as late:
+        raise ConsumerTimeout(f"{what} {timeout_ms} ms") from late

@@ -11,21 +11,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
-from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import (
-    BrokerConnection,
-    Build,
-    ConnectionLost,
-)
-from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
+from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, fetch_request
 from groupstorm.clients.wire.positions import Position
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error
 
 _Plan = dict[TopicPartition, Position]
@@ -36,10 +30,7 @@ class FetchSettings(NamedTuple):
 
     decoding: Decoding
     reset: OffsetReset | None
-    min_bytes: int
-    max_bytes: int
-    max_wait_ms: int
-    max_partition_bytes: int
+    sizes: FetchSizes
 
 
 class Fetcher:
@@ -51,21 +42,19 @@ class Fetcher:
 
     def __init__(
         self,
-        config: ConsumerConfig,
+        member: WireConsumer,
         settings: FetchSettings,
-        cluster: ClusterClient,
         buffer: FetchBuffer,
         log_offsets: LogOffsets,
-        refresh_topics: Callable[[], None],
         on_records: Callable[[], None],
         on_problem: Callable[[ConsumerError], None],
     ) -> None:
-        self._config = config
+        self._member = member
+        self._config = member.config
+        self._cluster = member.cluster
         self._settings = settings
-        self._cluster = cluster
         self._buffer = buffer
         self._log_offsets = log_offsets
-        self._refresh_topics = refresh_topics
         self._on_records = on_records
         self._on_problem = on_problem
         self._changes = ChangeNotifier()
@@ -97,7 +86,7 @@ class Fetcher:
         for partition, position in self._buffer.to_fetch():
             leader = self._cluster.leader(partition)
             if leader is None:
-                self._refresh_topics()
+                self._member.refresh_topics()
             elif leader.node_id not in self._busy:
                 plans.setdefault(leader.node_id, {})[partition] = position
         return plans
@@ -106,13 +95,15 @@ class Fetcher:
         settled = False
         try:
             connection = await self._connection(node_id)
-            timeout_ms = self._config.request_timeout_ms + self._settings.max_wait_ms
-            answer = await connection.ask(FETCH, FETCH.highest, self._request(plan), timeout_ms)
+            timeout_ms = self._config.request_timeout_ms + self._settings.sizes.max_wait_ms
+            read_committed = self._settings.decoding.read_committed
+            build = fetch_request(self._cluster, plan, self._settings.sizes, read_committed)
+            answer = await connection.ask(FETCH, FETCH.highest, build, timeout_ms)
             settled = await self._take(answer, plan)
         except ConnectionLost:
             pass  # the broker may be gone: the next plan asks the new leader
         if not settled:
-            self._refresh_topics()
+            self._member.refresh_topics()
             await asyncio.sleep(self._config.retry_backoff_ms / 1000)
         self._busy.discard(node_id)
         self._changes.notify()
@@ -132,13 +123,6 @@ class Fetcher:
     def _forget(self, node_id: int, lost: BrokerConnection) -> None:
         if self._connections.get(node_id) is lost:
             del self._connections[node_id]
-
-    def _request(self, plan: _Plan) -> Build:
-        settings = self._settings
-        sizes = FetchSizes(
-            settings.min_bytes, settings.max_bytes, settings.max_wait_ms, settings.max_partition_bytes
-        )
-        return fetch_request(self._cluster, plan, sizes, settings.decoding.read_committed)
 
     async def _take(self, answer: Any, plan: _Plan) -> bool:
         """Take the records of a response. Returns whether the next fetch may follow at once."""

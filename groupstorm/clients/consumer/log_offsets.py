@@ -1,18 +1,16 @@
-"""Offsets of a log by time, its beginning and its end: ListOffsets, sent to the partitions' leaders."""
+"""Offsets of a log by time, its beginning and its end, for the application."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.errors import FetchRefused
-from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
-from groupstorm.clients.wire.offsets import LIST_OFFSETS, list_offsets
+from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.log_requests import ask_leader, by_leader
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 
 #: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).
@@ -40,53 +38,36 @@ class OffsetAndTimestamp(NamedTuple):
 class LogOffsets:
     """Asks until every partition's leader has answered; the caller sets the time limit."""
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        cluster: ClusterClient,
-        read_committed: bool,
-        refresh_topics: Callable[[], None],
-    ) -> None:
-        self._config = config
-        self._cluster = cluster
+    def __init__(self, member: WireConsumer, read_committed: bool) -> None:
+        self._member = member
         self._read_committed = read_committed
-        self._refresh_topics = refresh_topics
 
     async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds, or `OffsetReset`'s. Raises FetchRefused."""
         found: dict[TopicPartition, OffsetAndTimestamp] = {}
-        attempts = 0
-        while missing := {partition: at for partition, at in asked.items() if partition not in found}:
-            if attempts:
-                self._refresh_topics()
-                await asyncio.sleep(backoff_ms(attempts - 1, self._config.retry_backoff_ms) / 1000)
-            attempts += 1
-            for node_id, partitions in self._led(missing).items():
+        retries = Retries(self._member.config.retry_backoff_ms)
+        while True:
+            missing = {partition: at for partition, at in asked.items() if partition not in found}
+            for node_id, led in by_leader(self._member.cluster, missing).items():
                 try:
-                    found.update(await self._ask(node_id, partitions))
+                    found.update(await self._ask(node_id, led))
                 except ConnectionLost:
                     continue  # its partitions stay missing
-        return found
-
-    def _led(self, asked: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
-        led: dict[int, dict[TopicPartition, int]] = {}
-        for partition, at in asked.items():
-            leader = self._cluster.leader(partition)
-            if leader is not None:
-                led.setdefault(leader.node_id, {})[partition] = at
-        return led
+            if found.keys() >= asked.keys():
+                return found
+            self._member.refresh_topics()
+            await retries.pause()
 
     async def _ask(
         self, node_id: int, asked: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        build = list_offsets(self._cluster, asked, self._read_committed)
-        answer = await self._cluster.ask_node(node_id, LIST_OFFSETS, build, self._config.request_timeout_ms)
+        timeout_ms = self._member.config.request_timeout_ms
         found = {}
-        for topic in answer.topics:
-            for one in topic.partitions:
-                partition, error = TopicPartition(topic.name, one.partition_index), Error(one.error_code)
-                if error is Error.NONE:
-                    found[partition] = OffsetAndTimestamp(one.offset, one.timestamp)
-                elif error not in LEADER_MOVED:
-                    raise FetchRefused(partition, error.name)
+        for partition, error, offset, timestamp in await ask_leader(
+            self._member.cluster, node_id, asked, self._read_committed, timeout_ms
+        ):
+            if error is Error.NONE:
+                found[partition] = OffsetAndTimestamp(offset, timestamp)
+            elif error not in LEADER_MOVED:
+                raise FetchRefused(partition, error.name)
         return found

@@ -15,11 +15,11 @@ from typing import TypeVar
 from groupstorm.clients.consumer.errors import PollInProgress
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.wake_event import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier
 
 _T = TypeVar("_T")
 
-#: How long poll() returns fetched records at once before it lets other tasks run.
+#: The time for which poll() returns fetched records at once before it lets other tasks run.
 _TURN_S = 0.005
 
 

@@ -43,7 +43,7 @@ class AbortedRecords(NamedTuple):
 
 
 class Decoding(NamedTuple):
-    """How batches are read. ``memory_records``: aiokafka's class."""
+    """The way to read batches. ``memory_records``: aiokafka's class."""
 
     memory_records: Callable[[bytes], Any]
     corrupt: type[Exception]

@@ -7,15 +7,15 @@ import socket
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, get_type_hints
 
 from groupstorm.assignors.registry import get
-from groupstorm.clients.brokers.address import read_addresses
+from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
 from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
-from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
@@ -86,22 +86,8 @@ DEFAULTS: Mapping[str, Any] = {
     "max_partition_fetch_bytes": 1_048_576,
     "security_protocol": "PLAINTEXT",
 }
-#: The options that are whole numbers, and the least value of each.
-_NUMBERS: Mapping[str, int] = {
-    "session_timeout_ms": 1,
-    "heartbeat_interval_ms": 1,
-    "max_poll_interval_ms": 1,
-    "max_poll_records": 1,
-    "request_timeout_ms": 1,
-    "default_api_timeout_ms": 1,
-    "retry_backoff_ms": 1,
-    "metadata_max_age_ms": 1,
-    "auto_commit_interval_ms": 1,
-    "fetch_min_bytes": 0,
-    "fetch_max_bytes": 0,
-    "fetch_max_wait_ms": 0,
-    "max_partition_fetch_bytes": 0,
-}
+#: The numbers that may be 0; the others are 1 at least.
+_MAY_BE_ZERO = ("fetch_min_bytes", "fetch_max_bytes", "fetch_max_wait_ms", "max_partition_fetch_bytes")
 #: The options that are one of several words, and what each word means.
 WORDS: Mapping[str, Mapping[str, Any]] = {
     "group_protocol": {protocol.value: protocol for protocol in GroupProtocol},
@@ -109,16 +95,8 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
     "isolation_level": {"read_uncommitted": False, "read_committed": True},
     "security_protocol": SECURITY_PROTOCOLS,
 }
-_FLAGS = ("enable_auto_commit", "check_crcs", "leave_group_on_close")
-_TEXTS = (
-    "client_id",
-    "group_instance_id",
-    "group_remote_assignor",
-    "subscription_pattern",
-    "sasl_mechanism",
-    "sasl_plain_username",
-    "sasl_plain_password",
-)
+_TYPES = get_type_hints(Options)
+_CONFIG_NAMES = _TYPES.keys() & {field.name for field in fields(ConsumerConfig)}
 
 
 class ConsumerSettings(NamedTuple):
@@ -142,107 +120,79 @@ def read_settings(
             raise InputError(f"{name}: no such option, expected one of {', '.join(sorted(DEFAULTS))}")
     if not group_id:
         raise InputError("group_id: a group is needed")
-    values = {**DEFAULTS, **given}
-    numbers = {name: _number(name, values[name], least) for name, least in _NUMBERS.items()}
-    flags = {name: _flag(name, values[name]) for name in _FLAGS}
+    values = {name: _checked(name, value) for name, value in {**DEFAULTS, **given}.items()}
     names = tuple(dict.fromkeys(topics))
     if names and values["subscription_pattern"] is not None:
         raise InputError(
             f"subscription_pattern: {values['subscription_pattern']!r}, and topics: {', '.join(names)}, "
             "expected one of them"
         )
-    words = {name: _word(name, values[name], meanings) for name, meanings in WORDS.items()}
     given = {name.replace("_", "."): value for name, value in given.items() if value is not None}
-    refuse_settings(words["group_protocol"], given)
+    refuse_settings(values["group_protocol"], given)
     servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
     return ConsumerSettings(
-        _config(names, group_id, words["group_protocol"], values, numbers, flags),
+        _config(names, group_id, values),
         read_addresses(servers),
-        _security(values, *words["security_protocol"]),
+        _security(values),
         FetchSettings(
-            decoding(flags["check_crcs"] is not False, words["isolation_level"]),
-            words["auto_offset_reset"],
-            numbers["fetch_min_bytes"],
-            numbers["fetch_max_bytes"],
-            numbers["fetch_max_wait_ms"],
-            numbers["max_partition_fetch_bytes"],
+            decoding(values["check_crcs"], values["isolation_level"]),
+            values["auto_offset_reset"],
+            FetchSizes(
+                values["fetch_min_bytes"],
+                values["fetch_max_bytes"],
+                values["fetch_max_wait_ms"],
+                values["max_partition_fetch_bytes"],
+            ),
         ),
-        numbers["max_poll_records"],
-        numbers["default_api_timeout_ms"],
+        values["max_poll_records"],
+        values["default_api_timeout_ms"],
     )
 
 
-def _config(
-    topics: tuple[str, ...],
-    group_id: str,
-    protocol: GroupProtocol,
-    values: Mapping[str, Any],
-    numbers: Mapping[str, int],
-    flags: Mapping[str, bool | None],
-) -> ConsumerConfig:
+def _config(topics: tuple[str, ...], group_id: str, values: Mapping[str, Any]) -> ConsumerConfig:
     strategy = values["partition_assignment_strategy"]
     if isinstance(strategy, str):
         strategy = (strategy,)
     for name in strategy:
         _ = get(name)  # raises InputError with the names that exist
-    texts = {name: _text(name, values[name]) for name in _TEXTS}
-    return ConsumerConfig(
-        group_id,
-        texts["client_id"] or f"groupstorm-{socket.gethostname()}-{os.getpid()}",
-        topics,
-        group_instance_id=texts["group_instance_id"],
-        group_protocol=protocol,
-        group_remote_assignor=texts["group_remote_assignor"],
-        subscription_pattern=texts["subscription_pattern"],
-        partition_assignment_strategy=tuple(strategy),
-        session_timeout_ms=numbers["session_timeout_ms"],
-        heartbeat_interval_ms=numbers["heartbeat_interval_ms"],
-        max_poll_interval_ms=numbers["max_poll_interval_ms"],
-        request_timeout_ms=numbers["request_timeout_ms"],
-        retry_backoff_ms=numbers["retry_backoff_ms"],
-        metadata_max_age_ms=numbers["metadata_max_age_ms"],
-        enable_auto_commit=flags["enable_auto_commit"] is not False,
-        auto_commit_interval_ms=numbers["auto_commit_interval_ms"],
-        leave_group_on_close=flags["leave_group_on_close"],
-    )
+    options = {name: values[name] for name in _CONFIG_NAMES}
+    options["client_id"] = values["client_id"] or f"groupstorm-{socket.gethostname()}-{os.getpid()}"
+    options["partition_assignment_strategy"] = tuple(strategy)
+    return ConsumerConfig(group_id, topics=topics, **options)
 
 
-def _security(values: Mapping[str, Any], with_tls: bool, with_sasl: bool) -> ClientSecurity:
-    context = values["ssl_context"]
+def _security(values: Mapping[str, Any]) -> ClientSecurity:
+    with_tls, with_sasl = values["security_protocol"]
+    context, mechanism = values["ssl_context"], values["sasl_mechanism"]
     if with_tls and context is None:
         raise InputError(
             "ssl_context: security_protocol asks for TLS, make one with ssl.create_default_context()"
         )
-    mechanism = _text("sasl_mechanism", values["sasl_mechanism"])
     if with_sasl and mechanism not in MECHANISMS:
         raise InputError(f"sasl_mechanism: {mechanism!r}, expected one of {', '.join(MECHANISMS)}")
     return ClientSecurity(
         context if with_tls else None,
         mechanism if with_sasl else None,
-        _text("sasl_plain_username", values["sasl_plain_username"]) or "",
-        _text("sasl_plain_password", values["sasl_plain_password"]) or "",
+        values["sasl_plain_username"] or "",
+        values["sasl_plain_password"] or "",
     )
 
 
-def _number(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name}: {value!r}, expected a whole number, {least} or more")
+def _checked(name: str, value: Any) -> Any:
+    """The value of an option, or its word's meaning. Raises InputError if it is not of the option's type."""
+    kind = _TYPES[name]
+    if name in WORDS:
+        if value not in WORDS[name]:
+            raise InputError(f"{name}: {value!r}, expected one of {', '.join(WORDS[name])}")
+        return WORDS[name][value]
+    if kind is int:
+        least = 0 if name in _MAY_BE_ZERO else 1
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name}: {value!r}, expected a whole number, {least} or more")
+    elif kind in (bool, bool | None):
+        if not isinstance(value, bool | None):
+            raise InputError(f"{name}: {value!r}, expected True or False")
+        return value is not False if kind is bool else value
+    elif kind in (str, str | None) and not isinstance(value, str | None):
+        raise InputError(f"{name}: {value!r}, expected a text")
     return value
-
-
-def _flag(name: str, value: object) -> bool | None:
-    if not isinstance(value, bool | None):
-        raise InputError(f"{name}: {value!r}, expected True or False")
-    return value
-
-
-def _text(name: str, value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise InputError(f"{name}: {value!r}, expected a text")
-
-
-def _word(name: str, word: Any, meanings: Mapping[str, Any]) -> Any:
-    if word not in meanings:
-        raise InputError(f"{name}: {word!r}, expected one of {', '.join(meanings)}")
-    return meanings[word]

@@ -1,15 +1,13 @@
 """A member of a consumer group (KIP-848), as Kafka's Java client 4.3.1 is one (`group.protocol=consumer`).
 
-`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. The rules are one file each:
+`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. It is built in three layers:
 
-* `states`: the states and their transitions, a literal table;
-* `reactions`: what each error means, a literal table;
-* `timing`: when a heartbeat may leave;
-* `heartbeat_fields`: what a heartbeat carries;
-* `commits`: the commit before a reconciliation;
-* `membership`: how a member joins, leaves, is fenced and fails;
-* `reconciling`, `assignment`: how it goes from one assignment to the next;
-* `operations`: what a member asks its driver for.
+* `reconciling`: it goes from one assignment to the next;
+* `membership`: it joins, leaves, is fenced and fails;
+* `member`: it sends heartbeats. `heartbeat_fields`: the fields of one; `timing`: when one may leave.
+
+`states` has the states and their transitions as a literal table, `groupstorm.clients.error_tables` has the
+meaning of errors, `groupstorm.clients.operations` has the operations that a member asks its driver for.
 
 A driver, in virtual time or over TCP, does this:
 

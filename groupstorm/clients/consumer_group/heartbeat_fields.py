@@ -7,26 +7,12 @@ apart from the rack, which only a join carries. What other client libraries do i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.assignment import LocalAssignment
+from groupstorm.clients.consumer_group.reconciling import LocalAssignment, Subscription
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 
 #: "As before", in the field of the rebalance timeout.
 _UNCHANGED_MS = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription:
-    """What a member subscribes to: names, or a regular expression that the broker resolves."""
-
-    topics: frozenset[str] = frozenset()
-    regex: str | None = None
-
-    @property
-    def any(self) -> bool:
-        return bool(self.topics) or self.regex is not None
 
 
 class HeartbeatFields:

@@ -4,15 +4,11 @@ ConsumerHeartbeatRequestManager, 4.3.1)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from uuid import UUID
 
-from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields, Subscription
+from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields
 from groupstorm.clients.consumer_group.membership import GroupMembership
-from groupstorm.clients.consumer_group.operations import Operation, ReportError, SendHeartbeat
-from groupstorm.clients.consumer_group.reactions import Reaction, reaction
 from groupstorm.clients.consumer_group.states import (
     HEARTBEATS_AT_ONCE,
     NOT_IN_GROUP,
@@ -21,12 +17,14 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, HeartbeatTiming, Timer
-from groupstorm.clients.error_tables import COORDINATOR_UNKNOWN
+from groupstorm.clients.error_tables import COORDINATOR_UNKNOWN, Reaction, reaction
 from groupstorm.clients.operations import (
     CallbackKind,
     Disconnected,
     FindCoordinator,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
@@ -36,7 +34,7 @@ def _no_jitter() -> float:
     return 1.0
 
 
-class ConsumerGroupMember:
+class ConsumerGroupMember(GroupMembership):
     """One consumer's membership in a consumer group (KIP-848). `groupstorm.clients.consumer_group` says how a
     driver runs it. All times are milliseconds of the driver's clock.
 
@@ -46,17 +44,7 @@ class ConsumerGroupMember:
     by chance.
     """
 
-    __slots__ = (
-        "_config",
-        "_due_leave",
-        "_fields",
-        "_membership",
-        "_operations",
-        "_poll_timer",
-        "_timing",
-        "coordinator_known",
-        "member_id",
-    )
+    __slots__ = ("_due_leave", "_fields", "_poll_timer", "_timing", "coordinator_known", "member_id")
 
     def __init__(
         self,
@@ -67,37 +55,16 @@ class ConsumerGroupMember:
         now_ms: int,
         jitter: Callable[[], float] = _no_jitter,
     ) -> None:
-        self._config = config
+        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, jitter)
+        super().__init__(config, topic_names, has_positions, backoff)
         self.member_id = member_id
         #: A driver looks the coordinator up before anything else.
         self.coordinator_known = False
-        self._operations: list[Operation] = []
-        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, jitter)
-        self._membership = GroupMembership(config, topic_names, has_positions, backoff, self._operations)
         self._fields = HeartbeatFields(config, member_id)
         self._timing = HeartbeatTiming(now_ms, backoff)
         self._poll_timer = Timer(now_ms, config.max_poll_interval_ms)
         #: The epoch of the heartbeat with which a member that did not poll in time still has to leave.
         self._due_leave: int | None = None
-
-    @property
-    def state(self) -> MemberState:
-        return self._membership.state
-
-    @property
-    def epoch(self) -> int:
-        """In the next heartbeat, and in commits and fetches of offsets if it is above 0."""
-        return self._membership.epoch
-
-    @property
-    def owned(self) -> tuple[TopicPartition, ...]:
-        """The partitions that the application may read."""
-        return self._membership.owned
-
-    @property
-    def waits_for_poll(self) -> bool:
-        """Whether the next poll() brings the member further: it begins a reconciliation, or joins again."""
-        return self._membership.reconciliation_due or self.state is MemberState.STALE
 
     @property
     def missed_an_answer(self) -> bool:
@@ -113,43 +80,24 @@ class ConsumerGroupMember:
         """Between two heartbeats, as the broker told it; 0 before its first answer."""
         return self._timing.interval_ms
 
-    @property
-    def assigned_topic_ids(self) -> frozenset[UUID]:
-        """The topics of the assignment that the broker sent last."""
-        return self._membership.target_topics
-
-    def operations(self) -> list[Operation]:
-        """What the driver has to do, oldest first; each operation is handed out once."""
-        taken = self._operations[:]
-        self._operations.clear()
-        return taken
-
     # -- what the application does ----------------------------------------------------------------
-
-    def subscribe(self, topics: frozenset[str] = frozenset(), regex: str | None = None) -> None:
-        """Subscribe to ``topics``, or to what the broker finds for ``regex`` (RE2).
-
-        A member that is not in the group joins at the next poll(). A member that is in it tells its next
-        heartbeat, at the interval.
-        """
-        self._membership.subscribe(Subscription(topics, regex))
 
     def poll(self, now_ms: int) -> None:
         """The application calls poll() (ApplicationEventProcessor, AsyncPollEvent)."""
-        self._membership.reconcile(in_poll=True, now_ms=now_ms)
-        self._membership.polled()
+        self._reconcile(in_poll=True, now_ms=now_ms)
+        self._polled()
         self._poll_timer.update(now_ms)
         if self._poll_timer.expired:
-            self._membership.poll_timer_was_expired()
+            self._poll_timer_was_expired()
         self._poll_timer.reset(self._config.max_poll_interval_ms)
 
     def unsubscribe(self) -> None:
         """Revoke everything and leave. `Left` says when it is done."""
         self._send_due_leave()
-        self._membership.leave(runs_callbacks=True)
+        self._leave(runs_callbacks=True)
 
     def closing_callback(self) -> RunCallback | None:
-        """What close() calls the listener with, before `close` (runRebalanceCallbacksOnClose).
+        """The call of the listener that close() makes before `close` (runRebalanceCallbacksOnClose).
 
         A member of the group revokes its partitions, every other member has lost them.
         """
@@ -164,43 +112,18 @@ class ConsumerGroupMember:
         `Left` says when it is done.
         """
         self._send_due_leave()
-        self._membership.leave_on_close = (
-            self._config.leave_group_on_close if leave_group is None else leave_group
-        )
-        self._membership.leave(runs_callbacks=False)
+        self._leave_on_close = self._config.leave_group_on_close if leave_group is None else leave_group
+        self._leave(runs_callbacks=False)
 
     def end(self) -> None:
         """close() ends, in time or not: who has not left yet sends a last heartbeat (pollOnClose)."""
         if self._is_leaving():
             self._send(awaited=False)
 
-    def callback_begins(self) -> bool:
-        """The application begins the oldest callback that `RunCallback` asked for.
-
-        False: the member has unsubscribed meanwhile, and poll() throws in place of onPartitionsAssigned.
-        """
-        try:
-            self._membership.callback_begins()
-        except InvalidTransition:
-            self._operations.append(ReportError("IllegalArgumentException"))
-            self.callback_ended(failed=True)
-            return False
-        return True
-
-    def callback_ended(self, failed: bool = False) -> None:
-        """The oldest callback has returned. ``failed``: the listener has thrown.
-
-        A member that has joined again, while the callback of an unsubscribe() still ran, cannot leave:
-        Kafka's client drops its exception.
-        """
-        with suppress(InvalidTransition):
-            self._membership.callback_ended(failed)
-
     def committed(self, result: Error | Disconnected, now_ms: int) -> None:
-        """The result of `CommitWithEpoch`: the first error of its response."""
         if isinstance(result, Disconnected) or result in COORDINATOR_UNKNOWN:
             self._lose_coordinator()
-        self._membership.committed(result, now_ms)
+        super().committed(result, now_ms)
 
     # -- what the network thread does -------------------------------------------------------------
 
@@ -210,27 +133,27 @@ class ConsumerGroupMember:
         A member that stays in the group while it closes (KIP-1092) cannot leave when nobody polls: Kafka's
         thread throws, and throws again until close() ends.
         """
-        commit_ms = self._membership.send_commit(now_ms) if self.coordinator_known else FOREVER_MS
+        commit_ms = self._send_commit(now_ms) if self.coordinator_known else FOREVER_MS
         try:
             wait_ms = min(commit_ms, self._heartbeat(now_ms))
         except InvalidTransition:
             return FOREVER_MS
-        self._membership.reconcile(in_poll=False, now_ms=now_ms)
+        self._reconcile(in_poll=False, now_ms=now_ms)
         return wait_ms
 
     def _heartbeat(self, now_ms: int) -> int:
         if not self.coordinator_known or self.state in NOT_IN_GROUP:
-            self._membership.heartbeat_skipped()
+            self._heartbeat_skipped()
             return FOREVER_MS
         self._send_due_leave()
         self._poll_timer.update(now_ms)
         if self._poll_timer.expired and not self._is_leaving():
-            self._membership.send_leave(poll_expired=True)
+            self._send_leave(poll_expired=True)
             if self._config.profile.leaves_without_poll:
                 self._send(awaited=False)
             else:
-                self._due_leave = self._membership.epoch
-                self._membership.heartbeat_generated()
+                self._due_leave = self.epoch
+                self._heartbeat_generated()
             self._timing.reset()
             self._fields.forget()
             return self._timing.interval_ms
@@ -242,7 +165,7 @@ class ConsumerGroupMember:
         return self._timing.interval_ms
 
     def poll_wait_ms(self, now_ms: int) -> int:
-        """How long poll() may wait before it looks again (maximumTimeToWait)."""
+        """The time for which poll() may wait before it looks again (maximumTimeToWait)."""
         self._poll_timer.update(now_ms)
         if self.state is MemberState.UNSUBSCRIBED:
             return FOREVER_MS
@@ -257,7 +180,7 @@ class ConsumerGroupMember:
     def answered(
         self, sent: SendHeartbeat, response: ConsumerGroupHeartbeatResponse | Disconnected, now_ms: int
     ) -> None:
-        """What came of a heartbeat.
+        """A heartbeat was answered, or its connection broke.
 
         `Disconnected` stands for a timeout too. A broker that does not have the API or the version counts as
         one that answers UNSUPPORTED_VERSION.
@@ -268,11 +191,11 @@ class ConsumerGroupMember:
             self._timing.failed(now_ms)
             self._fields.forget()
             self._lose_coordinator()
-            self._membership.heartbeat_failed()
+            self._heartbeat_failed()
         elif response.error is NO_ERROR:
             self._timing.succeeded(now_ms, response.heartbeat_interval_ms)
-            self._membership.heartbeat_succeeded(response)
-            if sent.request.member_epoch == 0 and self._membership.has_nothing_to_acknowledge:
+            self._heartbeat_succeeded(response)
+            if sent.request.member_epoch == 0 and self._has_nothing_to_acknowledge:
                 self._fields.forget()
         else:
             self._fields.forget()
@@ -281,7 +204,7 @@ class ConsumerGroupMember:
                 self._refused(response.error)
             except InvalidTransition:
                 return  # a late answer: Kafka's client drops its exception
-            self._membership.heartbeat_failed()
+            self._heartbeat_failed()
 
     def _refused(self, error: Error) -> None:
         """onErrorResponse."""
@@ -292,7 +215,7 @@ class ConsumerGroupMember:
             case Reaction.RETRY:
                 pass
             case Reaction.FENCED:
-                self._membership.fence(error.name)
+                self._fence(error.name)
                 self._timing.reset()
             case Reaction.REPORTED:
                 self._operations.append(ReportError(error.name))
@@ -300,28 +223,21 @@ class ConsumerGroupMember:
                 pass
             case _:
                 self._operations.append(ReportError(error.name))
-                self._membership.fail(error.name)
+                self._fail(error.name)
 
     def _send(self, awaited: bool) -> None:
-        membership = self._membership
         request = self._fields.heartbeat(
-            membership.epoch,
-            membership.subscription,
-            membership.acknowledged,
-            joins=self.state is MemberState.JOINING,
+            self.epoch, self._subscription, self._current, joins=self.state is MemberState.JOINING
         )
         self._operations.append(SendHeartbeat(request, awaited))
         self._timing.sent()
-        membership.heartbeat_generated()
+        self._heartbeat_generated()
 
     def _send_due_leave(self) -> None:
         """Leave late: the application has polled, or closes."""
         epoch, self._due_leave = self._due_leave, None
         if epoch is not None:
-            membership = self._membership
-            request = self._fields.heartbeat(
-                epoch, membership.subscription, membership.acknowledged, joins=False
-            )
+            request = self._fields.heartbeat(epoch, self._subscription, self._current, joins=False)
             self._operations.append(SendHeartbeat(request, awaited=False))
             self._fields.forget()
 
@@ -331,7 +247,7 @@ class ConsumerGroupMember:
 
     def _remains_silently(self) -> bool:
         """A dynamic member whose application asked to stay in the group (KIP-1092)."""
-        return self._membership.leave_on_close is False and self._config.group_instance_id is None
+        return self._leave_on_close is False and self._config.group_instance_id is None
 
     def _is_leaving(self) -> bool:
         return self.state in ON_ITS_WAY_OUT and not self._remains_silently()

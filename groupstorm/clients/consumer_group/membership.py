@@ -11,15 +11,7 @@ from uuid import UUID
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.assignment import (
-    NO_ASSIGNMENT,
-)
-from groupstorm.clients.consumer_group.heartbeat_fields import Subscription
-from groupstorm.clients.consumer_group.operations import (
-    Left,
-    Operation,
-)
-from groupstorm.clients.consumer_group.reconciling import ReconcilingMember
+from groupstorm.clients.consumer_group.reconciling import NO_ASSIGNMENT, ReconcilingMember, Subscription
 from groupstorm.clients.consumer_group.states import (
     NOT_IN_GROUP,
     ON_ITS_WAY_OUT,
@@ -27,9 +19,7 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import Backoff
-from groupstorm.clients.operations import (
-    CallbackKind,
-)
+from groupstorm.clients.operations import CallbackKind, Left
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 
 #: The epochs of heartbeats that join, leave, and leave for a while (a static member).
@@ -37,15 +27,15 @@ JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 
 
 class GroupMembership(ReconcilingMember):
-    """What happens to one member, apart from its reconciliations."""
+    """One member's way into the group and out of it."""
 
     __slots__ = (
+        "_leave_on_close",
         "_leaving",
         "_poll_expired",
         "_rejoins_when_released",
         "_released_when_stale",
         "_subscription_updated",
-        "leave_on_close",
     )
 
     def __init__(
@@ -54,33 +44,36 @@ class GroupMembership(ReconcilingMember):
         topic_names: Callable[[], Mapping[UUID, str]],
         has_positions: Callable[[], bool],
         backoff: Backoff,
-        operations: list[Operation],
     ) -> None:
-        super().__init__(config, topic_names, has_positions, backoff, operations)
+        super().__init__(config, topic_names, has_positions, backoff)
         #: CloseOptions of KIP-1092, once the consumer closes. None: dynamic members leave, static members
         #: leave for a while.
-        self.leave_on_close: bool | None = None
+        self._leave_on_close: bool | None = None
         self._subscription_updated = False
         self._poll_expired = False
-        #: Of a stale member: whether it has given its partitions up, and whether it joins as soon as it has.
+        #: Whether a stale member has given its partitions up, and whether it joins as soon as it has.
         self._released_when_stale = False
         self._rejoins_when_released = False
         self._leaving = False
 
     # -- what the application does ----------------------------------------------------------------
 
-    def subscribe(self, subscription: Subscription) -> None:
-        """The member joins at the next poll(). A member of the group tells its next heartbeat."""
-        self.subscription = subscription
+    def subscribe(self, topics: frozenset[str] = frozenset(), regex: str | None = None) -> None:
+        """Subscribe to ``topics``, or to what the broker finds for ``regex`` (RE2).
+
+        A member that is not in the group joins at the next poll(). A member that is in it tells its next
+        heartbeat, at the interval.
+        """
+        self._subscription = Subscription(topics, regex)
         self._subscription_updated = True
 
-    def polled(self) -> None:
+    def _polled(self) -> None:
         """onConsumerPoll: a member that is not in the group joins if it has subscribed since."""
         updated, self._subscription_updated = self._subscription_updated, False
         if updated and self.state is MemberState.UNSUBSCRIBED:
             self._join()
 
-    def poll_timer_was_expired(self) -> None:
+    def _poll_timer_was_expired(self) -> None:
         """A stale member joins again, once it has given its partitions up (maybeRejoinStaleMember)."""
         self._poll_expired = False
         if self.state is not MemberState.STALE:
@@ -90,7 +83,7 @@ class GroupMembership(ReconcilingMember):
         else:
             self._rejoins_when_released = True
 
-    def leave(self, runs_callbacks: bool) -> None:
+    def _leave(self, runs_callbacks: bool) -> None:
         """Give the partitions up and leave (leaveGroup). ``runs_callbacks``: False if close() ran them."""
         if self.state in NOT_IN_GROUP:
             if self.state is MemberState.FENCED:
@@ -113,7 +106,7 @@ class GroupMembership(ReconcilingMember):
 
     # -- what the network thread does -------------------------------------------------------------
 
-    def heartbeat_succeeded(self, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _heartbeat_succeeded(self, response: ConsumerGroupHeartbeatResponse) -> None:
         """onHeartbeatSuccess."""
         state = self.state
         if state is MemberState.LEAVING:
@@ -131,13 +124,13 @@ class GroupMembership(ReconcilingMember):
                 {topic: tuple(sorted(set(numbers))) for topic, numbers in response.assignment.items()}
             )
 
-    def heartbeat_failed(self) -> None:
+    def _heartbeat_failed(self) -> None:
         """A member that leaves does so once, whatever the answer is (onHeartbeatFailure)."""
         if self.state is MemberState.UNSUBSCRIBED:
             self._left()
 
-    def heartbeat_generated(self) -> None:
-        """What ends when a heartbeat leaves, without an answer (onHeartbeatRequestGenerated)."""
+    def _heartbeat_generated(self) -> None:
+        """A heartbeat leaves: some states end without its answer (onHeartbeatRequestGenerated)."""
         if self.state is MemberState.ACKNOWLEDGING:
             reconciled = self._current == self._target
             self._go(MemberState.STABLE if reconciled else MemberState.RECONCILING)
@@ -149,16 +142,16 @@ class GroupMembership(ReconcilingMember):
             else:
                 self._go(MemberState.UNSUBSCRIBED)
 
-    def heartbeat_skipped(self) -> None:
+    def _heartbeat_skipped(self) -> None:
         """A member without coordinator leaves without a word (onHeartbeatRequestSkipped)."""
         if self.state is MemberState.LEAVING:
             self._go(MemberState.UNSUBSCRIBED)
             self._left()
 
-    def fence(self, cause: str) -> None:
+    def _fence(self, cause: str) -> None:
         """The broker does not have the member (any more): it gives its partitions up and joins again."""
         if self.state is MemberState.PREPARE_LEAVING:
-            self.send_leave(poll_expired=False)
+            self._send_leave(poll_expired=False)
         if self.state is MemberState.LEAVING:
             self._go(MemberState.UNSUBSCRIBED)
             self._left()
@@ -167,7 +160,7 @@ class GroupMembership(ReconcilingMember):
             self.epoch = JOINS
             self._lose(cause, self._released_fenced)
 
-    def fail(self, cause: str) -> None:
+    def _fail(self, cause: str) -> None:
         """The member ends (transitionToFatal)."""
         before = self.state
         self._go(MemberState.FATAL)
@@ -176,7 +169,7 @@ class GroupMembership(ReconcilingMember):
         else:
             self._lose(cause, self._released)
 
-    def send_leave(self, poll_expired: bool) -> None:
+    def _send_leave(self, poll_expired: bool) -> None:
         """The next heartbeat leaves. ``poll_expired``: nobody polled for max.poll.interval.ms."""
         if self.state in (MemberState.FATAL, MemberState.UNSUBSCRIBED):
             return
@@ -184,7 +177,7 @@ class GroupMembership(ReconcilingMember):
             self._poll_expired = True
             self._go(MemberState.PREPARE_LEAVING)
         is_static = self._config.group_instance_id is not None
-        self.epoch = LEAVES_FOR_A_WHILE if is_static and self.leave_on_close is not True else LEAVES
+        self.epoch = LEAVES_FOR_A_WHILE if is_static and self._leave_on_close is not True else LEAVES
         self._current = NO_ASSIGNMENT
         self._go(MemberState.LEAVING)
 
@@ -229,8 +222,8 @@ class GroupMembership(ReconcilingMember):
     def _clear_and_leave(self, _failed: bool) -> None:
         self._unsubscribe()
         self._clear_assignment()
-        self.send_leave(poll_expired=False)
+        self._send_leave(poll_expired=False)
 
     def _unsubscribe(self) -> None:
-        self.subscription = Subscription()
+        self._subscription = Subscription()
         self._own(())

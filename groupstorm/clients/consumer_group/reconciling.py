@@ -1,4 +1,4 @@
-"""How a member of a consumer group goes from what it owns to what the broker assigns: commit, revoke, assign.
+"""A member of a consumer group goes from what it owns to what the broker assigns: commit, revoke, assign.
 
 Kafka 4.3.1 has it in AbstractMembershipManager (maybeReconcile) and ConsumerMembershipManager.
 """
@@ -7,35 +7,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.assignment import (
-    NO_ASSIGNMENT,
-    LocalAssignment,
-    Partitions,
-    Reconciliation,
-    reconciliation,
-)
-from groupstorm.clients.consumer_group.commits import CommitAttempts
-from groupstorm.clients.consumer_group.heartbeat_fields import Subscription
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Operation,
-    RefreshTopics,
-)
 from groupstorm.clients.consumer_group.states import (
     REACHED_FROM,
     InvalidTransition,
     MemberState,
 )
-from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff
+from groupstorm.clients.consumer_group.timing import FOREVER_MS, Backoff, CommitAttempts
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
+    GroupOperation,
+    RefreshTopics,
+    ReportError,
     RunCallback,
     StopProcessing,
 )
@@ -43,6 +35,67 @@ from groupstorm.coordinator.errors import Error
 
 #: In a commit: the member is not in the group.
 NO_EPOCH = -1
+#: Topic id -> its partitions, in order.
+Partitions = Mapping[UUID, tuple[int, ...]]
+
+
+class LocalAssignment(NamedTuple):
+    """Partitions, and how often the member's target has changed (AbstractMembershipManager.LocalAssignment).
+
+    The count makes the member acknowledge an assignment that has changed and changed back.
+    """
+
+    local_epoch: int
+    partitions: Partitions
+
+    def updated_with(self, partitions: Partitions) -> LocalAssignment:
+        """The next target: the same if the partitions have not changed."""
+        if self is not NO_ASSIGNMENT and partitions == self.partitions:
+            return self
+        return LocalAssignment(self.local_epoch + 1, partitions)
+
+
+#: The assignment of a member that is not in a group, or that has reconciled nothing yet.
+NO_ASSIGNMENT: Final = LocalAssignment(-1, {})
+
+
+class Reconciliation(NamedTuple):
+    """The way from what the member owns to ``assigned``: commit, revoke, assign."""
+
+    target: LocalAssignment
+    assigned: tuple[TopicPartition, ...]
+    added: tuple[TopicPartition, ...]
+    revoked: tuple[TopicPartition, ...]
+
+
+def reconciliation(
+    target: LocalAssignment, names: Mapping[UUID, str], owned: tuple[TopicPartition, ...]
+) -> Reconciliation:
+    """``names``: of every topic of ``target``."""
+    assigned = sorted(
+        TopicPartition(names[topic], number)
+        for topic, numbers in target.partitions.items()
+        for number in numbers
+    )
+    before, after = set(owned), set(assigned)
+    return Reconciliation(
+        target,
+        tuple(assigned),
+        tuple([partition for partition in assigned if partition not in before]),
+        tuple([partition for partition in owned if partition not in after]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A member's subscription: names of topics, or a regular expression that the broker resolves."""
+
+    topics: frozenset[str] = frozenset()
+    regex: str | None = None
+
+    @property
+    def any(self) -> bool:
+        return bool(self.topics) or self.regex is not None
 
 
 class _Callback(NamedTuple):
@@ -56,11 +109,12 @@ class _Callback(NamedTuple):
 
 
 class ReconcilingMember:
-    """State, epoch and assignment of one member. ``operations`` takes what the driver has to do."""
+    """State, epoch and assignment of one member, and what its driver has to do."""
 
     __slots__ = (
         "_backoff",
         "_callbacks",
+        "_commit",
         "_config",
         "_current",
         "_has_positions",
@@ -69,13 +123,12 @@ class ReconcilingMember:
         "_reconciliation",
         "_rejoined_meanwhile",
         "_stopped",
+        "_subscription",
         "_target",
         "_topic_names",
-        "commit",
         "epoch",
         "owned",
         "state",
-        "subscription",
     )
 
     def __init__(
@@ -84,21 +137,20 @@ class ReconcilingMember:
         topic_names: Callable[[], Mapping[UUID, str]],
         has_positions: Callable[[], bool],
         backoff: Backoff,
-        operations: list[Operation],
     ) -> None:
         self._config = config
         self._topic_names = topic_names
         self._has_positions = has_positions
         self._backoff = backoff
-        self._operations = operations
+        self._operations: list[GroupOperation] = []
         self.state = MemberState.UNSUBSCRIBED
-        #: In the next heartbeat.
+        #: In the next heartbeat, and in commits and fetches of offsets if it is above 0.
         self.epoch = 0
-        self.subscription = Subscription()
-        #: What the application may read, in order.
+        self._subscription = Subscription()
+        #: The partitions that the application may read, in order.
         self.owned: tuple[TopicPartition, ...] = ()
         #: The commit that a reconciliation waits for.
-        self.commit: CommitAttempts | None = None
+        self._commit: CommitAttempts | None = None
         self._current = NO_ASSIGNMENT
         self._target = NO_ASSIGNMENT
         self._names: dict[UUID, str] = {}
@@ -107,34 +159,47 @@ class ReconcilingMember:
         self._callbacks: deque[_Callback] = deque()
         self._stopped: set[TopicPartition] = set()
 
-    @property
-    def acknowledged(self) -> LocalAssignment:
-        """The assignment that the next heartbeat tells."""
-        return self._current
+    def operations(self) -> list[GroupOperation]:
+        """The operations that the driver has to carry out, oldest first; each is handed out once."""
+        taken = self._operations[:]
+        self._operations.clear()
+        return taken
 
     @property
-    def reconciliation_due(self) -> bool:
-        """Whether there is a target to reconcile, and no reconciliation is under way."""
+    def waits_for_poll(self) -> bool:
+        """Whether the next poll() brings the member further: it begins a reconciliation, or joins again."""
         waits = self.state is MemberState.RECONCILING and self._reconciliation is None
-        return waits and self._current != self._target
+        return (waits and self._current != self._target) or self.state is MemberState.STALE
 
     @property
-    def target_topics(self) -> frozenset[UUID]:
+    def assigned_topic_ids(self) -> frozenset[UUID]:
         """The topics of the assignment that the broker sent last."""
         return frozenset(self._target.partitions)
 
-    def callback_begins(self) -> None:
-        """The application runs the oldest callback: onPartitionsAssigned finds the new partitions owned."""
+    def callback_begins(self) -> bool:
+        """The application begins the oldest callback: onPartitionsAssigned finds the new partitions owned.
+
+        False: the member has unsubscribed meanwhile, and poll() throws in place of onPartitionsAssigned.
+        """
         assigned = self._callbacks[0].assigned
         if assigned is not None:
-            if not self.subscription.any:
-                raise InvalidTransition("the member has unsubscribed")
+            if not self._subscription.any:
+                self._operations.append(ReportError("IllegalArgumentException"))
+                self.callback_ended(failed=True)
+                return False
             self._own(assigned)
+        return True
 
-    def callback_ended(self, failed: bool) -> None:
-        self._callbacks.popleft().then(failed)
+    def callback_ended(self, failed: bool = False) -> None:
+        """The oldest callback has returned. ``failed``: the listener has thrown.
 
-    def reconcile(self, in_poll: bool, now_ms: int) -> None:
+        A member that has joined again, while the callback of an unsubscribe() still ran, cannot leave:
+        Kafka's client drops its exception.
+        """
+        with suppress(InvalidTransition):
+            self._callbacks.popleft().then(failed)
+
+    def _reconcile(self, in_poll: bool, now_ms: int) -> None:
         """Begin to reconcile the target, if there is one and no other reconciliation is under way.
 
         Commits and revocations begin in a poll(): only there are the application's positions final.
@@ -158,17 +223,17 @@ class ReconcilingMember:
         self._stop(plan.revoked)
         if commits and self._has_positions():
             deadline_ms = now_ms + self._config.rebalance_timeout_ms
-            self.commit = CommitAttempts(now_ms, deadline_ms, self._backoff)
+            self._commit = CommitAttempts(now_ms, deadline_ms, self._backoff)
         else:
             self._commit_ended()
 
-    def send_commit(self, now_ms: int) -> int:
+    def _send_commit(self, now_ms: int) -> int:
         """Ask for a commit if it is time. Returns how long until the next attempt."""
-        commit = self.commit
+        commit = self._commit
         if commit is None:
             return FOREVER_MS
         if commit.expired(now_ms):
-            self.commit = None
+            self._commit = None
             self._commit_ended()
             return FOREVER_MS
         if commit.wait_ms(now_ms) == 0:
@@ -177,10 +242,11 @@ class ReconcilingMember:
         return commit.wait_ms(now_ms)
 
     def committed(self, result: Error | Disconnected, now_ms: int) -> None:
-        commit = self.commit
+        """The result of `CommitWithEpoch`: the first error of its response."""
+        commit = self._commit
         assert commit is not None
         if not commit.goes_on(result, self.epoch, now_ms) or not self._has_positions():
-            self.commit = None
+            self._commit = None
             self._commit_ended()
 
     def _commit_ended(self) -> None:
@@ -233,7 +299,7 @@ class ReconcilingMember:
             self._go(MemberState.STABLE)
 
     @property
-    def has_nothing_to_acknowledge(self) -> bool:
+    def _has_nothing_to_acknowledge(self) -> bool:
         """The member has joined and got no partitions, which its client library does not acknowledge."""
         return self.state is MemberState.STABLE and self._is_nothing_new({})
 

@@ -1,4 +1,4 @@
-"""When a member's next heartbeat may leave (Kafka 4.3.1).
+"""When a member's next heartbeat or commit may leave (Kafka 4.3.1).
 
 Its classes are Timer, ExponentialBackoff, RequestState and HeartbeatRequestState.
 All times are milliseconds. Nothing here reads a clock.
@@ -9,10 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from groupstorm.clients.error_tables import COMMIT_RETRIED
+from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator.errors import Error
+
 #: The answer to "how long": there is nothing to wait for.
 FOREVER_MS = 2**63 - 1
 #: A backoff doubles with each failure (RequestState.RETRY_BACKOFF_EXP_BASE).
 _MULTIPLIER = 2
+#: Errors after which the member commits again. UNKNOWN_TOPIC_OR_PARTITION is not one: the topic is gone.
+_COMMIT_RETRIED = COMMIT_RETRIED - {Error.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 class Timer:
@@ -115,7 +121,7 @@ class HeartbeatTiming:
         self._attempts += 1
 
     def next_ms(self, now_ms: int) -> int:
-        """How long until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
+        """The time until the next heartbeat, if the state does not ask for one (timeToNextHeartbeatMs)."""
         return self._remaining_backoff_ms(now_ms) if self._timer.expired else self._timer.remaining_ms
 
     def backs_off(self, now_ms: int) -> bool:
@@ -126,3 +132,41 @@ class HeartbeatTiming:
         if self._received_ms is None:
             return 0
         return max(0, self._backoff_ms - (now_ms - self._received_ms))
+
+
+class CommitAttempts:
+    """The commit before a reconciliation: when its next attempt leaves, and whether there is one.
+
+    Kafka 4.3.1 has it in CommitRequestManager.maybeAutoCommitSyncBeforeRebalance.
+    """
+
+    __slots__ = ("_attempts", "_backoff", "_deadline_ms", "_due_ms", "in_flight")
+
+    def __init__(self, now_ms: int, deadline_ms: int, backoff: Backoff) -> None:
+        self.in_flight = False
+        self._deadline_ms = deadline_ms
+        self._backoff = backoff
+        self._due_ms = now_ms
+        self._attempts = 0
+
+    def wait_ms(self, now_ms: int) -> int:
+        """The time until the next attempt; `FOREVER_MS` while an answer is missing."""
+        return FOREVER_MS if self.in_flight else max(0, self._due_ms - now_ms)
+
+    def expired(self, now_ms: int) -> bool:
+        """No attempt follows: one at least has failed, and the deadline is over."""
+        return not self.in_flight and self._attempts > 0 and now_ms >= self._deadline_ms
+
+    def goes_on(self, result: Error | Disconnected, epoch: int, now_ms: int) -> bool:
+        """After an answer: whether another attempt follows. ``epoch``: the member's epoch now.
+
+        A member that is out of the group has no epoch to repeat a commit with.
+        """
+        self.in_flight = False
+        if result is Error.NONE:
+            return False
+        self._due_ms = now_ms + self._backoff.pause_ms(self._attempts)
+        self._attempts += 1
+        is_stale = result is Error.STALE_MEMBER_EPOCH and epoch > 0
+        retried = isinstance(result, Disconnected) or result in _COMMIT_RETRIED or is_stale
+        return retried and now_ms < self._deadline_ms

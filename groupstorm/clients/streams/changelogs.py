@@ -1,4 +1,4 @@
-"""How a thread reads changelogs: it restores active tasks, or else keeps its standbys up to date.
+"""A thread reads changelogs: it restores active tasks, or else keeps its standbys up to date.
 
 Kafka's state updater (DefaultStateUpdater, KIP-869) reads the changelogs of all its active tasks side by
 side; standbys wait until these are restored. So the restoring active tasks share the thread's rate equally;

@@ -4,14 +4,12 @@
 
 * `connection`: sockets and frames; `cluster`: brokers, partition leaders, shared connections;
 * `coordinator_link`: the connection to the group's coordinator; `group_requests`: its requests as bytes;
-* `membership_driver`: what the drivers of both group protocols share, from `parts`; `member_status`: what the
-  shared parts see of a member;
-* `classic_driver`: the classic protocol (`groupstorm.clients.membership`), with `heartbeats` and
-  `heartbeat_timers`: the heartbeat thread; `poll_loop`: the application's polls; `leader`: its assignment;
-* `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`), with `group_polling` and
-  `group_status`;
-* `topic_watch`: topic metadata; `rebalance_callbacks`: the listener;
-* `positions`, `offsets`, `position_search`, `commits`: positions and committed offsets;
+* `parts`, `membership_driver`: the common parts of the drivers of both group protocols;
+* `classic_driver`: the classic protocol (`groupstorm.clients.membership`); `heartbeats`: its thread;
+* `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`);
+* `polling`: the application's polls; `topic_watch`: topic metadata;
+* `owned_partitions`: the listener; `positions`, `offsets`, `commits`: positions and committed offsets;
+* `log_requests`, `logs`: the logs of topics;
 * `admin`: topics and groups of a run; `security`, `client_properties`: TLS and SASL.
 """
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
@@ -12,7 +13,13 @@ from groupstorm.clients.error_tables import COORDINATOR_MOVED
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, ConnectionLost, RequestTypes
+from groupstorm.clients.wire.connection import (
+    BrokerConnection,
+    Build,
+    ClientApi,
+    ConnectionLost,
+    RequestTypes,
+)
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -25,13 +32,13 @@ from groupstorm.coordinator.messages import (
     OffsetFetchResponse,
 )
 from groupstorm.problems import InputError
+from groupstorm.protocol.endpoints import Endpoint
 
 CREATE_TOPICS = ClientApi(19, "CreateTopics", 2, 7)
 DELETE_TOPICS = ClientApi(20, "DeleteTopics", 1, 5)
 CREATE_PARTITIONS = ClientApi(37, "CreatePartitions", 1, 3)
 DELETE_GROUPS = ClientApi(42, "DeleteGroups", 0, 2)
 DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
-DESCRIBE_GROUPS = ClientApi(15, "DescribeGroups", 0, 5)
 CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
 
 #: Errors of a coordinator that is not ready.
@@ -120,18 +127,12 @@ async def describe_consumer_group(cluster: ClusterClient, group: str) -> Any:
     found = await cluster.find_coordinator(group)
     if found.error is not Error.NONE:
         raise ConnectionLost(f"group {group} has no coordinator: {found.error.name}")
-    connection = await cluster.connect(found.endpoint)
-    try:
-        response = await connection.ask(
-            CONSUMER_GROUP_DESCRIBE,
-            CONSUMER_GROUP_DESCRIBE.highest,
-            lambda types: types.make(
-                types.root.__name__, group_ids=(group,), include_authorized_operations=False
-            ),
-            cluster.request_timeout_ms,
-        )
-    finally:
-        connection.close()
+
+    def build(types: RequestTypes) -> Any:
+        return types.make(types.root.__name__, group_ids=(group,), include_authorized_operations=False)
+
+    async with _connected(cluster, found.endpoint) as connection:
+        response = await _ask(cluster, connection, CONSUMER_GROUP_DESCRIBE, build)
     return response.groups[0]
 
 
@@ -153,17 +154,9 @@ async def ask_coordinator(
     while True:
         found = await cluster.find_coordinator(request.group)
         if found.error is Error.NONE:
-            connection = await cluster.connect(found.endpoint)
-            try:
-                response = await connection.ask(
-                    codec.api,
-                    codec.api.highest,
-                    lambda types: codec.write(types, request),
-                    cluster.request_timeout_ms,
-                )
-            finally:
-                connection.close()
-            response = codec.read(response)
+            async with _connected(cluster, found.endpoint) as connection:
+                answer = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
+            response = codec.read(answer)
             assert isinstance(response, HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse)
             if response.error not in _NOT_YET:
                 return response
@@ -202,29 +195,21 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
     """
     found = await cluster.find_coordinator(group)
     _check("group", [(group, found.error, None)])
-    connection = await cluster.connect(found.endpoint)
-    try:
-        await _remove_members(connection, group, cluster.request_timeout_ms)
-        response = await connection.ask(
-            DELETE_GROUPS,
-            DELETE_GROUPS.highest,
-            lambda types: types.make(types.root.__name__, groups_names=(group,)),
-            cluster.request_timeout_ms,
-        )
-    finally:
-        connection.close()
+
+    def build(types: RequestTypes) -> Any:
+        return types.make(types.root.__name__, groups_names=(group,))
+
+    async with _connected(cluster, found.endpoint) as connection:
+        await _remove_members(cluster, connection, group)
+        response = await _ask(cluster, connection, DELETE_GROUPS, build)
     results = [(one.group_id, one.error_code, None) for one in response.results]
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
 
 
-async def _remove_members(connection: BrokerConnection, group: str, timeout_ms: int) -> None:
+async def _remove_members(cluster: ClusterClient, connection: BrokerConnection, group: str) -> None:
     """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
-    described = await connection.ask(
-        DESCRIBE_GROUPS,
-        DESCRIBE_GROUPS.highest,
-        lambda types: types.make(types.root.__name__, groups=(group,), include_authorized_operations=False),
-        timeout_ms,
-    )
+    codec, request = REQUEST_CODECS[DescribeGroup], DescribeGroup(group, version=0)
+    described = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
     members = [member.member_id for one in described.groups for member in one.members]
     if not members:
         return
@@ -236,8 +221,20 @@ async def _remove_members(connection: BrokerConnection, group: str, timeout_ms: 
         )
         return types.make(types.root.__name__, group_id=group, members=leaving)
 
-    leave = REQUEST_CODECS[LeaveGroup].api
-    await connection.ask(leave, leave.highest, build, timeout_ms)
+    await _ask(cluster, connection, REQUEST_CODECS[LeaveGroup].api, build)
+
+
+@asynccontextmanager
+async def _connected(cluster: ClusterClient, endpoint: Endpoint) -> AsyncIterator[BrokerConnection]:
+    connection = await cluster.connect(endpoint)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+async def _ask(cluster: ClusterClient, connection: BrokerConnection, api: ClientApi, build: Build) -> Any:
+    return await connection.ask(api, api.highest, build, cluster.request_timeout_ms)
 
 
 def _check(what: str, results: Iterable[tuple[str, int, str | None]]) -> None:

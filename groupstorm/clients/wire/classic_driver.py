@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.registry import get
-from groupstorm.clients.leadership import EncodedAssignments
+from groupstorm.clients.leadership import EncodedAssignments, lead
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
@@ -32,12 +34,11 @@ from groupstorm.clients.operations import (
     Send,
     StopProcessing,
 )
-from groupstorm.clients.wire.fetch_pauses import FetchPauses
 from groupstorm.clients.wire.heartbeats import Heartbeats
-from groupstorm.clients.wire.leader import GroupLeader
-from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThrew
+from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.poll_loop import PollLoop, sleep_us
+from groupstorm.clients.wire.polling import ClassicPolling, PollThrew
+from groupstorm.clients.wire.waiting import sleep_us
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, Response
 from groupstorm.trace.events import member as events
@@ -46,100 +47,78 @@ from groupstorm.trace.events import member as events
 class ClassicDriver(MembershipDriver):
     """Drives a member that joins with JoinGroup and SyncGroup."""
 
+    membership: Membership
+
     def __init__(self, parts: ConsumerParts) -> None:
-        config, application, clock = parts.config, parts.application, parts.clock
+        config = parts.config
         assignors = tuple(map(get, config.partition_assignment_strategy))
-        self._membership = Membership(config, assignors, lambda: parts.cluster.topics, parts.emitter.emit)
-        super().__init__(parts, self._membership, self._listener_works)
-        self._leader = GroupLeader(self._membership, self.watch, application, clock, parts.emitter)
-        self._fetch_pauses = FetchPauses(self._membership, parts.positions, parts.emitter.emit)
-        self._heartbeats = Heartbeats(
-            config, self._membership, parts.link, clock, parts.running, parts.spawn, self.changed
+        membership = Membership(config, assignors, lambda: parts.cluster.topics, parts.emitter.emit)
+        super().__init__(parts, membership, self._listener_works)
+        self._heartbeats = Heartbeats(parts, membership, self.changed)
+        self.polling: ClassicPolling = ClassicPolling(
+            parts, membership, self.watch, self._heartbeats, self.commits, self.commit_soon
         )
-        self._poll_loop = PollLoop(
-            self._membership,
-            self.watch,
-            self._heartbeats,
-            self.commits,
-            application,
-            clock,
-            parts.running,
-            self.commit_soon,
-        )
-        self.polling = self._poll_loop
+        self._leader_memory = LeaderMemory()
         self._beating: asyncio.Task[None] | None = None
         #: When the last JoinGroup left, in microseconds; None before the first one.
         self._joined_us: int | None = None
-
-    @property
-    def membership(self) -> Membership:
-        return self._membership
 
     # -- life ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         self._beating = self.parts.spawn(self._heartbeats.run())
         await self.watch.known.wait()
-        flow = self._membership.run()
-        try:
-            await self._drive(flow)
-        finally:
-            flow.close()
+        await self._drive(self.membership.run())
 
     async def leave(self, leave_group: bool | None) -> None:
-        membership = self._membership
+        membership = self.membership
         if leave_group is not None:
             membership.config = replace(membership.config, leave_group_on_close=leave_group)
-        flow = membership.close()
-        try:
-            await self._drive(flow)
-        finally:
-            flow.close()
+        await self._drive(membership.close())
 
     async def abandon(self) -> None:
-        config, generation = self.parts.config, self._membership.generation
-        self.parts.emitter.emit(
-            events.MemberClosed(config.group_id, config.client_id, generation.member_id, "silent")
-        )
+        group, client, member_id, _ = self.parts.who(self.membership.generation)
+        self.parts.emitter.emit(events.MemberClosed(group, client, member_id, "silent"))
 
     # -- what others report ----------------------------------------------------------------------
 
     def changed(self) -> None:
-        if not self._membership.coordinator_known:
+        if not self.membership.coordinator_known:
             self.parts.link.drop()
         self._heartbeats.follow()
-        self._poll_loop.wake()
+        self.polling.wake()
         self.parts.application.on_change()
 
     def coordinator_found(self) -> None:
-        self._membership.coordinator_known = True
+        self.membership.coordinator_known = True
         self._heartbeats.timers.coordinator_found(self.parts.clock())
 
     def coordinator_lost(self) -> None:
-        self._membership.coordinator_known = False
+        self.membership.coordinator_known = False
         self._heartbeats.follow()
 
     def coordinator_moved(self) -> None:
-        self._membership.coordinator_known = False
+        self.membership.coordinator_known = False
         self.changed()
 
     def fail(self, error: Error) -> None:
-        self._poll_loop.failed = error
+        self.polling.failed = error
 
     # -- the membership's operations -------------------------------------------------------------
 
     async def _drive(self, flow: Flow) -> None:
         """Carry out the membership's operations until its flow ends."""
         result: Any = None
-        while True:
-            try:
-                operation = flow.send(result)
-            except StopIteration:
+        with closing(flow):
+            while True:
+                try:
+                    operation = flow.send(result)
+                except StopIteration:
+                    self.changed()
+                    return
                 self.changed()
-                return
-            self.changed()
-            result = await _CARRIES_OUT[type(operation)](self, operation)
-            await self.parts.running.wait()
+                result = await _CARRIES_OUT[type(operation)](self, operation)
+                await self.parts.running.wait()
 
     async def _send(self, operation: Send) -> Response | Disconnected:
         if isinstance(operation.request, JoinGroup):
@@ -151,9 +130,6 @@ class ClassicDriver(MembershipDriver):
         if error is not Error.NONE:
             raise PollThrew(error.name)
 
-    async def _back_off(self, operation: Backoff) -> None:
-        await asyncio.sleep(operation.delay_ms / 1000)
-
     async def _await_join_interval(self, operation: AwaitJoinInterval) -> None:
         interval_us = operation.interval_ms * 1000
         if self._joined_us is not None and self.parts.clock() - self._joined_us < interval_us:
@@ -164,31 +140,34 @@ class ClassicDriver(MembershipDriver):
         self.parts.positions.stop(operation.partitions)
 
     async def _pause_fetching(self, operation: PauseFetching) -> None:
-        self._fetch_pauses.pause(operation.partitions)
+        self.partitions.pause(operation.partitions)
 
     async def _resume_fetching(self, operation: ResumeFetching) -> None:
-        self._fetch_pauses.resume(operation.partitions)
-
-    async def _return_records(self, _: ReturnRecords) -> None:
-        await sleep_us(self.parts.application.poll_wait_us())
-
-    async def _commit_positions(self, _: CommitPositions) -> Error | Disconnected:
-        return await self.commits.commit()
+        self.partitions.resume(operation.partitions)
 
     async def _run_callback(self, operation: RunCallback) -> None:
         if operation.kind is CallbackKind.ASSIGNED:
-            self.search.stop()
+            self.offsets.stop()
             self.commits.reset()
         elif self.parts.closing.is_set() and self._beating is not None:
             self._beating.cancel()  # close() ends the heartbeat thread, then runs the listener
-        _ = await self.callbacks.run(operation)  # poll() throws what the listener raises; the round goes on
+        _ = await self.partitions.run(operation)  # poll() throws what the listener raises; the round goes on
 
     async def _await_poll(self, _: AwaitPoll) -> None:
-        self.search.start()
-        await self._poll_loop.until_due()
+        self.offsets.start()
+        await self.polling.until_due()
 
     async def _assign(self, operation: Assign) -> EncodedAssignments | AssignmentFailed:
-        return await self._leader.assign(operation)
+        """Complete the leader's topic metadata, run the assignor, emit the event."""
+        parts, assignor, members = self.parts, operation.assignor, operation.response.members
+        await self.watch.cover(members)
+        started_us, topics = parts.clock(), parts.cluster.topics
+        self.membership.assignor_begins()
+        plan = lead(assignor, self.membership.rebalance_protocol, topics, members, self._leader_memory)
+        await sleep_us(parts.application.assign_us(len(members), sum(topics.values())))
+        who, duration_us = parts.who(self.membership.generation), parts.clock() - started_us
+        parts.emitter.emit(events.AssignmentComputed(*who, assignor.name, duration_us, len(members)))
+        return plan
 
     async def _listener_works(self, duration_us: int) -> None:
         """The application does not poll meanwhile."""
@@ -203,13 +182,13 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[ClassicDriver, Any], Awaitable[
     Send: ClassicDriver._send,
     FindCoordinator: ClassicDriver._find_coordinator,
     AwaitPoll: ClassicDriver._await_poll,
-    Backoff: ClassicDriver._back_off,
+    Backoff: lambda _, operation: asyncio.sleep(operation.delay_ms / 1000),
     AwaitJoinInterval: ClassicDriver._await_join_interval,
     RunCallback: ClassicDriver._run_callback,
     StopProcessing: ClassicDriver._stop_processing,
     PauseFetching: ClassicDriver._pause_fetching,
     ResumeFetching: ClassicDriver._resume_fetching,
-    ReturnRecords: ClassicDriver._return_records,
-    CommitPositions: ClassicDriver._commit_positions,
+    ReturnRecords: lambda driver, _: sleep_us(driver.parts.application.poll_wait_us()),
+    CommitPositions: lambda driver, _: driver.commits.commit(),
     Assign: ClassicDriver._assign,
 }

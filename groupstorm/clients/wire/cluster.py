@@ -118,7 +118,7 @@ class ClusterClient:
         return sorted(self._brokers)
 
     def led(self, topic: str) -> int:
-        """How many partitions of ``topic`` have a leader, as of the last refresh."""
+        """The number of partitions of ``topic`` with a leader, as of the last refresh."""
         return sum(partition.topic == topic for partition in self._leaders)
 
     async def find_coordinator(self, group: str) -> FoundCoordinator:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import COMMIT_RETRIED
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.requests import offset_commit
-from groupstorm.clients.wire.coordinator_link import CoordinatorLink
-from groupstorm.clients.wire.member_status import MemberStatus
-from groupstorm.clients.wire.positions import Positions
+from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetCommitResponse
 
@@ -24,19 +21,10 @@ CommittedOffsets: TypeAlias = Mapping[str, Mapping[int, CommittedOffset]]
 class Commits:
     """One consumer's commits, and the time of its next auto-commit."""
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        membership: MemberStatus,
-        link: CoordinatorLink,
-        positions: Positions,
-        clock: Callable[[], int],
-    ) -> None:
-        self._config = config
+    def __init__(self, parts: ConsumerParts, membership: MemberStatus) -> None:
+        self._parts = parts
+        self._config = parts.config
         self._membership = membership
-        self._link = link
-        self._positions = positions
-        self._clock = clock
         #: When the next auto-commit is due, in the clock's microseconds; None without auto-commit.
         self.next_us: int | None = None
         self.reset()
@@ -44,11 +32,11 @@ class Commits:
     def reset(self) -> None:
         """Start the interval anew: an assignment has arrived, or a commit has been sent."""
         if self._config.enable_auto_commit:
-            self.next_us = self._clock() + self._config.auto_commit_interval_ms * 1000
+            self.next_us = self._parts.clock() + self._config.auto_commit_interval_ms * 1000
 
     @property
     def due(self) -> bool:
-        return self.next_us is not None and self._clock() >= self.next_us
+        return self.next_us is not None and self._parts.clock() >= self.next_us
 
     async def commit(self, offsets: CommittedOffsets | None = None) -> Error | Disconnected:
         """Commit ``offsets``, by default every known position; NONE if there are none.
@@ -57,7 +45,7 @@ class Commits:
         """
         if not self._membership.may_commit:
             return Error.NONE
-        positions = self._positions.to_commit() if offsets is None else offsets
+        positions = self._parts.positions.to_commit() if offsets is None else offsets
         return await self.commit_as(self._membership.generation, positions)
 
     async def commit_as(self, sent: Generation, offsets: CommittedOffsets) -> Error | Disconnected:
@@ -65,7 +53,7 @@ class Commits:
         if not offsets:
             return Error.NONE
         request = offset_commit(self._config, sent, offsets)
-        response = await self._link.ask(request, self._config.request_timeout_ms)
+        response = await self._parts.link.ask(request, self._config.request_timeout_ms)
         if isinstance(response, Disconnected):
             return response
         assert isinstance(response, OffsetCommitResponse)
@@ -73,7 +61,7 @@ class Commits:
         for topic, partition, error in response.partitions:
             if error is Error.NONE:
                 offset = request.offsets[topic][partition].offset
-                self._positions.committed(TopicPartition(topic, partition), offset)
+                self._parts.positions.committed(TopicPartition(topic, partition), offset)
             elif first is Error.NONE:
                 first = error
         self._membership.commit_answered(first, sent)
@@ -83,4 +71,4 @@ class Commits:
         """Auto-commit. After a retriable error the next one is due after retry.backoff.ms."""
         response = await self.commit()
         if isinstance(response, Disconnected) or response in COMMIT_RETRIED:
-            self.next_us = self._clock() + self._config.retry_backoff_ms * 1000
+            self.next_us = self._parts.clock() + self._config.retry_backoff_ms * 1000

@@ -14,16 +14,20 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.classic_driver import ClassicDriver
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
-from groupstorm.clients.wire.event_emitter import EventEmitter, OnEvent
 from groupstorm.clients.wire.group_driver import GroupDriver
-from groupstorm.clients.wire.member_status import MemberStatus
-from groupstorm.clients.wire.membership_driver import ApplicationPolling, MembershipDriver, PollThrew
-from groupstorm.clients.wire.parts import ConsumerParts
+from groupstorm.clients.wire.membership_driver import MembershipDriver
+from groupstorm.clients.wire.parts import (
+    ApplicationBehaviour,
+    ConsumerParts,
+    EventEmitter,
+    MemberStatus,
+    OnEvent,
+)
+from groupstorm.clients.wire.polling import ApplicationPolling, PollThrew
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.coordinator.errors import Error
@@ -62,37 +66,26 @@ class WireConsumer:
         security: ClientSecurity = PLAINTEXT,
     ) -> None:
         self.config = config
-        self._application = application or ApplicationBehaviour()
-        self._emitter = EventEmitter(clock, on_event)
         self.cluster = ClusterClient(bootstrap, config.client_id, config.request_timeout_ms, security)
-        self.positions = Positions(self._application.catch_up)
-        self._running = asyncio.Event()
-        self._running.set()
-        self._closing = asyncio.Event()
+        application = application or ApplicationBehaviour()
+        self.positions = Positions(application.catch_up)
+        running = asyncio.Event()
+        running.set()
         self._leave_group: bool | None = None
-        self._link = CoordinatorLink(
+        link = CoordinatorLink(self.cluster, config.group_id, config.retry_backoff_ms, running, observer)
+        self._parts = ConsumerParts(
+            config,
+            application,
+            clock,
+            EventEmitter(clock, on_event),
             self.cluster,
-            config.group_id,
-            config.retry_backoff_ms,
-            self._running,
-            self._coordinator_found,
-            self._coordinator_lost,
-            observer,
+            link,
+            self.positions,
+            running,
+            asyncio.Event(),
+            self._spawn,
         )
-        self._driver = _DRIVERS[config.group_protocol](
-            ConsumerParts(
-                config,
-                self._application,
-                clock,
-                self._emitter,
-                self.cluster,
-                self._link,
-                self.positions,
-                self._running,
-                self._closing,
-                self._spawn,
-            )
-        )
+        self._driver = _DRIVERS[config.group_protocol](self._parts)
         self._background: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
         self._life: asyncio.Task[Any] | None = None
@@ -116,7 +109,7 @@ class WireConsumer:
         """
         config = self.config
         self._life = asyncio.current_task()
-        self._emit(
+        self._parts.emitter.emit(
             events.MemberStarted(config.group_id, config.client_id, config.group_instance_id, config.topics)
         )
         try:
@@ -132,7 +125,7 @@ class WireConsumer:
         except BaseExceptionGroup as problems:
             raise problems.exceptions[0] from None  # the exception that ended one task
         finally:
-            await self._link.close()
+            await self._parts.link.close()
             self.cluster.close()
 
     def close(self, leave_group: bool | None = None) -> None:
@@ -141,28 +134,19 @@ class WireConsumer:
         ``leave_group`` replaces `ConsumerConfig.leave_group_on_close` if it is given.
         """
         self._leave_group = leave_group
-        self._closing.set()
+        self._parts.closing.set()
 
     def crash(self) -> None:
         """SIGKILL: the consumer sends and receives nothing more."""
         if self._crashed or self._life is None or self._life.done():
             return
-        membership, config = self.membership, self.config
-        offsets = self.positions.offsets_of(membership.owned)
-        self._emit(
-            events.MemberCrashed(
-                config.group_id,
-                config.client_id,
-                membership.generation.member_id,
-                membership.generation.id,
-                tuple(map(str, membership.owned)),
-                offsets.positions,
-                offsets.committed,
-            )
-        )
+        owned = self.membership.owned
+        offsets = self.positions.offsets_of(owned)
+        who, names = self._parts.who(self.membership.generation), tuple(map(str, owned))
+        self._parts.emitter.emit(events.MemberCrashed(*who, names, *offsets))
         self._crashed = True
-        self._emitter.end()
-        self._link.drop()
+        self._parts.emitter.end()
+        self._parts.link.drop()
         self.cluster.close()
         self._life.cancel()
 
@@ -174,7 +158,7 @@ class WireConsumer:
     @property
     def closing(self) -> bool:
         """close() has been called, or a fatal error closes it."""
-        return self._closing.is_set()
+        return self._parts.closing.is_set()
 
     @property
     def without_offset(self) -> tuple[TopicPartition, ...]:
@@ -183,7 +167,7 @@ class WireConsumer:
 
     async def commit(self, offsets: CommittedOffsets) -> Error | Disconnected:
         """Commit these, as commitSync() does. Returns the first error of the response."""
-        error = await self._link.find()
+        error = await self._parts.link.find()
         if error is not Error.NONE:
             return error
         response = await self._driver.commits.commit(offsets)
@@ -192,10 +176,10 @@ class WireConsumer:
 
     async def ask_coordinator(self, request: Request) -> Response | Disconnected | Error:
         """Send a request that is not the membership's; `Error` if the group has no coordinator."""
-        error = await self._link.find()
+        error = await self._parts.link.find()
         if error is not Error.NONE:
             return error
-        return await self._link.ask(request, self.config.request_timeout_ms)
+        return await self._parts.link.ask(request, self.config.request_timeout_ms)
 
     def refresh_topics(self) -> None:
         """The topic metadata has turned out to be old: fetch it anew."""
@@ -203,10 +187,10 @@ class WireConsumer:
 
     def pause(self) -> None:
         """SIGSTOP: the consumer sends and receives nothing until `resume`."""
-        self._running.clear()
+        self._parts.running.clear()
 
     def resume(self) -> None:
-        self._running.set()
+        self._parts.running.set()
 
     def cut_off(self) -> None:
         """The network to the brokers is down until `reconnect`; the process goes on."""
@@ -225,23 +209,21 @@ class WireConsumer:
         polling.cancel()
         await asyncio.wait({polling})
         if self._threw is not None:
-            config, generation = self.config, self.membership.generation
-            self._emit(
-                events.MemberFailed(config.group_id, config.client_id, generation.member_id, self._threw)
-            )
+            group, client, member_id, _ = self._parts.who(self.membership.generation)
+            self._parts.emitter.emit(events.MemberFailed(group, client, member_id, self._threw))
         if polls or self._threw is not None:
-            self._closing.set()
+            self._parts.closing.set()
             await self._leave()
 
     async def _leave(self) -> None:
         try:
-            async with asyncio.timeout(self._application.close_timeout_ms / 1000):
+            async with asyncio.timeout(self._parts.application.close_timeout_ms / 1000):
                 await self._driver.leave(self._leave_group)
         except TimeoutError:
             await self._driver.abandon()
 
     async def _until_closing(self) -> None:
-        await self._closing.wait()
+        await self._parts.closing.wait()
 
     async def _poll(self) -> None:
         try:
@@ -249,18 +231,9 @@ class WireConsumer:
         except PollThrew as threw:
             self._threw = threw.error
 
-    def _coordinator_found(self) -> None:
-        self._driver.coordinator_found()
-
-    def _coordinator_lost(self) -> None:
-        self._driver.coordinator_lost()
-
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         assert self._group is not None
         task = self._group.create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
         return task
-
-    def _emit(self, event: events.Event) -> None:
-        self._emitter.emit(event)

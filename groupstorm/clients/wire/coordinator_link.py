@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.backoff import backoff_ms
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 
@@ -48,16 +48,14 @@ class CoordinatorLink:
         group: str,
         retry_backoff_ms: int,
         running: asyncio.Event,
-        on_found: Callable[[], None],
-        on_lost: Callable[[], None],
         observer: RequestObserver | None = None,
     ) -> None:
         self._cluster = cluster
         self._group = group
         self._retry_backoff_ms = retry_backoff_ms
         self._running = running
-        self._on_found = on_found
-        self._on_lost = on_lost
+        self.on_found: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[], None] = lambda: None
         self._observer = observer
         self._connection: BrokerConnection | None = None
         self._lookup: asyncio.Task[Error] | None = None
@@ -78,7 +76,7 @@ class CoordinatorLink:
         """The response, or `Disconnected`. Raises InputError if the broker does not serve the API."""
         connection = self._connection
         if connection is None:
-            self._on_lost()
+            self.on_lost()
             return Disconnected()
         if self._observer is not None:
             self._observer.request_sent(request)
@@ -121,21 +119,20 @@ class CoordinatorLink:
             connection.close()
 
     async def _find(self) -> Error:
-        attempts = 0
+        retries = Retries(self._retry_backoff_ms)
         while True:
             try:
                 found = await self._cluster.find_coordinator(self._group)
                 if found.error is Error.NONE:
                     self._connection = await self._cluster.connect(found.endpoint)
                     self._connection.on_lost = self._lost
-                    self._on_found()
+                    self.on_found()
                     return Error.NONE
                 if found.error not in RETRIED:
                     return found.error
             except ConnectionLost:
                 pass  # the next attempt asks whichever broker answers
-            await asyncio.sleep(backoff_ms(attempts, self._retry_backoff_ms) / 1000)
-            attempts += 1
+            await retries.pause()
 
     def _looked_up(self, lookup: asyncio.Task[Error]) -> None:
         if self._lookup is lookup:
@@ -144,4 +141,4 @@ class CoordinatorLink:
     def _lost(self, connection: BrokerConnection) -> None:
         if connection is self._connection:
             self._connection = None
-            self._on_lost()
+            self.on_lost()

@@ -9,44 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Any
+from uuid import UUID, uuid4
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.membership import LEAVES
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Left,
-    Operation,
-    RefreshTopics,
-    ReportError,
-    SendHeartbeat,
-)
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
-from groupstorm.clients.error_tables import COMMIT_RETRIED
+from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
     FindCoordinator,
+    Left,
+    RefreshTopics,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
     StopProcessing,
 )
 from groupstorm.clients.wire.commits import CommittedOffsets
-from groupstorm.clients.wire.fetch_pauses import FetchPauses
-from groupstorm.clients.wire.group_polling import GroupPolling
-from groupstorm.clients.wire.group_status import GroupMemberStatus
-from groupstorm.clients.wire.membership_driver import MembershipDriver, PollThrew
+from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.poll_loop import sleep_us
-from groupstorm.clients.wire.wake_event import WakeEvent
+from groupstorm.clients.wire.polling import GroupPolling, PollThrew
+from groupstorm.clients.wire.waiting import WakeEvent, sleep_us
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.messages import NO_GENERATION, ConsumerGroupHeartbeatResponse
 from groupstorm.problems import InputError
 from groupstorm.trace.events import member as events
 
@@ -59,23 +53,29 @@ _REMEDY = (
 
 
 class GroupDriver(MembershipDriver):
-    """Drives a member that the broker gives its partitions (ConsumerGroupHeartbeat)."""
+    """Drives a member that the broker gives its partitions (ConsumerGroupHeartbeat).
+
+    It is the member's `MemberStatus`, too.
+    """
+
+    #: The broker assigns the partitions.
+    is_leader = False
+    #: A commit goes out with the present epoch; the member may be on its way to another one.
+    is_joining = False
 
     def __init__(self, parts: ConsumerParts) -> None:
-        config, clock = parts.config, parts.clock
+        self.config = parts.config
+        self.failure: str | None = None
         self._member = ConsumerGroupMember(
-            config,
+            parts.config,
             _new_member_id(),
             lambda: parts.cluster.topic_names,
             lambda: bool(parts.positions.to_commit()),
-            clock() // 1000,
+            parts.clock() // 1000,
         )
-        self._status = GroupMemberStatus(config, self._member, self.coordinator_moved, self.changed)
-        super().__init__(parts, self._status, sleep_us)
-        self._fetch_pauses = FetchPauses(self._status, parts.positions, parts.emitter.emit)
-        self._polling = GroupPolling(clock, config.topics, self._poll, self._is_due, self._subscribe)
-        self.polling = self._polling
-        self._network_wake = WakeEvent(clock)
+        super().__init__(parts, self, sleep_us)
+        self.polling: GroupPolling = GroupPolling(parts, self._poll, self._is_due, self._subscribe)
+        self._network_wake = WakeEvent(parts.clock)
         self._step_us = 0
         #: The listener calls to come, oldest first, and what poll() has to throw.
         self._calls: deque[RunCallback] = deque()
@@ -85,18 +85,45 @@ class GroupDriver(MembershipDriver):
         self._has_told_leaving = False
         self._state = self._member.state
 
+    # -- the member's status ---------------------------------------------------------------------
+
     @property
-    def membership(self) -> GroupMemberStatus:
-        return self._status
+    def owned(self) -> tuple[TopicPartition, ...]:
+        return self._member.owned
+
+    @property
+    def generation(self) -> Generation:
+        epoch = self._member.epoch
+        return Generation(epoch if epoch > 0 else NO_GENERATION, self._member.member_id)
+
+    @property
+    def may_commit(self) -> bool:
+        return self._member.epoch > 0
+
+    @property
+    def is_settled(self) -> bool:
+        return self._member.state is MemberState.STABLE
+
+    @property
+    def assigned_topic_ids(self) -> Collection[UUID]:
+        return self._member.assigned_topic_ids
+
+    def commit_answered(self, error: Error, sent: Generation) -> None:
+        """Only the next heartbeat tells the member that it is out of the group (CommitRequestManager)."""
+        if error in COORDINATOR_UNKNOWN:
+            self.coordinator_moved()
+
+    def metadata_refreshed(self) -> None:
+        self.changed()
 
     # -- life ------------------------------------------------------------------------------------
 
     async def run(self) -> None:
         await self.watch.known.wait()
-        self._subscribe(self._polling.subscription)
+        self._subscribe(self.polling.subscription)
         self._look_up()
         _ = self.parts.spawn(self._run_network())
-        while self._status.failure is None:
+        while self.failure is None:
             await self.parts.running.wait()
             self._poll()
             await self._call_listener()
@@ -104,14 +131,9 @@ class GroupDriver(MembershipDriver):
             if self.commits.due:
                 self.commits.reset()
                 self.commit_soon()
-            await self._polling.until_due(self._next_poll_us())
+            await self.polling.until_due(self._next_poll_us())
         await self._call_listener()
-        config = self.parts.config
-        self._emit(
-            events.MemberFailed(
-                config.group_id, config.client_id, self._member.member_id, self._status.failure
-            )
-        )
+        self._emit_end(events.MemberFailed, self.failure)
 
     async def leave(self, leave_group: bool | None) -> None:
         member = self._member
@@ -121,7 +143,7 @@ class GroupDriver(MembershipDriver):
                 await self._commit_at_close()
         callback = member.closing_callback()
         if callback is not None:
-            _ = await self.callbacks.run(callback)
+            _ = await self.partitions.run(callback)
         if not self._stays_silently(leave_group):
             member.close(leave_group)
             self.changed()
@@ -150,7 +172,7 @@ class GroupDriver(MembershipDriver):
     def changed(self) -> None:
         self._advance()
         self._network_wake.wake()
-        self._polling.wake()
+        self.polling.wake()
         self.parts.application.on_change()
 
     def coordinator_found(self) -> None:
@@ -245,25 +267,25 @@ class GroupDriver(MembershipDriver):
                 continue
             failed = await self._call(operation)
             if failed:
-                await self._polling.until_next_call()
+                await self.polling.until_next_call()
 
     async def _call(self, operation: RunCallback) -> bool:
         is_assigned = operation.kind is CallbackKind.ASSIGNED
         if is_assigned:
-            self.search.stop()
+            self.offsets.stop()
             self.commits.reset()
         failed = True
         try:
-            failed = await self.callbacks.run(operation)
+            failed = await self.partitions.run(operation)
         finally:
             self._member.callback_ended(failed)
             self.changed()
         if is_assigned:
-            self.search.start()
+            self.offsets.start()
         return failed
 
     def _throw(self) -> None:
-        if self._errors and self._status.failure is None:
+        if self._errors and self.failure is None:
             raise PollThrew(self._errors.popleft())
 
     async def _commit_at_close(self) -> None:
@@ -275,11 +297,10 @@ class GroupDriver(MembershipDriver):
             await asyncio.sleep(self.parts.config.retry_backoff_ms / 1000)
 
     def _subscribe(self, topics: tuple[str, ...]) -> None:
-        config = self._status.config
-        if topics != config.topics:
-            config = self._status.config = replace(config, topics=topics, subscription_pattern=None)
+        if topics != self.config.topics:
+            self.config = replace(self.config, topics=topics, subscription_pattern=None)
             self.watch.refresh_soon()
-        regex = config.subscription_pattern
+        regex = self.config.subscription_pattern
         self._member.subscribe(frozenset() if regex is not None else frozenset(topics), regex)
         self.changed()
 
@@ -287,37 +308,32 @@ class GroupDriver(MembershipDriver):
 
     def _carry_out(self) -> None:
         for operation in self._member.operations():
-            _CARRIES_OUT[type(operation)](self, operation)
+            match operation:
+                case SendHeartbeat():
+                    _ = self.parts.spawn(self._exchange(operation))
+                case CommitWithEpoch(epoch):
+                    _ = self.parts.spawn(self._commit(epoch, self.parts.positions.to_commit()))
+                case FindCoordinator():
+                    self.parts.link.drop()
+                    self._look_up()
+                case RefreshTopics():
+                    self.watch.refresh_soon()
+                case StopProcessing(partitions):
+                    self.partitions.pause(partitions)
+                case RunCallback():
+                    self._calls.append(operation)
+                    self.polling.wake()
+                case ReportError(error):
+                    self._report(error)
+                case Left():
+                    self._left.set()
 
-    def _send(self, operation: SendHeartbeat) -> None:
-        _ = self.parts.spawn(self._exchange(operation))
-
-    def _commit_soon(self, operation: CommitWithEpoch) -> None:
-        _ = self.parts.spawn(self._commit(operation.epoch, self.parts.positions.to_commit()))
-
-    def _drop_coordinator(self, _: FindCoordinator) -> None:
-        self.parts.link.drop()
-        self._look_up()
-
-    def _refresh_topics(self, _: RefreshTopics) -> None:
-        self.watch.refresh_soon()
-
-    def _stop_processing(self, operation: StopProcessing) -> None:
-        self._fetch_pauses.pause(operation.partitions)
-
-    def _run_callback(self, operation: RunCallback) -> None:
-        self._calls.append(operation)
-        self._polling.wake()
-
-    def _report(self, operation: ReportError) -> None:
+    def _report(self, error: str) -> None:
         if self._member.state is MemberState.FATAL:
-            self._status.failure = operation.error
-        self._errors.append(operation.error)
-        self._polling.wake()
+            self.failure = error
+        self._errors.append(error)
+        self.polling.wake()
         self.parts.application.on_change()
-
-    def _has_left(self, _: Left) -> None:
-        self._left.set()
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -325,21 +341,15 @@ class GroupDriver(MembershipDriver):
         """A member that has left because nobody polled joins again at the next poll()."""
         before, self._state = self._state, self._member.state
         if self._state is MemberState.STALE and before is not MemberState.STALE:
-            config, generation = self.parts.config, self._status.generation
-            cause = RejoinCause.POLL_TIMEOUT.value
-            self._emit(
-                events.RejoinRequested(
-                    config.group_id, config.client_id, generation.member_id, generation.id, cause
-                )
-            )
+            who, cause = self.parts.who(self.generation), RejoinCause.POLL_TIMEOUT.value
+            self.parts.emitter.emit(events.RejoinRequested(*who, cause))
 
     def _closed(self) -> None:
-        config = self.parts.config
-        cause = "left" if self._has_told_leaving else "silent"
-        self._emit(events.MemberClosed(config.group_id, config.client_id, self._member.member_id, cause))
+        self._emit_end(events.MemberClosed, "left" if self._has_told_leaving else "silent")
 
-    def _emit(self, event: events.Event) -> None:
-        self.parts.emitter.emit(event)
+    def _emit_end(self, event: type[events.MemberFailed | events.MemberClosed], cause: str) -> None:
+        config = self.parts.config
+        self.parts.emitter.emit(event(config.group_id, config.client_id, self._member.member_id, cause))
 
     def _now_ms(self) -> int:
         return self.parts.clock() // 1000
@@ -348,18 +358,6 @@ class GroupDriver(MembershipDriver):
 def _new_member_id() -> str:
     """As Kafka's Uuid.randomUuid(): no id begins with a dash."""
     while True:
-        member_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        member_id = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
         if not member_id.startswith("-"):
             return member_id
-
-
-_CARRIES_OUT: Mapping[type[Operation], Callable[[GroupDriver, Any], None]] = {
-    SendHeartbeat: GroupDriver._send,
-    CommitWithEpoch: GroupDriver._commit_soon,
-    FindCoordinator: GroupDriver._drop_coordinator,
-    RefreshTopics: GroupDriver._refresh_topics,
-    RunCallback: GroupDriver._run_callback,
-    StopProcessing: GroupDriver._stop_processing,
-    ReportError: GroupDriver._report,
-    Left: GroupDriver._has_left,
-}

@@ -41,7 +41,7 @@ _FIRST_LEAVE_OF_SEVERAL = 3
 
 
 class RequestCodec(NamedTuple):
-    """How a client writes one kind of request and reads its response.
+    """A client's way to write one kind of request and to read its response.
 
     ``api`` begins with the first version that has all fields of our requests: the instance id and, for
     offsets, several groups at once. Brokers have these versions since Kafka 3.0. A request of a
@@ -56,17 +56,15 @@ class RequestCodec(NamedTuple):
 def _write_join(types: RequestTypes, request: JoinGroup) -> Any:
     return types.make(
         "JoinGroupRequest",
-        group_id=request.group,
         session_timeout=_duration(request.session_timeout_ms),
         rebalance_timeout=_duration(request.rebalance_timeout_ms),
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
         protocol_type=request.protocol_type,
         protocols=tuple(
             types.make("JoinGroupRequestProtocol", name=name, metadata=metadata)
             for name, metadata in request.protocols
         ),
         reason=request.reason,
+        **_sender(request),
     )
 
 
@@ -89,16 +87,14 @@ def _read_join(response: Any) -> JoinGroupResponse:
 def _write_sync(types: RequestTypes, request: SyncGroup) -> Any:
     return types.make(
         "SyncGroupRequest",
-        group_id=request.group,
         generation_id=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
         protocol_type=request.protocol_type,
         protocol_name=request.protocol,
         assignments=tuple(
             types.make("SyncGroupRequestAssignment", member_id=member_id, assignment=assignment)
             for member_id, assignment in request.assignments
         ),
+        **_sender(request),
     )
 
 
@@ -112,13 +108,7 @@ def _read_sync(response: Any) -> SyncGroupResponse:
 
 
 def _write_heartbeat(types: RequestTypes, request: Heartbeat) -> Any:
-    return types.make(
-        "HeartbeatRequest",
-        group_id=request.group,
-        generation_id=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
-    )
+    return types.make("HeartbeatRequest", generation_id=request.generation, **_sender(request))
 
 
 def _read_heartbeat(response: Any) -> HeartbeatResponse:
@@ -169,11 +159,9 @@ def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
     )
     return types.make(
         "OffsetCommitRequest",
-        group_id=request.group,
         generation_id_or_member_epoch=request.generation,
-        member_id=request.member_id,
-        group_instance_id=request.group_instance_id,
         topics=topics,
+        **_sender(request),
     )
 
 
@@ -280,6 +268,15 @@ def _read_group_heartbeat(response: Any) -> ConsumerGroupHeartbeatResponse:
         None if assigned is None else {each.topic_id: each.partitions for each in assigned.topic_partitions},
         response.error_message,
     )
+
+
+def _sender(request: JoinGroup | SyncGroup | Heartbeat | OffsetCommit) -> dict[str, str | None]:
+    """The fields that name a member to its coordinator."""
+    return {
+        "group_id": request.group,
+        "member_id": request.member_id,
+        "group_instance_id": request.group_instance_id,
+    }
 
 
 def _duration(duration_ms: int) -> datetime.timedelta:

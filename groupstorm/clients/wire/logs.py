@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, ConnectionLost, RequestTypes
-from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.offsets import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, ask_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
@@ -59,20 +58,17 @@ async def _offsets(
         by_leader.setdefault(_leader(cluster, partition), {})[partition] = int(at)
     found = {}
     for node_id, asked in by_leader.items():
-        build = list_offsets(cluster, asked, read_committed)
-        answer = await cluster.ask_node(node_id, LIST_OFFSETS, build, cluster.request_timeout_ms)
-        for topic in answer.topics:
-            for one in topic.partitions:
-                partition = TopicPartition(topic.name, one.partition_index)
-                _check(partition, one.error_code)
-                found[partition] = one.offset
+        listed = await ask_leader(cluster, node_id, asked, read_committed, cluster.request_timeout_ms)
+        for partition, error, offset, _ in listed:
+            _check(partition, error)
+            found[partition] = offset
     return found
 
 
 async def fetch_batches(
     cluster: ClusterClient, partition: TopicPartition, offset: int, read_committed: bool
 ) -> FetchedBatches:
-    """What the partition's leader sends for one fetch from ``offset`` on.
+    """Fetch once from the partition's leader, from ``offset`` on.
 
     Raises ConnectionLost, and InputError if it refuses.
     """

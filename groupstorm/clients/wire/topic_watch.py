@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from groupstorm.assignors.userdata import UserDataError, decode_subscription
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.wire.backoff import backoff_ms
-from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
-from groupstorm.clients.wire.member_status import MemberStatus
+from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.messages import JoinGroupMember
 
 
@@ -21,25 +19,14 @@ class TopicWatch:
     ``on_change`` is called after each refresh.
     """
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        cluster: ClusterClient,
-        membership: MemberStatus,
-        on_change: Callable[[], None],
-    ) -> None:
+    def __init__(self, parts: ConsumerParts, membership: MemberStatus, on_change: Callable[[], None]) -> None:
         self.known = asyncio.Event()
-        self._config = config
-        self._cluster = cluster
+        self._config = parts.config
+        self._cluster = parts.cluster
         self._membership = membership
         self._on_change = on_change
         self._group_topics: frozenset[str] = frozenset()
         self._wanted = asyncio.Event()
-
-    @property
-    def topics(self) -> Mapping[str, int]:
-        """Name -> number of partitions, of the existing topics as of the last refresh."""
-        return self._cluster.topics
 
     async def run(self) -> None:
         """Refresh until the task is cancelled."""
@@ -48,10 +35,10 @@ class TopicWatch:
             self.known.set()
             self._membership.metadata_refreshed()
             self._on_change()
-            backoff_ms, max_age_ms = self._config.retry_backoff_ms, self._config.metadata_max_age_ms
-            await asyncio.sleep(backoff_ms / 1000)
+            pause_ms, max_age_ms = self._config.retry_backoff_ms, self._config.metadata_max_age_ms
+            await asyncio.sleep(pause_ms / 1000)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(max(0, max_age_ms - backoff_ms) / 1000):
+                async with asyncio.timeout(max(0, max_age_ms - pause_ms) / 1000):
                     await self._wanted.wait()
             self._wanted.clear()
 
@@ -68,23 +55,21 @@ class TopicWatch:
             except UserDataError:
                 return  # the assignment will fail with this error
         self._group_topics = frozenset(topics)
-        if not topics <= self.topics.keys():
+        if not topics <= self._cluster.topics.keys():
             await self._refresh()
 
     async def _refresh(self) -> None:
         """Ask brokers until one answers."""
-        attempts = 0
+        retries = Retries(self._config.retry_backoff_ms)
         while True:
             try:
                 if self._membership.config.subscription_pattern is None:
                     await self._cluster.refresh(self._watched())
                 else:  # only the broker knows which topics match (ConsumerMetadata)
                     await self._cluster.refresh((), self._membership.assigned_topic_ids)
-            except ConnectionLost:
-                await asyncio.sleep(backoff_ms(attempts, self._config.retry_backoff_ms) / 1000)
-                attempts += 1
-            else:
                 return
+            except ConnectionLost:
+                await retries.pause()
 
     def _watched(self) -> frozenset[str]:
         """The topics to refresh: a leader's are those of its group (SubscriptionState.metadataTopics)."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.offsets import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.log_requests import LIST_OFFSETS, OffsetReset, list_offsets
 from groupstorm.coordinator.errors import Error
 
 

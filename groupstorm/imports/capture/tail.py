@@ -7,8 +7,14 @@ from typing import Any, Final
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.log.batches import LENGTH_END, last_offset, parse_stored
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.fetch_request import FETCH, FetchSizes, fetch_request
-from groupstorm.clients.wire.offsets import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.log_requests import (
+    FETCH,
+    LIST_OFFSETS,
+    FetchSizes,
+    OffsetReset,
+    fetch_request,
+    list_offsets,
+)
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.imports.capture.captured import CapturedRecords

@@ -9,9 +9,9 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.coordinator_link import RequestObserver
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.address import at_address, read_addresses
-from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable
+from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, at_address, read_addresses
 from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm, logging_option

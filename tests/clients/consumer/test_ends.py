@@ -1,4 +1,4 @@
-"""How consumers end: their errors, and their group afterwards."""
+"""The end of consumers: their errors, and their group afterwards."""
 
 from __future__ import annotations
 

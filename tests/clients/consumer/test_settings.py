@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.consumer.settings import ConsumerSettings, read_settings
-from groupstorm.clients.wire.offsets import OffsetReset
+from groupstorm.clients.wire.log_requests import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
@@ -29,8 +29,8 @@ def test_the_defaults_are_kafkas() -> None:
     assert (config.session_timeout_ms, config.heartbeat_interval_ms) == (45_000, 3_000)
     assert (config.max_poll_interval_ms, settings.max_poll_records) == (300_000, 500)
     assert (config.enable_auto_commit, config.auto_commit_interval_ms) == (True, 5_000)
-    assert (fetch.min_bytes, fetch.max_bytes, fetch.max_wait_ms) == (1, 52_428_800, 500)
-    assert (fetch.max_partition_bytes, fetch.reset) == (1_048_576, OffsetReset.LATEST)
+    assert fetch.sizes == FetchSizes(1, 52_428_800, 500, 1_048_576)
+    assert fetch.reset is OffsetReset.LATEST
     assert (fetch.decoding.check_crcs, fetch.decoding.read_committed) == (True, False)
     assert config.partition_assignment_strategy == ("cooperative-sticky",)
     assert settings.security == PLAINTEXT

@@ -10,19 +10,17 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Left,
-    Operation,
-    RefreshTopics,
-    ReportError,
-    SendHeartbeat,
-)
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
     FindCoordinator,
+    GroupOperation,
+    Left,
+    RefreshTopics,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
     StopProcessing,
 )
 from groupstorm.coordinator.errors import Error
@@ -154,7 +152,7 @@ class _Player:
         if self._in_flight:
             self._member.answered(self._in_flight.popleft(), response, self._now_ms)
 
-    def _told(self, operation: Operation) -> Sequence[Json]:  # noqa: PLR0911  # a table
+    def _told(self, operation: GroupOperation) -> Sequence[Json]:  # noqa: PLR0911  # a table
         match operation:
             case SendHeartbeat(request):
                 self._in_flight.append(operation)

@@ -11,8 +11,8 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.jvm import stop_process
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
-from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import member as events
 from tests.oracle.build import Built

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
-from groupstorm.clients.consumer_group.reactions import FENCING
+from groupstorm.clients.error_tables import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient

@@ -15,21 +15,19 @@ from uuid import UUID
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.operations import (
-    CommitWithEpoch,
-    Left,
-    Operation,
-    RefreshTopics,
-    ReportError,
-    SendHeartbeat,
-)
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     CallbackKind,
+    CommitWithEpoch,
     Disconnected,
     FindCoordinator,
+    GroupOperation,
+    Left,
+    RefreshTopics,
+    ReportError,
     RunCallback,
+    SendHeartbeat,
     StopProcessing,
 )
 from groupstorm.coordinator.errors import Error
@@ -407,7 +405,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self._left()
 
 
-_CARRIES_OUT: Mapping[type[Operation], Callable[[ConsumerGroupProcess, Any], None]] = {
+_CARRIES_OUT: Mapping[type[GroupOperation], Callable[[ConsumerGroupProcess, Any], None]] = {
     SendHeartbeat: ConsumerGroupProcess._send,
     CommitWithEpoch: ConsumerGroupProcess._commit,
     RefreshTopics: ConsumerGroupProcess._refresh_topics,

@@ -13,8 +13,7 @@ from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.operations import SendHeartbeat
-from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.storms.world.connection import VirtualConnection
