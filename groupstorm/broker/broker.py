@@ -18,6 +18,7 @@ from groupstorm.broker.apis.api import (
     AskCoordinator,
     BrokerState,
     Call,
+    CoordinatorsApi,
     Done,
     Encoded,
     KioMessage,
@@ -27,9 +28,9 @@ from groupstorm.broker.apis.api import (
 )
 from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
-from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
+from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
-from groupstorm.broker.apis.rights import DENIED, missing_right, sentence_of
+from groupstorm.broker.apis.rights import DENIED, denied_sentence, missing_right
 from groupstorm.broker.changes import Change
 from groupstorm.broker.decoding import Decoded, Decoder
 from groupstorm.broker.delayed_fetches import DelayedFetches
@@ -37,7 +38,6 @@ from groupstorm.broker.group_coordination import GroupCoordination
 from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
 from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.maintenance import LogMaintenance
-from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
 from groupstorm.broker.unfinished import Turn, Unfinished, mute_ms
@@ -55,11 +55,8 @@ from groupstorm.turns import Turns, at_once
 
 _FIRST_FLEXIBLE_API_VERSIONS = 3
 
-#: The APIs that a group or transaction coordinator answers.
-_COORDINATORS_APIS = frozenset({8, 9, 11, 12, 13, 14, 15, 16, 22, 24, 25, 26, 28, 42, 47, 68, 69})
-
 #: Handles one request.
-_Handle = Callable[[Api, Call], Outcome | Turns[Outcome]]
+_Handle = Callable[[Call], Outcome | Turns[Outcome]]
 
 
 @dataclass(slots=True)
@@ -74,24 +71,15 @@ class _InFlight:
 
 
 class Broker:
-    """The brokers of this process. A single one leads every partition and coordinates every group.
+    """The brokers of this process. A single one leads every partition and coordinates every group."""
 
-    ``release``: the Kafka whose versions are advertised (`releases.RELEASES`).
-    """
-
-    def __init__(
-        self,
-        state: BrokerState,
-        coordinator: Coordinator,
-        release: str = NEWEST,
-        loaded: Sequence[Event] = (),
-    ) -> None:
+    def __init__(self, state: BrokerState, coordinator: Coordinator, loaded: Sequence[Event] = ()) -> None:
         """``loaded``: what the coordinator did before this, to be told with the first step."""
         self.state = state
         #: The group coordinator, to look at.
         self.coordinator = coordinator
         self.loaded = loaded
-        self._apis = apis_of(release)
+        state.apis = apis_of(state.release)
         self._maintenance = LogMaintenance(state)
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
@@ -109,30 +97,30 @@ class Broker:
         """
         return self._serve(connection, peer, frame, now_ms, self._do)
 
-    def _do(self, api: Api, call: Call) -> Outcome | Turns[Outcome]:
-        right = missing_right(self.state, api, call)
+    def _do(self, call: Call) -> Outcome | Turns[Outcome]:
+        right = missing_right(self.state, call)
         if right is None:
-            return api.handle(self.state, call)
-        return self._refused(api, call, DENIED[right.resource_type], sentence_of(api, right))
+            return call.api.handle(self.state, call)
+        return self._refused(call, DENIED[right.resource_type], denied_sentence(call, right))
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
         """Answer a frame with ``error``, without carrying it out."""
+        return self._serve(connection, peer, frame, now_ms, lambda call: self._refused(call, error))
 
-        def answer(api: Api, call: Call) -> Turns[Outcome]:
-            return self._refused(api, call, error)
-
-        return self._serve(connection, peer, frame, now_ms, answer)
-
-    def _refused(self, api: Api, call: Call, error: Error, sentence: str | None = None) -> Turns[Outcome]:
-        response = yield from error_answer(api, self.state, call, error, sentence)
+    def _refused(self, call: Call, error: Error, sentence: str | None = None) -> Turns[Outcome]:
+        response = yield from error_answer(self.state, call, error, sentence)
         return NoAnswer() if response is None else Done(response)
 
     def refuse_unkept(self, connection: int, peer: Peer, frame: bytes, now_ms: int) -> BrokerEffects:
         """Refuse a frame because its changes could not be written, as Kafka does: KAFKA_STORAGE_ERROR, which
         coordinators give as NOT_COORDINATOR (GroupCoordinatorService, TransactionStateManager)."""
-        is_coordinators = len(frame) >= 2 and int.from_bytes(frame[:2], "big") in _COORDINATORS_APIS
-        error = Error.NOT_COORDINATOR if is_coordinators else Error.KAFKA_STORAGE_ERROR
-        return self.refuse(connection, peer, frame, error, now_ms)
+
+        def answer(call: Call) -> Turns[Outcome]:
+            is_coordinators = isinstance(call.api, CoordinatorsApi)
+            error = Error.NOT_COORDINATOR if is_coordinators else Error.KAFKA_STORAGE_ERROR
+            return self._refused(call, error)
+
+        return self._serve(connection, peer, frame, now_ms, answer)
 
     def append(self, topic: str, partition: int, records: bytes, now_ms: int) -> tuple[int, BrokerEffects]:
         """Append one record batch, as a producer without id sends it; return its offset too.
@@ -253,7 +241,7 @@ class Broker:
     ) -> Outcome | Turns[Outcome]:
         api_key, version = peek(frame)
         self._maintenance.begin(now_ms)
-        api = self._apis.get(api_key)
+        api = self.state.apis.get(api_key)
         if api is None:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:
@@ -265,7 +253,7 @@ class Broker:
             types, correlation_id, client_id, message = request
             self._in_flight[connection] = _InFlight(correlation_id, types, node)
             who = (client_id, peer.host, peer.reached_at, now_ms, node, peer.principal)
-            return handle(api, Call(version, message, types, *who, len(frame)))
+            return handle(Call(version, message, types, *who, len(frame), api))
 
         def decode_in_turns() -> Turns[Outcome]:
             self._in_flight[connection] = _InFlight(0, response_types(api_key, version), node)
@@ -279,17 +267,17 @@ class Broker:
 
         if self._decoder.is_long(frame):
             return decode_in_turns()
-        return decoded(self._decoder.decode(api_key, version, frame))
+        return decoded(self._decoder.decode(api, version, frame))
 
     def _node(self, peer: Peer) -> int:
         return self.state.cluster.nodes[0] if peer.node is None else peer.node
 
     def _unsupported(self, connection: int, peer: Peer, api: Api, version: int, frame: bytes) -> Outcome:
-        if api.key != API_VERSIONS:
+        if api.key != API_VERSIONS.key:
             versions = f"from version {api.min_version} to {api.max_version}"
             raise CodecError(f"{api.name} is served {versions}, not {version}")
         header = read_header(frame, flexible=version >= _FIRST_FLEXIBLE_API_VERSIONS)
-        types = response_types(API_VERSIONS, 0)
+        types = response_types(API_VERSIONS.key, 0)
         self._in_flight[connection] = _InFlight(header.correlation_id, types, self._node(peer))
         return Done(unsupported_version(types, api.max_version))
 

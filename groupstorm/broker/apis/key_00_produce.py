@@ -81,7 +81,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done | NoAnswer]:
     return Done(call.types.response(responses=tuple(responses), throttle_time=throttle_ms * MILLISECOND))
 
 
-API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)
+API = Api(
+    0, "Produce", 3, 13, handle, advertised_min_version=0, older=(9, 11), on_topics=Operation.WRITE,
+    errors={"topic_data.partition_data": "responses.partition_responses"},
+)  # fmt: skip
 
 
 def _transaction_error(state: BrokerState, call: Call) -> Turns[Error]:

@@ -118,7 +118,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done | Encoded | Wait]:
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
 
 
-API = Api(1, "Fetch", 4, 18, handle)
+API = Api(
+    1, "Fetch", 4, 18, handle, older=(12, 17), on_topics=Operation.READ,
+    errors={"topics.partitions": "responses.partitions"}, last_with_errors=12, is_repeated=True,
+)  # fmt: skip
 
 
 def _session(

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
@@ -49,7 +50,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=topics))
 
 
-API = Api(2, "ListOffsets", 1, 11, handle)
+API = Api(2, "ListOffsets", 1, 11, handle, older=(6, 9), on_topics=Operation.DESCRIBE, errors=EACH_PARTITION)
 
 
 def _partition(state: BrokerState, call: Call, topic: Found, asked: Any) -> Any:

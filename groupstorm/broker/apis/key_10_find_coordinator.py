@@ -38,7 +38,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(types.response(coordinators=coordinators))
 
 
-API = Api(10, "FindCoordinator", 0, 6, handle)
+API = Api(
+    10, "FindCoordinator", 0, 6, handle, older=(3, 6), on_groups=Operation.DESCRIBE,
+    errors={"coordinator_keys": "coordinators"},
+)  # fmt: skip
 
 
 def _error(state: BrokerState, call: Call, key_type: int, key: str) -> Error:

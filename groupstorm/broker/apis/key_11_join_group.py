@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, milliseconds
-from groupstorm.broker.apis.rights import may_describe_topic
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, milliseconds
+from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic
 from groupstorm.coordinator import messages
 
 _FIRST_NULLABLE_PROTOCOL = 7
@@ -51,7 +51,7 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
     return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
 
-API = Api(11, "JoinGroup", 0, 9, handle)
+API = AskingApi(11, "JoinGroup", 0, 9, handle, older=(7, 9), needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.JoinGroupResponse) -> Any:

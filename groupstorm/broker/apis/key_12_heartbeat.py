@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
@@ -39,4 +40,4 @@ def heartbeat_response(types: ResponseTypes, error: Error) -> Any:
     return types.response(error_code=error)
 
 
-API = Api(12, "Heartbeat", 0, 4, handle)
+API = AskingApi(12, "Heartbeat", 0, 4, handle, needs=(READ_GROUP,), is_repeated=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -38,7 +39,7 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     return AskCoordinator((request,), finish)
 
 
-API = Api(13, "LeaveGroup", 0, 5, handle)
+API = AskingApi(13, "LeaveGroup", 0, 5, handle, older=(4, 5), needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[Any]:

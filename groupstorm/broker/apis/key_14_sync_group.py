@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 
@@ -43,7 +44,7 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator | Done:
     return AskCoordinator((request,), finish)
 
 
-API = Api(14, "SyncGroup", 0, 5, handle)
+API = AskingApi(14, "SyncGroup", 0, 5, handle, needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.SyncGroupResponse) -> Any:

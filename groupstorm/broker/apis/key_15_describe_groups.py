@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
 from groupstorm.broker.apis.rights import authorized_operations, group_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -39,7 +39,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(allowed, finish)
 
 
-API = Api(15, "DescribeGroups", 0, 6, handle)
+API = AskingApi(15, "DescribeGroups", 0, 6, handle, older=(5, 5), on_groups=Operation.DESCRIBE)
 
 
 def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:

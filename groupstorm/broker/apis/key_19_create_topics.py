@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
@@ -54,7 +54,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(results)))
 
 
-API = Api(19, "CreateTopics", 2, 7, handle)
+API = Api(
+    19, "CreateTopics", 2, 7, handle, on_topics=Operation.CREATE, on_all_topics=Operation.CREATE,
+    errors=EACH_TOPIC,
+)  # fmt: skip
 
 
 def _partitions(state: BrokerState, asked: Any) -> int:

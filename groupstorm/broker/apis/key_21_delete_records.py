@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import Found, answer_partitions, find_led
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
 
@@ -18,7 +19,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=topics))
 
 
-API = Api(21, "DeleteRecords", 0, 2, handle)
+API = Api(21, "DeleteRecords", 0, 2, handle, on_topics=Operation.DELETE, errors=EACH_PARTITION)
 
 
 def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:

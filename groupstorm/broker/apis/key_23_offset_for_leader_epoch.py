@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
@@ -19,7 +20,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=topics))
 
 
-API = Api(23, "OffsetForLeaderEpoch", 2, 4, handle)
+API = Api(
+    23, "OffsetForLeaderEpoch", 2, 4, handle, on_topics=Operation.DESCRIBE,
+    on_all_topics=Operation.CLUSTER_ACTION, errors=EACH_PARTITION,
+)  # fmt: skip
 
 
 def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:

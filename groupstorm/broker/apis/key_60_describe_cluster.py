@@ -32,7 +32,7 @@ def handle(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
-API = Api(60, "DescribeCluster", 0, 2, handle)
+API = Api(60, "DescribeCluster", 0, 2, handle, older=(0, 1))
 
 
 def _broker(state: BrokerState, call: Call, node: int) -> Any:

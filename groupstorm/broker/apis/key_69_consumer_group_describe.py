@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
 from groupstorm.broker.apis.rights import authorized_operations, group_error, topic_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -45,7 +45,10 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(allowed, finish)
 
 
-API = Api(69, "ConsumerGroupDescribe", 0, 1, handle)
+API = AskingApi(
+    69, "ConsumerGroupDescribe", 0, 1, handle, older=(), on_topics=Operation.DESCRIBE,
+    on_groups=Operation.DESCRIBE,
+)  # fmt: skip
 
 
 def _may_see(state: BrokerState, call: Call, answer: messages.DescribeConsumerGroupResponse) -> bool:

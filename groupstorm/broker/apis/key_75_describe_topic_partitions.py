@@ -5,9 +5,9 @@ from __future__ import annotations
 from heapq import heapify, heappop
 from typing import Any
 
-from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import authorized_operations, topic_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import NO_AUTHORIZED_OPERATIONS, authorized_operations, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
@@ -55,7 +55,9 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(topics), next_cursor=next_cursor))
 
 
-API = Api(75, "DescribeTopicPartitions", 0, 0, handle)
+API = Api(
+    75, "DescribeTopicPartitions", 0, 0, handle, older=(), on_topics=Operation.DESCRIBE, errors=EACH_TOPIC
+)
 
 
 def _denied(call: Call, name: str) -> Any:
