@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -44,11 +43,8 @@ def read_join(message: Any, version: int, client_id: str, client_host: str = "")
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
     request = read_join(call.message, call.version, call.client_id, call.client_host)
-
-    def finish(answers: Sequence[messages.JoinGroupResponse]) -> Any:
-        return _response(call, answers[0])
-
-    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
+    may_match = partial(may_describe_topic, state, call)
+    return AskCoordinator((request,), lambda answers: _response(call, *answers), may_match)
 
 
 API = AskingApi(11, "JoinGroup", 0, 9, handle, older=(7, 9), needs=(READ_GROUP,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -27,11 +26,7 @@ def read_heartbeat(message: Any, version: int, client_id: str) -> messages.Heart
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     request = read_heartbeat(call.message, call.version, call.client_id)
-
-    def finish(answers: Sequence[messages.HeartbeatResponse]) -> Any:
-        return heartbeat_response(call.types, answers[0].error)
-
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), lambda answers: heartbeat_response(call.types, answers[0].error))
 
 
 @cache

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
@@ -32,11 +31,7 @@ def read_leave(message: Any, version: int, client_id: str) -> messages.LeaveGrou
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     request = read_leave(call.message, call.version, call.client_id)
-
-    def finish(answers: Sequence[messages.LeaveGroupResponse]) -> Turns[Any]:
-        return (yield from _response(call, answers[0]))
-
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), lambda answers: _response(call, *answers))
 
 
 API = AskingApi(13, "LeaveGroup", 0, 5, handle, older=(4, 5), needs=(READ_GROUP,))
