@@ -30,7 +30,7 @@ from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.key_00_produce import API as PRODUCE
 from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
 from groupstorm.broker.apis.key_18_api_versions import unsupported_version
-from groupstorm.broker.apis.rights import DENIED, denied_sentence, missing_right
+from groupstorm.broker.apis.rights import missing_right
 from groupstorm.broker.changes import Change
 from groupstorm.broker.decoding import Decoded, Decoder
 from groupstorm.broker.delayed_fetches import DelayedFetches
@@ -98,10 +98,8 @@ class Broker:
         return self._serve(connection, peer, frame, now_ms, self._do)
 
     def _do(self, call: Call) -> Outcome | Turns[Outcome]:
-        right = missing_right(self.state, call)
-        if right is None:
-            return call.api.handle(self.state, call)
-        return self._refused(call, DENIED[right.resource_type], denied_sentence(call, right))
+        denied = missing_right(self.state, call)
+        return call.api.handle(self.state, call) if denied is None else self._refused(call, *denied)
 
     def refuse(self, connection: int, peer: Peer, frame: bytes, error: Error, now_ms: int) -> BrokerEffects:
         """Answer a frame with ``error``, without carrying it out."""
@@ -142,7 +140,6 @@ class Broker:
     def expire_session(self, group: str, member_id: str, now_ms: int) -> BrokerEffects:
         """See `GroupCoordinator.expire_session`."""
         self._groups.take(self.coordinator.expire_session(group, member_id, now_ms))
-        self._answer_groups()
         return self._effects()
 
     @property
@@ -189,7 +186,6 @@ class Broker:
         Raises ValueError if there is no such broker.
         """
         self._groups.move(group, node, now_ms)
-        self._answer_groups()
         return self._effects()
 
     def move_every_coordinator(self, now_ms: int) -> BrokerEffects:
@@ -198,7 +194,6 @@ class Broker:
         one_each = {partition_of(group): group for group in self.coordinator.groups}
         for group in one_each.values():
             self._groups.move(group, None, now_ms)
-            self._answer_groups()
         return self._effects()
 
     def snapshot(self, in_file: bool = False) -> Iterable[Change]:
@@ -215,7 +210,8 @@ class Broker:
         return self._effects()._replace(changes=())
 
     def _effects(self) -> BrokerEffects:
-        """The effects of this step."""
+        """End this step."""
+        self._answer_groups()
         outputs, self._outputs = self._outputs, []
         events, self._groups.events = self._groups.events, []
         changed, self.state.transactions.changed = self.state.transactions.changed, {}

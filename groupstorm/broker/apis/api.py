@@ -263,9 +263,10 @@ class BrokerState:
                 self.note_append(topic, index, appended)
         return markers
 
-    def endpoint(self, node: int, call: Call) -> Endpoint:
-        """The address of a broker, for the client of this call."""
-        return self.cluster.endpoint(node, call.reached_at, self.config.advertised_listeners)
+    def address(self, node: int, call: Call) -> dict[str, Any]:
+        """The fields of a response that say where the client of this call reaches a broker."""
+        at = self.cluster.endpoint(node, call.reached_at, self.config.advertised_listeners)
+        return {"host": at.host, "port": at.port}
 
     def coordinates_group(self, call: Call, group: str) -> bool:
         """Whether the broker that was asked coordinates this group."""

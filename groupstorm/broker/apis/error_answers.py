@@ -9,7 +9,6 @@ whole, or one in every item: `Api.errors` says which.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from groupstorm.broker.apis.api import (
@@ -34,8 +33,8 @@ _NAMES = (
 #: An array that names an item.
 _ENTITY = "entity"
 #: Defaults that are not the schema's.
-_NOTHING: Mapping[str, object] = MappingProxyType(
-    dict.fromkeys(("base_offset", "low_watermark", "high_watermark", "node_id", "port", "producer_epoch"), -1)
+_NOTHING = dict.fromkeys(
+    ("base_offset", "low_watermark", "high_watermark", "node_id", "port", "producer_epoch"), -1
 )
 
 

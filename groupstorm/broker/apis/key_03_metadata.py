@@ -177,23 +177,16 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
     for one in found:
         topics.append((yield from _topic(state, call, one)))
     return call.types.response(
-        brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes),
+        brokers=tuple(
+            call.types.make("MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call))
+            for node in state.cluster.nodes
+            for rack in (state.cluster.rack(node),)
+        ),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
         topics=tuple(topics),
         cluster_authorized_operations=operations,
         error_code=Error.NONE,
-    )
-
-
-def _broker(state: BrokerState, call: Call, node: int) -> Any:
-    endpoint = state.endpoint(node, call)
-    return call.types.make(
-        "MetadataResponseBroker",
-        node_id=node,
-        host=endpoint.host,
-        port=endpoint.port,
-        rack=state.cluster.rack(node),
     )
 
 

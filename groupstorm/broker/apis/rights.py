@@ -9,7 +9,6 @@ client may do everything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from groupstorm.broker.apis.api import BrokerState, Call, Right
 from groupstorm.broker.authorization.acls import CLUSTER_NAME, Operation, ResourceType
@@ -19,26 +18,17 @@ from groupstorm.coordinator.errors import Error
 NO_AUTHORIZED_OPERATIONS = -(2**31)
 """The client did not ask for them (MetadataResponse.AUTHORIZED_OPERATIONS_OMITTED)."""
 
-#: The error without a right, by the type of the resource.
-DENIED: Mapping[ResourceType, Error] = MappingProxyType(
-    {
-        ResourceType.TOPIC: Error.TOPIC_AUTHORIZATION_FAILED,
-        ResourceType.GROUP: Error.GROUP_AUTHORIZATION_FAILED,
-        ResourceType.CLUSTER: Error.CLUSTER_AUTHORIZATION_FAILED,
-        ResourceType.TRANSACTIONAL_ID: Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    }
-)
-
-#: Kafka's sentences for them (Errors).
-SENTENCES: Mapping[Error, str] = MappingProxyType(
-    {
-        Error.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
-        Error.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
-        Error.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
-        Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
-    }
-)
-
+#: Type of a resource -> the error without a right on it, and Kafka's sentence (Errors).
+_DENIED: Mapping[ResourceType, tuple[Error, str]] = {
+    ResourceType.TOPIC: (Error.TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    ResourceType.GROUP: (Error.GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    ResourceType.CLUSTER: (Error.CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+    ResourceType.TRANSACTIONAL_ID: (
+        Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+SENTENCES: Mapping[Error, str] = dict(_DENIED.values())
 
 READ_GROUP = Right(Operation.READ, ResourceType.GROUP, "group_id")
 WRITE_TRANSACTIONAL_ID = Right(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, "transactional_id")
@@ -52,37 +42,17 @@ def on_cluster(
     return Right(operation, ResourceType.CLUSTER, None, sentence)
 
 
+_OF_ALL = (Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
 #: AclOperation codes of authorized operations (AclEntry.supportedOperations).
-SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = MappingProxyType(
-    {
-        ResourceType.TOPIC: (
-            Operation.READ,
-            Operation.WRITE,
-            Operation.CREATE,
-            Operation.DELETE,
-            Operation.ALTER,
-            Operation.DESCRIBE,
-            Operation.DESCRIBE_CONFIGS,
-            Operation.ALTER_CONFIGS,
-        ),
-        ResourceType.GROUP: (
-            Operation.READ,
-            Operation.DELETE,
-            Operation.DESCRIBE,
-            Operation.DESCRIBE_CONFIGS,
-            Operation.ALTER_CONFIGS,
-        ),
-        ResourceType.CLUSTER: (
-            Operation.CREATE,
-            Operation.ALTER,
-            Operation.DESCRIBE,
-            Operation.CLUSTER_ACTION,
-            Operation.DESCRIBE_CONFIGS,
-            Operation.ALTER_CONFIGS,
-            Operation.IDEMPOTENT_WRITE,
-        ),
-    }
-)
+_SUPPORTED: Mapping[ResourceType, tuple[Operation, ...]] = {
+    ResourceType.TOPIC: (
+        *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER, *_OF_ALL),
+    ),
+    ResourceType.GROUP: (Operation.READ, Operation.DELETE, *_OF_ALL),
+    ResourceType.CLUSTER: (
+        *(Operation.CREATE, Operation.ALTER, Operation.CLUSTER_ACTION, Operation.IDEMPOTENT_WRITE, *_OF_ALL),
+    ),
+}
 
 
 def may(state: BrokerState, call: Call, operation: Operation, resource_type: ResourceType, name: str) -> bool:
@@ -103,34 +73,33 @@ def may_write_anywhere(state: BrokerState, call: Call) -> bool:
     return state.authorizer.allows_some(_who(call), Operation.WRITE, ResourceType.TOPIC)
 
 
-def missing_right(state: BrokerState, call: Call) -> Right | None:
-    """The right without which a request is refused as a whole; None if its client has all that it needs."""
+def missing_right(state: BrokerState, call: Call) -> tuple[Error, str | None] | None:
+    """The error, and Kafka's sentence, of a client without a right that the whole request needs."""
     if state.authorizer is None:
         return None
     for right in call.api.needs:
         name = CLUSTER_NAME if right.field is None else getattr(call.message, right.field)
         if name is not None and not may(state, call, right.operation, right.resource_type, name):
-            return right
+            about = {"api": call.api.name, "operation": right.operation.name}
+            return _DENIED[right.resource_type][0], right.sentence and right.sentence.format(**about)
     return None
 
 
-def denied_sentence(call: Call, right: Right) -> str | None:
-    """Kafka's sentence about a missing right."""
-    operation = right.operation.name
-    return None if right.sentence is None else right.sentence.format(api=call.api.name, operation=operation)
+def error_without(
+    state: BrokerState, call: Call, operation: Operation, resource_type: ResourceType, name: str
+) -> Error:
+    """The error of a resource with which the client may not do this."""
+    may_use = may(state, call, operation, resource_type, name)
+    return Error.NONE if may_use else _DENIED[resource_type][0]
 
 
 def topic_error(state: BrokerState, call: Call, name: str) -> Error:
     """The error of a topic that the client may not use in this way, whether or not there is one."""
-    if state.authorizer is None:
-        return Error.NONE
     on_topics, on_all = call.api.on_topics, call.api.on_all_topics
     assert on_topics is not None
-    if may(state, call, on_topics, ResourceType.TOPIC, name):
-        return Error.NONE
-    if on_all is not None and may_on_cluster(state, call, on_all):
-        return Error.NONE
-    return Error.TOPIC_AUTHORIZATION_FAILED
+    error = error_without(state, call, on_topics, ResourceType.TOPIC, name)
+    is_on_all = error is not Error.NONE and on_all is not None and may_on_cluster(state, call, on_all)
+    return Error.NONE if is_on_all else error
 
 
 def may_describe_topic(state: BrokerState, call: Call, name: str) -> bool:
@@ -139,11 +108,8 @@ def may_describe_topic(state: BrokerState, call: Call, name: str) -> bool:
 
 def group_error(state: BrokerState, call: Call, name: str) -> Error:
     """The error of a group that the client may not use in this way."""
-    if state.authorizer is None:
-        return Error.NONE
     assert call.api.on_groups is not None
-    known = may(state, call, call.api.on_groups, ResourceType.GROUP, name)
-    return Error.NONE if known else Error.GROUP_AUTHORIZATION_FAILED
+    return error_without(state, call, call.api.on_groups, ResourceType.GROUP, name)
 
 
 def authorized_operations(
@@ -152,7 +118,7 @@ def authorized_operations(
     """The bit field of the operations that the client may do with a resource, if it has asked for them."""
     if not asked:
         return NO_AUTHORIZED_OPERATIONS
-    return sum(1 << one for one in SUPPORTED[resource_type] if may(state, call, one, resource_type, name))
+    return sum(1 << one for one in _SUPPORTED[resource_type] if may(state, call, one, resource_type, name))
 
 
 def cluster_operations(state: BrokerState, call: Call, asked: bool) -> int:
