@@ -56,6 +56,7 @@ def make_broker(
         cluster_id=_cluster_id(),
         topics=Topics(config, cluster=cluster),
         coordinator_config=coordinator_config,
+        release=release,
     )
     if config.authorizer_class_name is not None:
         super_users = read_super_users("super.users", config.super_users or "")
@@ -79,7 +80,7 @@ def make_broker(
         resolves_in_turns=True,
     )
     loaded = coordinator.load(records, now_ms)
-    return Broker(state, coordinator, release, loaded.events)
+    return Broker(state, coordinator, loaded.events)
 
 
 def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:

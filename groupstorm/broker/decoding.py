@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from groupstorm.broker.apis.api import Api
 from groupstorm.protocol.codec import ResponseTypes, decode_in_turns, decoder, request_type, response_types
 from groupstorm.protocol.headers import read_header
 from groupstorm.turns import Turns
 
-#: Fetch and Heartbeat: an idle client's requests are equal but for their correlation ids.
-_REPEATED = frozenset({1, 12})
 _LONGEST_KEPT = 512
 #: Longer requests are decoded in turns. An item takes at least two bytes.
 _LONGEST_AT_ONCE = 8_192
@@ -44,10 +43,10 @@ class Decoder:
     def __init__(self) -> None:
         self._known: dict[bytes, Decoded] = {}
 
-    def decode(self, api_key: int, version: int, frame: bytes) -> Decoded:
-        """A request of an API and a version that are served. Raises CodecError."""
-        if api_key not in _REPEATED or len(frame) > _LONGEST_KEPT:
-            return _decode(api_key, version, frame)
+    def decode(self, api: Api, version: int, frame: bytes) -> Decoded:
+        """A request of a version that is served. Raises CodecError."""
+        if not api.is_repeated or len(frame) > _LONGEST_KEPT:
+            return _decode(api.key, version, frame)
         rest = frame[:_ID_AT] + frame[_ID_END:]
         known = self._known.get(rest)
         if known is not None:
@@ -55,7 +54,7 @@ class Decoder:
             return Decoded(known.types, correlation_id, known.client_id, known.message)
         if len(self._known) >= _KEPT:
             self._known.clear()
-        decoded = self._known[rest] = _decode(api_key, version, frame)
+        decoded = self._known[rest] = _decode(api.key, version, frame)
         return decoded
 
     @staticmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from groupstorm.broker.apis import APIS
 from groupstorm.broker.decoding import Decoder
 from groupstorm.protocol.codec import CodecError
 from tests.broker import wire
@@ -16,7 +17,7 @@ from tests.broker.transactional import TransactionalProducer
 def test_every_request_keeps_its_own_correlation_id(api_key: int) -> None:
     requests = Decoder()
     frames = [wire.request(api_key, 2, number, group_id="g", member_id="m") for number in (7, -1, 7)]
-    decoded = [requests.decode(api_key, 2, frame) for frame in frames]
+    decoded = [requests.decode(APIS[api_key], 2, frame) for frame in frames]
     assert [one.correlation_id for one in decoded] == [7, -1, 7]
     assert {(one.client_id, one.message.group_id) for one in decoded} == {("raw", "g")}
 
@@ -25,7 +26,7 @@ def test_another_client_id_is_another_request() -> None:
     requests = Decoder()
     for client_id in ("one", "two"):
         frame = wire.request(wire.HEARTBEAT, 2, 1, client_id, group_id="g", member_id="m")
-        assert requests.decode(wire.HEARTBEAT, 2, frame).client_id == client_id
+        assert requests.decode(APIS[wire.HEARTBEAT], 2, frame).client_id == client_id
 
 
 def test_a_damaged_request_is_refused_each_time() -> None:
@@ -33,7 +34,7 @@ def test_a_damaged_request_is_refused_each_time() -> None:
     frame = wire.request(wire.HEARTBEAT, 2, 1, group_id="g", member_id="m")[:-1]
     for _ in range(2):
         with pytest.raises(CodecError):
-            requests.decode(wire.HEARTBEAT, 2, frame)
+            requests.decode(APIS[wire.HEARTBEAT], 2, frame)
 
 
 @pytest.mark.parametrize("isolation_level", [0, 1])

@@ -55,60 +55,30 @@ from groupstorm.broker.apis import (
     key_75_describe_topic_partitions,
 )
 from groupstorm.broker.apis.api import Api
-from groupstorm.broker.releases import capped
+from groupstorm.broker.releases import NEWEST
 
-_WITHOUT_API_VERSIONS = (
-    key_00_produce.API,
-    key_01_fetch.API,
-    key_02_list_offsets.API,
-    key_03_metadata.API,
-    key_08_offset_commit.API,
-    key_09_offset_fetch.API,
-    key_10_find_coordinator.API,
-    key_11_join_group.API,
-    key_12_heartbeat.API,
-    key_13_leave_group.API,
-    key_14_sync_group.API,
-    key_15_describe_groups.API,
-    key_16_list_groups.API,
-    key_17_sasl_handshake.API,
-    key_19_create_topics.API,
-    key_20_delete_topics.API,
-    key_21_delete_records.API,
-    key_22_init_producer_id.API,
-    key_23_offset_for_leader_epoch.API,
-    key_24_add_partitions_to_txn.API,
-    key_25_add_offsets_to_txn.API,
-    key_26_end_txn.API,
-    key_28_txn_offset_commit.API,
-    key_29_describe_acls.API,
-    key_30_create_acls.API,
-    key_31_delete_acls.API,
-    key_32_describe_configs.API,
-    key_33_alter_configs.API,
-    key_36_sasl_authenticate.API,
-    key_37_create_partitions.API,
-    key_42_delete_groups.API,
-    key_44_incremental_alter_configs.API,
-    key_47_offset_delete.API,
-    key_48_describe_client_quotas.API,
-    key_49_alter_client_quotas.API,
-    key_50_describe_user_scram_credentials.API,
-    key_51_alter_user_scram_credentials.API,
-    key_60_describe_cluster.API,
-    key_68_consumer_group_heartbeat.API,
-    key_69_consumer_group_describe.API,
-    key_75_describe_topic_partitions.API,
-)
+#: In the order of the table in docs/serve.md.
+_ALL = (
+    key_00_produce.API, key_01_fetch.API, key_02_list_offsets.API, key_03_metadata.API,
+    key_08_offset_commit.API, key_09_offset_fetch.API, key_10_find_coordinator.API, key_11_join_group.API,
+    key_12_heartbeat.API, key_13_leave_group.API, key_14_sync_group.API, key_15_describe_groups.API,
+    key_16_list_groups.API, key_17_sasl_handshake.API, key_19_create_topics.API, key_20_delete_topics.API,
+    key_21_delete_records.API, key_22_init_producer_id.API, key_23_offset_for_leader_epoch.API,
+    key_24_add_partitions_to_txn.API, key_25_add_offsets_to_txn.API, key_26_end_txn.API,
+    key_28_txn_offset_commit.API, key_29_describe_acls.API, key_30_create_acls.API, key_31_delete_acls.API,
+    key_32_describe_configs.API, key_33_alter_configs.API, key_36_sasl_authenticate.API,
+    key_37_create_partitions.API, key_42_delete_groups.API, key_44_incremental_alter_configs.API,
+    key_47_offset_delete.API, key_48_describe_client_quotas.API, key_49_alter_client_quotas.API,
+    key_50_describe_user_scram_credentials.API, key_51_alter_user_scram_credentials.API,
+    key_60_describe_cluster.API, key_68_consumer_group_heartbeat.API, key_69_consumer_group_describe.API,
+    key_75_describe_topic_partitions.API, key_18_api_versions.API,
+)  # fmt: skip
 
 
 def apis_of(release: str) -> Mapping[int, Api]:
     """The APIs by key, in the versions that both this release of Kafka and this broker have."""
-    table = {api.key: api for api in capped(_WITHOUT_API_VERSIONS, release)}
-    own = key_18_api_versions.api_versions(table, release)
-    table.update({api.key: api for api in capped((own,), release)})
-    return MappingProxyType(table)
+    return MappingProxyType({api.key: api for one in _ALL if (api := one.of_release(release)) is not None})
 
 
 #: All APIs, by key.
-APIS: Mapping[int, Api] = apis_of("4.x")
+APIS: Mapping[int, Api] = apis_of(NEWEST)

@@ -1,13 +1,13 @@
-"""The arguments and the results of the handlers of the APIs."""
+"""An API: its facts, and the arguments and results of its handler."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.authorization.acls import Acl, Operation, ResourceType
 from groupstorm.broker.authorization.authorizer import Acls, Authorizer
 from groupstorm.broker.changes import (
     AclCreated,
@@ -39,6 +39,7 @@ from groupstorm.broker.producer_ids import ProducerIds
 from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.quotas.rates import Windows
+from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.credentials import Credentials
 from groupstorm.broker.security.scram import Credential
 from groupstorm.broker.transactions import Marker, Partition, Transactions
@@ -51,10 +52,6 @@ from groupstorm.turns import Turns
 
 #: One of kio's responses; which class depends on API and version.
 KioMessage: TypeAlias = Any
-
-NO_AUTHORIZED_OPERATIONS = -(2**31)
-"""The client did not ask for them (MetadataResponse.AUTHORIZED_OPERATIONS_OMITTED)."""
-
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -80,6 +77,7 @@ class Call(NamedTuple):
     """Who the client is: ``User:alice``"""
     size_bytes: int
     """Of the whole request."""
+    api: Api
 
     @property
     def client(self) -> Client:
@@ -123,6 +121,10 @@ class BrokerState:
     """The time of this step."""
     authorizer: Authorizer | None = None
     """Decides by ``acls``; None: every client may do everything."""
+    release: str = NEWEST
+    """The Kafka whose versions are advertised."""
+    apis: Mapping[int, Api] = field(default_factory=dict)
+    """The APIs that are served, by key."""
 
     @property
     def cluster(self) -> Cluster:
@@ -261,9 +263,10 @@ class BrokerState:
                 self.note_append(topic, index, appended)
         return markers
 
-    def endpoint(self, node: int, call: Call) -> Endpoint:
-        """The address of a broker, for the client of this call."""
-        return self.cluster.endpoint(node, call.reached_at, self.config.advertised_listeners)
+    def address(self, node: int, call: Call) -> dict[str, Any]:
+        """The fields of a response that say where the client of this call reaches a broker."""
+        at = self.cluster.endpoint(node, call.reached_at, self.config.advertised_listeners)
+        return {"host": at.host, "port": at.port}
 
     def coordinates_group(self, call: Call, group: str) -> bool:
         """Whether the broker that was asked coordinates this group."""
@@ -318,6 +321,21 @@ Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | Wait
 Handler: TypeAlias = Callable[[BrokerState, Call], Outcome | Turns[Outcome]]
 
 
+class Right(NamedTuple):
+    """A right that a whole request needs. ``field``: the request's field that names the resource, null if the
+    request is about none; None: the cluster. ``sentence``: Kafka's about the missing right."""
+
+    operation: Operation
+    resource_type: ResourceType
+    field: str | None
+    sentence: str | None = None
+
+
+#: Values of `Api.errors`.
+EACH_TOPIC = {"topics": "topics"}
+EACH_PARTITION = {"topics.partitions": "topics.partitions"}
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """One API, in the versions that this broker serves."""
@@ -329,6 +347,43 @@ class Api:
     handle: Handler
     advertised_min_version: int | None = None
     """The lowest version in ApiVersions, if another one."""
+    older: tuple[int, ...] | None = None
+    """The highest versions of the older ones of `RELEASES`, if others; (): those do not have the API."""
+    needs: tuple[Right, ...] = ()
+    """The rights that the whole request needs, in the order in which Kafka checks them."""
+    on_topics: Operation | None = None
+    """The right on each topic that a request names, or that an answer shows."""
+    on_all_topics: Operation | None = None
+    """A right on the cluster that stands for the one on every topic."""
+    on_groups: Operation | None = None
+    """The right on each group that a request names, or that an answer shows."""
+    errors: Mapping[str, str] = field(default_factory=dict)
+    """Array of the request -> array of the error answer with an error for each of its items. An array in the
+    items of another one stands behind a dot. A version may lack arrays."""
+    error_names: Mapping[str, str] = field(default_factory=dict)
+    """Field of these items -> the request's field that names them, if it has another name."""
+    last_with_errors: int = 2**15 - 1
+    """The last version whose error answer has the items."""
+    is_repeated: bool = False
+    """Whether the requests of an idle client are equal but for their correlation ids."""
+
+    def serves(self, key: int, version: int) -> bool:
+        return key == self.key and self.min_version <= version <= self.max_version
+
+    def of_release(self, release: str) -> Api | None:
+        """The API in the versions that this release of Kafka has, too. The lowest one stays ours: a client of
+        the release's time uses the highest that both have."""
+        if release == NEWEST or self.older is None:
+            return self
+        return replace(self, max_version=self.older[RELEASES.index(release)]) if self.older else None
+
+
+class CoordinatorsApi(Api):
+    """An API that a group or transaction coordinator answers."""
+
+
+class AskingApi(CoordinatorsApi):
+    """An API whose handler asks the group coordinator and does nothing else."""
 
 
 def timestamp(time_ms: int | None) -> datetime.datetime | None:

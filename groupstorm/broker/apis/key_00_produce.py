@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, NoAnswer, timestamp
 from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
-from groupstorm.broker.apis.rights import may
+from groupstorm.broker.apis.rights import error_without
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.batches import (
     Batch,
@@ -81,7 +81,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done | NoAnswer]:
     return Done(call.types.response(responses=tuple(responses), throttle_time=throttle_ms * MILLISECOND))
 
 
-API = Api(0, "Produce", 3, 13, handle, advertised_min_version=0)
+API = Api(
+    0, "Produce", 3, 13, handle, advertised_min_version=0, older=(9, 11), on_topics=Operation.WRITE,
+    errors={"topic_data.partition_data": "responses.partition_responses"},
+)  # fmt: skip
 
 
 def _transaction_error(state: BrokerState, call: Call) -> Turns[Error]:
@@ -96,15 +99,14 @@ def _transaction_error(state: BrokerState, call: Call) -> Turns[Error]:
     if not any(said):
         return Error.NONE
     name = call.message.transactional_id
-    known = name is not None and may(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
-    return Error.NONE if known else Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if name is None:
+        return Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return error_without(state, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
 
 
 def _write(state: BrokerState, call: Call, topic: Topic | None, error: Error, partition: Any) -> _Written:
-    if topic is None:
-        return _Written(error)
-    log, error = find_log(state, call, topic, partition.index)
-    if log is None:
+    log, error = find_log(call, (topic, error), partition.index)
+    if topic is None or log is None:
         return _Written(error)
     if call.message.acks not in _ACKS:
         return _Written(Error.INVALID_REQUIRED_ACKS)

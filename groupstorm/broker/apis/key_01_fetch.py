@@ -15,13 +15,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Encoded, Wait, milliseconds
-from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_topic
+from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_named
 from groupstorm.broker.apis.rights import may_on_cluster
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.fetch_sessions import (
@@ -118,7 +117,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done | Encoded | Wait]:
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
 
 
-API = Api(1, "Fetch", 4, 18, handle)
+API = Api(
+    1, "Fetch", 4, 18, handle, older=(12, 17), on_topics=Operation.READ,
+    errors={"topics.partitions": "responses.partitions"}, last_with_errors=12, is_repeated=True,
+)  # fmt: skip
 
 
 def _session(
@@ -158,24 +160,11 @@ def _name(topic: Any) -> Any:
     return topic.topic_id if hasattr(topic, "topic_id") else topic.topic
 
 
-class _Named:
-    """A topic, for `find_topic`."""
-
-    __slots__ = ("topic", "topic_id")
-
-    def __init__(self, name: str | uuid.UUID | None) -> None:
-        self.topic = name if isinstance(name, str) else None
-        self.topic_id = None if isinstance(name, str) else name
-
-
 def _ask(state: BrokerState, call: Call, key: PartitionKey, partition: Any) -> _Asked:
-    topic, error = find_topic(state, call, _Named(key[0]), "topic")
+    found = find_named(state, call, key[0])
     if _is_replica(call) and not may_on_cluster(state, call, Operation.CLUSTER_ACTION):
-        topic, error = None, Error.TOPIC_AUTHORIZATION_FAILED
-    log = None
-    if topic is not None:
-        epoch = getattr(partition, "current_leader_epoch", NO_EPOCH)
-        log, error = find_log(state, call, topic, key[1], epoch)
+        found = None, Error.TOPIC_AUTHORIZATION_FAILED
+    log, error = find_log(call, found, key[1], getattr(partition, "current_leader_epoch", NO_EPOCH))
     return _Asked(key, partition, log, error, call.message.isolation_level == _READ_COMMITTED)
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_log
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
@@ -45,11 +46,10 @@ _NONE_FOUND = TimedOffset(NO_TIMESTAMP, NO_OFFSET)
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    topics = yield from answer_partitions(state, call, "ListOffsetsTopicResponse", _partition)
-    return Done(call.types.response(topics=topics))
+    return answer_partitions(state, call, "ListOffsetsTopicResponse", _partition)
 
 
-API = Api(2, "ListOffsets", 1, 11, handle)
+API = Api(2, "ListOffsets", 1, 11, handle, older=(6, 9), on_topics=Operation.DESCRIBE, errors=EACH_PARTITION)
 
 
 def _partition(state: BrokerState, call: Call, topic: Found, asked: Any) -> Any:
@@ -66,7 +66,7 @@ def _partition(state: BrokerState, call: Call, topic: Found, asked: Any) -> Any:
 
 def _look_up(state: BrokerState, call: Call, asked: Any, topic: Found) -> tuple[Error, TimedOffset]:
     epoch = getattr(asked, "current_leader_epoch", NO_EPOCH)
-    log, error = find_led(state, call, topic, asked.partition_index, epoch)
+    log, error = find_log(call, topic, asked.partition_index, epoch)
     if log is None:
         return error, _NONE_FOUND
     if asked.timestamp < 0 and call.version < _FIRST_VERSION.get(asked.timestamp, call.version + 1):

@@ -21,18 +21,11 @@ import uuid
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import (
-    COORDINATORS_TOPICS,
-    NO_AUTHORIZED_OPERATIONS,
-    Api,
-    BrokerState,
-    Call,
-    Done,
-    Encoded,
-)
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, EACH_TOPIC, Api, BrokerState, Call, Done, Encoded
 from groupstorm.broker.apis.internal_topics import ensure_internal_topic
 from groupstorm.broker.apis.key_19_create_topics import COST_OF_PARTITION, COST_OF_TOPIC
 from groupstorm.broker.apis.rights import (
+    NO_AUTHORIZED_OPERATIONS,
     authorized_operations,
     cluster_operations,
     may,
@@ -76,7 +69,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done | Encoded]:
     return Encoded(body)
 
 
-API = Api(3, "Metadata", 0, 13, handle)
+API = Api(3, "Metadata", 0, 13, handle, older=(11, 12), on_topics=Operation.DESCRIBE, errors=EACH_TOPIC)
 
 
 def _keep(kept: dict[_Key, list[bytes]], key: _Key, body: list[bytes]) -> None:
@@ -184,23 +177,16 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
     for one in found:
         topics.append((yield from _topic(state, call, one)))
     return call.types.response(
-        brokers=tuple(_broker(state, call, node) for node in state.cluster.nodes),
+        brokers=tuple(
+            call.types.make("MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call))
+            for node in state.cluster.nodes
+            for rack in (state.cluster.rack(node),)
+        ),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
         topics=tuple(topics),
         cluster_authorized_operations=operations,
         error_code=Error.NONE,
-    )
-
-
-def _broker(state: BrokerState, call: Call, node: int) -> Any:
-    endpoint = state.endpoint(node, call)
-    return call.types.make(
-        "MetadataResponseBroker",
-        node_id=node,
-        host=endpoint.host,
-        port=endpoint.port,
-        rack=state.cluster.rack(node),
     )
 
 

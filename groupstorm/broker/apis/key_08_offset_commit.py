@@ -11,8 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.api import (
+    EACH_PARTITION,
+    AskCoordinator,
+    BrokerState,
+    Call,
+    CoordinatorsApi,
+    Done,
+    milliseconds,
+)
 from groupstorm.broker.apis.lookup import find_topic, same_topic
+from groupstorm.broker.apis.rights import READ_GROUP
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
@@ -64,7 +74,10 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     return AskCoordinator((request,), finish)
 
 
-API = Api(8, "OffsetCommit", 2, 10, handle)
+API = CoordinatorsApi(
+    8, "OffsetCommit", 2, 10, handle, older=(8, 9), needs=(READ_GROUP,), on_topics=Operation.READ,
+    errors=EACH_PARTITION,
+)  # fmt: skip
 
 
 def _retention_ms(message: Any) -> int:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
 from groupstorm.broker.apis.rights import group_error, topic_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -69,7 +70,9 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator([one.request for one in questions if one.error is Error.NONE], finish)
 
 
-API = Api(9, "OffsetFetch", 1, 10, handle)
+API = AskingApi(
+    9, "OffsetFetch", 1, 10, handle, older=(7, 9), on_topics=Operation.DESCRIBE, on_groups=Operation.DESCRIBE
+)
 
 
 def _question(state: BrokerState, call: Call, group: Any) -> Turns[_Question]:

@@ -13,13 +13,13 @@ from typing import Any
 
 from groupstorm.broker.apis.api import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.internal_topics import coordinators_of, ensure_internal_topic
-from groupstorm.broker.apis.rights import SENTENCES, group_error, may
+from groupstorm.broker.apis.rights import SENTENCES, error_without, group_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
 _GROUP, _TRANSACTION = 0, 1
-_NO_NODE = -1
+_NOWHERE = {"node_id": -1, "host": "", "port": -1}
 _FIRST_BATCHED_VERSION = 4
 
 
@@ -38,40 +38,27 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(types.response(coordinators=coordinators))
 
 
-API = Api(10, "FindCoordinator", 0, 6, handle)
-
-
-def _error(state: BrokerState, call: Call, key_type: int, key: str) -> Error:
-    if key_type == _GROUP:
-        return group_error(state, call, key)
-    known = may(state, call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
-    return Error.NONE if known else Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+API = Api(
+    10, "FindCoordinator", 0, 6, handle, older=(3, 6), on_groups=Operation.DESCRIBE,
+    errors={"coordinator_keys": "coordinators"},
+)  # fmt: skip
 
 
 def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str, Any]:
-    if key_type not in (_GROUP, _TRANSACTION):
+    is_batched = call.version >= _FIRST_BATCHED_VERSION
+    if key_type == _GROUP:
+        topic, error = OFFSETS_TOPIC, group_error(state, call, key)
+    elif key_type == _TRANSACTION:
+        topic = TRANSACTIONS_TOPIC
+        error = error_without(state, call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key)
+    else:
         sentence = f"key type {key_type}: only coordinators of groups and of transactions are emulated"
-        return {
-            "error_code": Error.INVALID_REQUEST,
-            "error_message": sentence,
-            "node_id": _NO_NODE,
-            "host": "",
-            "port": -1,
-        }
-    error = _error(state, call, key_type, key)
+        return {**_NOWHERE, "error_code": Error.INVALID_REQUEST, "error_message": sentence}
     if error is not Error.NONE:
-        sentence = SENTENCES[error] if call.version < _FIRST_BATCHED_VERSION else ""
-        return {"error_code": error, "error_message": sentence, "node_id": _NO_NODE, "host": "", "port": -1}
-    # From version 4 on Kafka leaves the message empty, before it says NONE.
-    message = "NONE" if call.version < _FIRST_BATCHED_VERSION else ""
-    topic = OFFSETS_TOPIC if key_type == _GROUP else TRANSACTIONS_TOPIC
+        sentence = "" if is_batched else SENTENCES[error]
+        return {**_NOWHERE, "error_code": error, "error_message": sentence}
     ensure_internal_topic(state, topic)
     node = coordinators_of(state, topic).node_of(key)
-    endpoint = state.endpoint(node, call)
-    return {
-        "error_code": Error.NONE,
-        "error_message": message,
-        "node_id": node,
-        "host": endpoint.host,
-        "port": endpoint.port,
-    }
+    # From version 4 on Kafka leaves the message empty, before it says NONE.
+    said = {"error_code": Error.NONE, "error_message": "" if is_batched else "NONE"}
+    return {**said, "node_id": node, **state.address(node, call)}

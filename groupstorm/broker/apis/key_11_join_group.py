@@ -10,12 +10,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, milliseconds
-from groupstorm.broker.apis.rights import may_describe_topic
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, milliseconds
+from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic
 from groupstorm.coordinator import messages
 
 _FIRST_NULLABLE_PROTOCOL = 7
@@ -44,14 +43,11 @@ def read_join(message: Any, version: int, client_id: str, client_host: str = "")
 
 def handle(state: BrokerState, call: Call) -> AskCoordinator:
     request = read_join(call.message, call.version, call.client_id, call.client_host)
-
-    def finish(answers: Sequence[messages.JoinGroupResponse]) -> Any:
-        return _response(call, answers[0])
-
-    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
+    may_match = partial(may_describe_topic, state, call)
+    return AskCoordinator((request,), lambda answers: _response(call, *answers), may_match)
 
 
-API = Api(11, "JoinGroup", 0, 9, handle)
+API = AskingApi(11, "JoinGroup", 0, 9, handle, older=(7, 9), needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.JoinGroupResponse) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
@@ -26,11 +26,7 @@ def read_heartbeat(message: Any, version: int, client_id: str) -> messages.Heart
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     request = read_heartbeat(call.message, call.version, call.client_id)
-
-    def finish(answers: Sequence[messages.HeartbeatResponse]) -> Any:
-        return heartbeat_response(call.types, answers[0].error)
-
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), lambda answers: heartbeat_response(call.types, answers[0].error))
 
 
 @cache
@@ -39,4 +35,4 @@ def heartbeat_response(types: ResponseTypes, error: Error) -> Any:
     return types.response(error_code=error)
 
 
-API = Api(12, "Heartbeat", 0, 4, handle)
+API = AskingApi(12, "Heartbeat", 0, 4, handle, needs=(READ_GROUP,), is_repeated=True)

@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -31,14 +31,10 @@ def read_leave(message: Any, version: int, client_id: str) -> messages.LeaveGrou
 
 def handle(_state: BrokerState, call: Call) -> AskCoordinator:
     request = read_leave(call.message, call.version, call.client_id)
-
-    def finish(answers: Sequence[messages.LeaveGroupResponse]) -> Turns[Any]:
-        return (yield from _response(call, answers[0]))
-
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), lambda answers: _response(call, *answers))
 
 
-API = Api(13, "LeaveGroup", 0, 5, handle)
+API = AskingApi(13, "LeaveGroup", 0, 5, handle, older=(4, 5), needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[Any]:

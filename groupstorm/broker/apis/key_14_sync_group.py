@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 
@@ -36,14 +36,10 @@ def handle(_state: BrokerState, call: Call) -> AskCoordinator | Done:
     request = read_sync(call.message, call.version, call.client_id)
     if call.version >= _FIRST_WITH_PROTOCOL and None in (request.protocol_type, request.protocol):
         return Done(_response(call, messages.SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)))
-
-    def finish(answers: Sequence[messages.SyncGroupResponse]) -> Any:
-        return _response(call, answers[0])
-
-    return AskCoordinator((request,), finish)
+    return AskCoordinator((request,), lambda answers: _response(call, *answers))
 
 
-API = Api(14, "SyncGroup", 0, 5, handle)
+API = AskingApi(14, "SyncGroup", 0, 5, handle, needs=(READ_GROUP,))
 
 
 def _response(call: Call, answer: messages.SyncGroupResponse) -> Any:

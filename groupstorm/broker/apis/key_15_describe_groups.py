@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
-from groupstorm.broker.apis.rights import authorized_operations, group_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.lookup import allowed_groups
+from groupstorm.broker.apis.rights import authorized_operations
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -22,24 +22,18 @@ from groupstorm.turns import Turns, in_turns
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     groups = call.message.groups
     requests = yield from in_turns(messages.DescribeGroup(group, call.version) for group in groups)
-    errors = yield from in_turns(group_error(state, call, request.group) for request in requests)
+    allowed, denied = yield from allowed_groups(state, call, requests)
 
     def finish(answers: Sequence[messages.DescribeGroupResponse]) -> Turns[Any]:
-        denied = [
-            error_response(request, error)
-            for request, error in zip(requests, errors, strict=True)
-            if error is not Error.NONE
-        ]
         groups = []
         for one in (*denied, *answers):
             groups.append((yield from _group(state, call, one)))
         return call.types.response(groups=tuple(groups))
 
-    allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
     return AskCoordinator(allowed, finish)
 
 
-API = Api(15, "DescribeGroups", 0, 6, handle)
+API = AskingApi(15, "DescribeGroups", 0, 6, handle, older=(5, 5), on_groups=Operation.DESCRIBE)
 
 
 def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi
 from groupstorm.broker.apis.rights import group_error, may_on_cluster
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
@@ -48,4 +48,4 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator:
     return AskCoordinator((request,), finish)
 
 
-API = Api(16, "ListGroups", 0, 5, handle)
+API = CoordinatorsApi(16, "ListGroups", 0, 5, handle, older=(4, 5), on_groups=Operation.DESCRIBE)

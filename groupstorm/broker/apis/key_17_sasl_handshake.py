@@ -10,12 +10,9 @@ from __future__ import annotations
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.coordinator.errors import Error
 
-KEY = 17
-MAX_VERSION = 1
-
 
 def handle(_state: BrokerState, call: Call) -> Done:
     return Done(call.types.make("SaslHandshakeResponse", error_code=Error.ILLEGAL_SASL_STATE, mechanisms=()))
 
 
-API = Api(KEY, "SaslHandshake", 0, MAX_VERSION, handle)
+API = Api(17, "SaslHandshake", 0, 1, handle)

@@ -13,44 +13,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Handler
+from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.releases import transaction_version
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 
-KEY = 18
-MAX_VERSION = 4
 _FIRST_WITH_FEATURES = 3
+_FIRST_WITH_LOWEST_LEVEL_0 = 4
 _TRANSACTIONS = "transaction.version"
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def api_versions(served: Mapping[int, Api], release: str) -> Api:
-    """The API itself; ``served`` is read with each request, because it holds this API too."""
-    level = transaction_version(release)
+def handle(state: BrokerState, call: Call) -> Done:
+    message = call.message
+    if call.version >= _FIRST_WITH_FEATURES and not (
+        _SOFTWARE.fullmatch(message.client_software_name)
+        and _SOFTWARE.fullmatch(message.client_software_version)
+    ):
+        return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
+    keys = tuple(_range(call.types, api) for _, api in sorted(state.apis.items()))
+    features = _features(call, transaction_version(state.release))
+    return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
 
-    def handle(_state: BrokerState, call: Call) -> Done:
-        message = call.message
-        if call.version >= 3 and not (
-            _SOFTWARE.fullmatch(message.client_software_name)
-            and _SOFTWARE.fullmatch(message.client_software_version)
-        ):
-            return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
-        keys = tuple(_range(call.types, api) for _, api in sorted(served.items()))
-        return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **_features(call, level)))
 
-    checked: Handler = handle
-    return Api(KEY, "ApiVersions", 0, MAX_VERSION, checked)
+API = Api(18, "ApiVersions", 0, 4, handle, older=(3, 4))
 
 
 def _features(call: Call, level: int) -> dict[str, Any]:
     if call.version < _FIRST_WITH_FEATURES or not level:
         return {}
     # a lowest level of 0 is more than clients of version 3 can read
-    least = 0 if call.version >= MAX_VERSION else 1
+    least = 0 if call.version >= _FIRST_WITH_LOWEST_LEVEL_0 else 1
     make = call.types.make
     supported = make("SupportedFeatureKey", name=_TRANSACTIONS, min_version=least, max_version=level)
     finalized = make(
@@ -65,7 +60,7 @@ def _features(call: Call, level: int) -> dict[str, Any]:
 
 def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
     """The response to an unknown version; ``types``: those of version 0, ``max_version``: the highest one."""
-    own_range = types.make("ApiVersion", api_key=KEY, min_version=0, max_version=max_version)
+    own_range = types.make("ApiVersion", api_key=API.key, min_version=0, max_version=max_version)
     return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
@@ -54,7 +54,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(results)))
 
 
-API = Api(19, "CreateTopics", 2, 7, handle)
+API = Api(
+    19, "CreateTopics", 2, 7, handle, on_topics=Operation.CREATE, on_all_topics=Operation.CREATE,
+    errors=EACH_TOPIC,
+)  # fmt: skip
 
 
 def _partitions(state: BrokerState, asked: Any) -> int:
@@ -131,39 +134,36 @@ def _configs(asked: Any) -> dict[str, str]:
 def _created(
     state: BrokerState, call: Call, asked: Any, topic: Topic | None, partitions: int, factor: int
 ) -> Any:
-    topic_id = None if topic is None else topic.topic_id
-    if not may(state, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
-        return call.types.make(
-            "CreatableTopicResult",
-            name=asked.name,
-            topic_id=topic_id,
-            error_code=Error.NONE,
-            error_message=None,
-            topic_config_error_code=Error.TOPIC_AUTHORIZATION_FAILED,
-            configs=(),
-        )
-    configs = _configs(asked)
+    shown: dict[str, Any] = {"topic_config_error_code": Error.TOPIC_AUTHORIZATION_FAILED, "configs": ()}
+    if may(state, call, Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, asked.name):
+        shown = {
+            "num_partitions": partitions,
+            "replication_factor": factor,
+            "configs": _entries(state, call, asked),
+        }
     return call.types.make(
         "CreatableTopicResult",
         name=asked.name,
-        topic_id=topic_id,
+        topic_id=None if topic is None else topic.topic_id,
         error_code=Error.NONE,
         error_message=None,
-        num_partitions=partitions,
-        replication_factor=factor,
-        configs=tuple(
-            call.types.make(
-                "CreatableTopicConfigs",
-                name=entry.name,
-                value=entry.value,
-                read_only=False,
-                config_source=entry.source,
-                is_sensitive=False,
-            )
-            for entry in topic_entries(configs, state.dynamic_configs)
+        **shown,
+    )
+
+
+def _entries(state: BrokerState, call: Call, asked: Any) -> tuple[Any, ...]:
+    if call.version < _FIRST_WITH_CONFIGS:
+        return ()
+    return tuple(
+        call.types.make(
+            "CreatableTopicConfigs",
+            name=entry.name,
+            value=entry.value,
+            read_only=False,
+            config_source=entry.source,
+            is_sensitive=False,
         )
-        if call.version >= _FIRST_WITH_CONFIGS
-        else (),
+        for entry in topic_entries(_configs(asked), state.dynamic_configs)
     )
 
 

@@ -42,7 +42,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(responses=tuple(responses)))
 
 
-API = Api(20, "DeleteTopics", 1, 6, handle)
+API = Api(
+    20, "DeleteTopics", 1, 6, handle, on_topics=Operation.DELETE, on_all_topics=Operation.DELETE,
+    errors={"topic_names": "responses", "topics": "responses"},
+)  # fmt: skip
 
 
 def _asked(call: Call) -> Iterator[tuple[str | None, Any]]:

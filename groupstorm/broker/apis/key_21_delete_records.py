@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import Found, answer_partitions, find_led
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.lookup import Found, answer_partitions, find_log
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
 
@@ -14,11 +15,10 @@ _NO_OFFSET = -1
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    topics = yield from answer_partitions(state, call, "DeleteRecordsTopicResult", _partition)
-    return Done(call.types.response(topics=topics))
+    return answer_partitions(state, call, "DeleteRecordsTopicResult", _partition)
 
 
-API = Api(21, "DeleteRecords", 0, 2, handle)
+API = Api(21, "DeleteRecords", 0, 2, handle, on_topics=Operation.DELETE, errors=EACH_PARTITION)
 
 
 def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
@@ -34,7 +34,7 @@ def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
 def _delete(state: BrokerState, call: Call, found: Found, asked: Any) -> tuple[Error, int]:
     """UnifiedLog.maybeIncrementLogStartOffset, Partition.deleteRecordsOnLeader."""
     topic, _ = found
-    log, error = find_led(state, call, found, asked.partition_index)
+    log, error = find_log(call, found, asked.partition_index)
     if topic is None or log is None:
         return error, _NO_OFFSET
     if "delete" not in topic.configs.get("cleanup.policy", "delete"):

@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, milliseconds
-from groupstorm.broker.apis.rights import may_write_anywhere
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.rights import WRITE_TRANSACTIONAL_ID, may_write_anywhere
 from groupstorm.broker.transactions import NONE, Producer
 from groupstorm.coordinator.errors import Error
 
@@ -32,7 +32,7 @@ def handle(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
-API = Api(22, "InitProducerId", 0, 6, handle)
+API = CoordinatorsApi(22, "InitProducerId", 0, 6, handle, older=(4, 5), needs=(WRITE_TRANSACTIONAL_ID,))
 
 
 def _init(state: BrokerState, call: Call) -> Producer:

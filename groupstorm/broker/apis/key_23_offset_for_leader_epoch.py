@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_led
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_log
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    topics = yield from answer_partitions(state, call, "OffsetForLeaderTopicResult", _partition, "topic")
-    return Done(call.types.response(topics=topics))
+    return answer_partitions(state, call, "OffsetForLeaderTopicResult", _partition, "topic")
 
 
-API = Api(23, "OffsetForLeaderEpoch", 2, 4, handle)
+API = Api(
+    23, "OffsetForLeaderEpoch", 2, 4, handle, on_topics=Operation.DESCRIBE,
+    on_all_topics=Operation.CLUSTER_ACTION, errors=EACH_PARTITION,
+)  # fmt: skip
 
 
 def _partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
-    log, error = find_led(state, call, found, asked.partition, asked.current_leader_epoch)
+    log, error = find_log(call, found, asked.partition, asked.current_leader_epoch)
     is_known = error is Error.NONE and log is not None and asked.leader_epoch == LEADER_EPOCH
     return call.types.make(
         "EpochEndOffset",

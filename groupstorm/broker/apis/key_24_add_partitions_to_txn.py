@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
 from groupstorm.broker.apis.rights import may, may_on_cluster, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.transactions import Partition
@@ -53,7 +53,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, results_by_transaction=tuple(results)))
 
 
-API = Api(24, "AddPartitionsToTxn", 0, 5, handle)
+API = CoordinatorsApi(
+    24, "AddPartitionsToTxn", 0, 5, handle, older=(3, 5), on_topics=Operation.WRITE,
+    errors={"v3_and_below_topics.partitions": "results_by_topic_v3_and_below.results_by_partition"},
+)  # fmt: skip
 
 
 def _denied(state: BrokerState, call: Call) -> Turns[dict[Partition, Error]]:

@@ -5,7 +5,8 @@ v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from groupstorm.coordinator.errors import Error
 
 _FIRST_SAYING_FENCED = 2
@@ -23,4 +24,6 @@ def handle(state: BrokerState, call: Call) -> Done:
     return Done(call.types.response(error_code=error))
 
 
-API = Api(25, "AddOffsetsToTxn", 0, 4, handle)
+API = CoordinatorsApi(
+    25, "AddOffsetsToTxn", 0, 4, handle, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP)
+)

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.rights import WRITE_TRANSACTIONAL_ID
 from groupstorm.coordinator.errors import Error
 
 _FIRST_SAYING_FENCED = 2
@@ -34,4 +35,4 @@ def handle(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
-API = Api(26, "EndTxn", 0, 5, handle)
+API = CoordinatorsApi(26, "EndTxn", 0, 5, handle, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID,))

@@ -10,8 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.api import (
+    EACH_PARTITION,
+    AskCoordinator,
+    BrokerState,
+    Call,
+    CoordinatorsApi,
+    Done,
+)
 from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
+from groupstorm.broker.apis.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
@@ -65,7 +74,10 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     return AskCoordinator((request,), finish)
 
 
-API = Api(28, "TxnOffsetCommit", 0, 5, handle)
+API = CoordinatorsApi(
+    28, "TxnOffsetCommit", 0, 5, handle, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
+    on_topics=Operation.READ, errors=EACH_PARTITION,
+)  # fmt: skip
 
 
 def _check(state: BrokerState, call: Call) -> Error:

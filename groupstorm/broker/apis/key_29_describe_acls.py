@@ -9,7 +9,8 @@ from typing import Any
 
 from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, entry_fields, read_filter, resource_fields
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.authorization.acls import Acl, PatternType, ResourceType
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Acl, Operation, PatternType, ResourceType
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -33,7 +34,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, resources=tuple(resources)))
 
 
-API = Api(29, "DescribeAcls", 1, 3, handle)
+API = Api(29, "DescribeAcls", 1, 3, handle, older=(2, 3), needs=(on_cluster(Operation.DESCRIBE),))
 
 
 def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:

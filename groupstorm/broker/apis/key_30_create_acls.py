@@ -9,7 +9,8 @@ from typing import Any
 
 from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, read_acl
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.authorization.acls import is_filter, problem_of
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Operation, is_filter, problem_of
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -33,7 +34,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-API = Api(30, "CreateAcls", 1, 3, handle)
+API = Api(
+    30, "CreateAcls", 1, 3, handle, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
+    errors={"creations": "results"},
+)  # fmt: skip
 
 
 def _result(call: Call, error: Error, sentence: str | None) -> Any:

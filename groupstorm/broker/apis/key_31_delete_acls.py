@@ -9,7 +9,8 @@ from typing import Any
 
 from groupstorm.broker.apis.acl_messages import NO_AUTHORIZER, entry_fields, read_filter, resource_fields
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.authorization.acls import Acl, problem_of_filter
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Acl, Operation, problem_of_filter
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -34,7 +35,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(filter_results=tuple(results)))
 
 
-API = Api(31, "DeleteAcls", 1, 3, handle)
+API = Api(
+    31, "DeleteAcls", 1, 3, handle, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
+    errors={"filters": "filter_results"},
+)  # fmt: skip
 
 
 def _result(

@@ -67,7 +67,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-API = Api(32, "DescribeConfigs", 1, 4, handle)
+API = Api(
+    32, "DescribeConfigs", 1, 4, handle, on_topics=Operation.DESCRIBE_CONFIGS,
+    on_groups=Operation.DESCRIBE_CONFIGS, errors={"resources": "results"},
+)  # fmt: skip
 
 
 def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import Option
 from groupstorm.turns import Turns
 
@@ -15,7 +16,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return change_configs(state, call, _replaced)
 
 
-API = Api(33, "AlterConfigs", 0, 2, handle)
+API = Api(
+    33, "AlterConfigs", 0, 2, handle, on_topics=Operation.ALTER_CONFIGS, on_groups=Operation.ALTER_CONFIGS,
+    errors={"resources": "responses"},
+)  # fmt: skip
 
 
 def _replaced(

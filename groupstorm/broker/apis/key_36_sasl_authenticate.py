@@ -12,9 +12,6 @@ import datetime
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.coordinator.errors import Error
 
-KEY = 36
-MAX_VERSION = 2
-
 
 def handle(_state: BrokerState, call: Call) -> Done:
     response = call.types.make(
@@ -27,4 +24,4 @@ def handle(_state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
-API = Api(KEY, "SaslAuthenticate", 0, MAX_VERSION, handle)
+API = Api(36, "SaslAuthenticate", 0, 2, handle)

@@ -10,6 +10,7 @@ from typing import Any
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.key_19_create_topics import COST_OF_PARTITION, assigned_replicas
 from groupstorm.broker.apis.rights import topic_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.log.topics import TopicError
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -36,7 +37,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-API = Api(37, "CreatePartitions", 0, 3, handle)
+API = Api(37, "CreatePartitions", 0, 3, handle, on_topics=Operation.ALTER, errors={"topics": "results"})
 
 
 def _grow(state: BrokerState, call: Call, asked: Any) -> None:

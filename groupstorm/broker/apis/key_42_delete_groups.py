@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
 from groupstorm.broker.apis.rights import group_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -29,4 +30,4 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(requests, finish)
 
 
-API = Api(42, "DeleteGroups", 0, 2, handle)
+API = AskingApi(42, "DeleteGroups", 0, 2, handle, on_groups=Operation.DELETE)

@@ -12,6 +12,7 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
 from groupstorm.broker.apis.key_32_describe_configs import ResourceError
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import ConfigType, Option
 from groupstorm.broker.topic_configs import default_of
 from groupstorm.coordinator.errors import Error
@@ -25,7 +26,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return change_configs(state, call, _changed)
 
 
-API = Api(44, "IncrementalAlterConfigs", 0, 1, handle)
+API = Api(
+    44, "IncrementalAlterConfigs", 0, 1, handle, on_topics=Operation.ALTER_CONFIGS,
+    on_groups=Operation.ALTER_CONFIGS, errors={"resources": "responses"},
+)  # fmt: skip
 
 
 def _changed(

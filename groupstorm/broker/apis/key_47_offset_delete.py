@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done, Right
 from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
@@ -41,7 +42,10 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     return AskCoordinator((messages.OffsetDelete(call.message.group_id, partitions, call.client_id),), finish)
 
 
-API = Api(47, "OffsetDelete", 0, 0, handle)
+API = AskingApi(
+    47, "OffsetDelete", 0, 0, handle, needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id"),),
+    on_topics=Operation.READ,
+)  # fmt: skip
 
 
 def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:

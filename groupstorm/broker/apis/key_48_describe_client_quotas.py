@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.quotas.entities import Component, Entity, QuotaError, check_filter
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -26,7 +28,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=entries))
 
 
-API = Api(48, "DescribeClientQuotas", 0, 1, handle)
+API = Api(48, "DescribeClientQuotas", 0, 1, handle, needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),))
 
 
 def _entry(call: Call, entity: Entity, values: Mapping[str, float]) -> Any:

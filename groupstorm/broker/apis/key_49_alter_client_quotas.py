@@ -10,6 +10,8 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import SENTENCES, on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.quotas.entities import Entity, QuotaError, check_entity, check_value
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -37,7 +39,11 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(entries=tuple(entries)))
 
 
-API = Api(49, "AlterClientQuotas", 0, 1, handle)
+API = Api(
+    49, "AlterClientQuotas", 0, 1, handle,
+    needs=(on_cluster(Operation.ALTER_CONFIGS, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
+    errors={"entries": "entries"},
+)  # fmt: skip
 
 
 def _alter(state: BrokerState, call: Call, entity: Entity, ops: Any) -> None:

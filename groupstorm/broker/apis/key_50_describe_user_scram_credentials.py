@@ -9,6 +9,8 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -20,7 +22,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, results=results))
 
 
-API = Api(50, "DescribeUserScramCredentials", 0, 0, handle)
+API = Api(
+    50, "DescribeUserScramCredentials", 0, 0, handle, needs=(on_cluster(Operation.DESCRIBE, None),),
+    errors={"users": "results"},
+)  # fmt: skip
 
 
 def _result(state: BrokerState, call: Call, name: str, is_repeated: bool) -> Any:

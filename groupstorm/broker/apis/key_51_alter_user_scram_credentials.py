@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.security.credentials import SCRAM_MECHANISMS
 from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
 from groupstorm.coordinator.errors import Error
@@ -40,7 +42,10 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=results))
 
 
-API = Api(51, "AlterUserScramCredentials", 0, 0, handle)
+API = Api(
+    51, "AlterUserScramCredentials", 0, 0, handle, needs=(on_cluster(Operation.ALTER),),
+    errors={"deletions": "results", "upsertions": "results"}, error_names={"user": "name"},
+)  # fmt: skip
 
 
 def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None:

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call, Done, milliseconds
-from groupstorm.broker.apis.rights import may_describe_topic, topic_error
+from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic, topic_error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -86,4 +87,6 @@ def _assignment(call: Call, assignment: Mapping[uuid.UUID, tuple[int, ...]]) -> 
     return call.types.make("Assignment", topic_partitions=topics)
 
 
-API = Api(68, "ConsumerGroupHeartbeat", 0, 1, handle)
+API = CoordinatorsApi(
+    68, "ConsumerGroupHeartbeat", 0, 1, handle, older=(), needs=(READ_GROUP,), on_topics=Operation.DESCRIBE
+)

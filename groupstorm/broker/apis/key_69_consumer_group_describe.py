@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, AskCoordinator, BrokerState, Call
-from groupstorm.broker.apis.rights import authorized_operations, group_error, topic_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.lookup import allowed_groups
+from groupstorm.broker.apis.rights import authorized_operations, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -24,14 +24,9 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     requests = [messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids]
-    errors = yield from in_turns(group_error(state, call, request.group) for request in requests)
+    allowed, denied = yield from allowed_groups(state, call, requests)
 
     def finish(answers: Sequence[messages.DescribeConsumerGroupResponse]) -> Turns[Any]:
-        denied = [
-            error_response(request, error)
-            for request, error in zip(requests, errors, strict=True)
-            if error is not Error.NONE
-        ]
         groups = []
         for error in denied:
             groups.append((yield from _group(state, call, error)))
@@ -41,11 +36,13 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
             yield 1
         return call.types.response(groups=tuple(groups))
 
-    allowed = [one for one, error in zip(requests, errors, strict=True) if error is Error.NONE]
     return AskCoordinator(allowed, finish)
 
 
-API = Api(69, "ConsumerGroupDescribe", 0, 1, handle)
+API = AskingApi(
+    69, "ConsumerGroupDescribe", 0, 1, handle, older=(), on_topics=Operation.DESCRIBE,
+    on_groups=Operation.DESCRIBE,
+)  # fmt: skip
 
 
 def _may_see(state: BrokerState, call: Call, answer: messages.DescribeConsumerGroupResponse) -> bool:

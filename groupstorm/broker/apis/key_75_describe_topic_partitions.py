@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heapify, heappop
 from typing import Any
 
-from groupstorm.broker.apis.api import NO_AUTHORIZED_OPERATIONS, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import authorized_operations, topic_error
-from groupstorm.broker.authorization.acls import ResourceType
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import NO_AUTHORIZED_OPERATIONS, authorized_operations, topic_error
+from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error
@@ -41,45 +42,44 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
             break
         topic = state.topics.get(name)
         yield 3
+        operations = authorized_operations(state, call, True, ResourceType.TOPIC, name)
         if topic is None:
-            topics.append(_topic(state, call, name, None, range(0)))
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
+            topics.append(_topic(call, name, error, operations=operations))
             continue
         begin = max(0, first) if name == start else 0
         numbers = range(begin, min(len(topic.partitions), begin + left))
         left -= len(numbers)
-        topics.append(_topic(state, call, name, topic, numbers))
+        topics.append(_topic(call, name, Error.NONE, topic, numbers, operations))
         if numbers.stop < len(topic.partitions):
             next_cursor = call.types.make("Cursor", topic_name=name, partition_index=numbers.stop)
             break
-    topics += [_denied(call, name) for name in hidden]
+    # the topics that the client may not describe come last, whether or not there are any
+    topics += [_topic(call, name, Error.TOPIC_AUTHORIZATION_FAILED) for name in hidden]
     return Done(call.types.response(topics=tuple(topics), next_cursor=next_cursor))
 
 
-API = Api(75, "DescribeTopicPartitions", 0, 0, handle)
+API = Api(
+    75, "DescribeTopicPartitions", 0, 0, handle, older=(), on_topics=Operation.DESCRIBE, errors=EACH_TOPIC
+)
 
 
-def _denied(call: Call, name: str) -> Any:
-    """The topics that the client may not describe come last, whether or not there are any."""
+def _topic(
+    call: Call,
+    name: str,
+    error: Error,
+    topic: Topic | None = None,
+    numbers: Iterable[int] = (),
+    operations: int = NO_AUTHORIZED_OPERATIONS,
+) -> Any:
     return call.types.make(
         "DescribeTopicPartitionsResponseTopic",
-        error_code=Error.TOPIC_AUTHORIZATION_FAILED,
-        name=name,
-        topic_id=None,
-        is_internal=False,
-        partitions=(),
-        topic_authorized_operations=NO_AUTHORIZED_OPERATIONS,
-    )
-
-
-def _topic(state: BrokerState, call: Call, name: str, topic: Topic | None, numbers: range) -> Any:
-    return call.types.make(
-        "DescribeTopicPartitionsResponseTopic",
-        error_code=Error.NONE if topic is not None else Error.UNKNOWN_TOPIC_OR_PARTITION,
+        error_code=error,
         name=name,
         topic_id=None if topic is None else topic.topic_id,
         is_internal=topic is not None and topic.is_internal,
         partitions=() if topic is None else tuple(_partition(call, topic, number) for number in numbers),
-        topic_authorized_operations=authorized_operations(state, call, True, ResourceType.TOPIC, name),
+        topic_authorized_operations=operations,
     )
 
 

@@ -1,18 +1,22 @@
-"""Topics as requests name them: by name, or by id in the versions that came with KIP-516 and KIP-848."""
+"""Topics and groups of requests. Topics have a name, or an id in the versions of KIP-516 and KIP-848."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call
-from groupstorm.broker.apis.rights import topic_error
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call, Done
+from groupstorm.broker.apis.rights import group_error, topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.broker.log.topics import Topic
+from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import DescribeConsumerGroup, DescribeGroup, Response
 from groupstorm.turns import Turns, in_turns
 
 NO_EPOCH = -1
+_Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup)
 
 #: What `find_topic` returns.
 Found: TypeAlias = tuple[Topic | None, Error]
@@ -24,8 +28,13 @@ def find_topic(state: BrokerState, call: Call, asked: Any, name_field: str = "na
     ``asked`` has either ``topic_id`` or the field that holds a name, as its version has it.
     """
     name = getattr(asked, name_field, None)
-    if name is None:
-        topic = state.topics.get_by_id(asked.topic_id)
+    return find_named(state, call, asked.topic_id if name is None else name)
+
+
+def find_named(state: BrokerState, call: Call, name: str | UUID | None) -> Found:
+    """`find_topic` by a name or an id."""
+    if not isinstance(name, str):
+        topic = state.topics.get_by_id(name)
         if topic is None:
             return None, Error.UNKNOWN_TOPIC_ID
         error = topic_error(state, call, topic.name)
@@ -43,8 +52,9 @@ def answer_partitions(
     structure: str,
     answer: Callable[[BrokerState, Call, Found, Any], Any],
     name_field: str = "name",
-) -> Turns[tuple[Any, ...]]:
-    """A ``structure`` for each topic of a request, and in it ``answer`` to each of its partitions."""
+) -> Turns[Done]:
+    """A response with a ``structure`` for each topic of a request, and in it ``answer`` to each of its
+    partitions."""
     topics = []
     for asked in call.message.topics:
         partitions = yield from in_turns(
@@ -57,13 +67,7 @@ def answer_partitions(
         named = {name_field: getattr(asked, name_field)}
         topics.append(call.types.make(structure, **named, partitions=partitions))
         yield 1
-    return tuple(topics)
-
-
-def find_led(state: BrokerState, call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) -> Led:
-    """`find_log` of a topic that `find_topic` has found."""
-    topic, error = found
-    return Led(None, error) if topic is None else find_log(state, call, topic, partition, epoch)
+    return Done(call.types.response(topics=tuple(topics)))
 
 
 class Led(NamedTuple):
@@ -73,16 +77,17 @@ class Led(NamedTuple):
     error: Error
 
 
-def find_log(
-    state: BrokerState, call: Call, topic: Topic | None, partition: int, epoch: int = NO_EPOCH
-) -> Led:
-    """The log of a partition, to read or write it. ``epoch``: the leader's, as the client knows it
-    (Partition.checkCurrentLeaderEpoch).
+def find_log(call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) -> Led:
+    """The log of a partition of a topic that `find_topic` has found, to read or write it. ``epoch``: the
+    leader's, as the client knows it (Partition.checkCurrentLeaderEpoch).
 
     The logs of the coordinators' topics hold no records: nobody may read them, rather than find nothing.
     """
-    log = None if topic is None else topic.partition(partition)
-    if topic is None or log is None:
+    topic, error = found
+    if topic is None:
+        return Led(None, error)
+    log = topic.partition(partition)
+    if log is None:
         return Led(None, Error.UNKNOWN_TOPIC_OR_PARTITION)
     if topic.name in COORDINATORS_TOPICS:
         return Led(None, Error.TOPIC_AUTHORIZATION_FAILED)
@@ -92,6 +97,21 @@ def find_log(
         error = Error.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else Error.FENCED_LEADER_EPOCH
         return Led(None, error)
     return Led(log, Error.NONE)
+
+
+def allowed_groups(
+    state: BrokerState, call: Call, requests: Iterable[_Request]
+) -> Turns[tuple[list[_Request], list[Response]]]:
+    """The requests about groups that the client may use, and the answers to those about others."""
+    allowed, denied = [], []
+    for request in requests:
+        error = group_error(state, call, request.group)
+        if error is Error.NONE:
+            allowed.append(request)
+        else:
+            denied.append(error_response(request, error))
+        yield 1
+    return allowed, denied
 
 
 def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:

@@ -12,11 +12,10 @@ import datetime
 from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
-from groupstorm.broker.apis.key_17_sasl_handshake import KEY as SASL_HANDSHAKE
-from groupstorm.broker.apis.key_17_sasl_handshake import MAX_VERSION as HANDSHAKE_MAX
-from groupstorm.broker.apis.key_18_api_versions import KEY as API_VERSIONS
-from groupstorm.broker.apis.key_36_sasl_authenticate import KEY as SASL_AUTHENTICATE
-from groupstorm.broker.apis.key_36_sasl_authenticate import MAX_VERSION as AUTHENTICATE_MAX
+from groupstorm.broker.apis.api import Api
+from groupstorm.broker.apis.key_17_sasl_handshake import API as SASL_HANDSHAKE
+from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
+from groupstorm.broker.apis.key_36_sasl_authenticate import API as SASL_AUTHENTICATE
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.mechanisms import MECHANISMS
 from groupstorm.broker.security.scram import (
@@ -123,9 +122,9 @@ class Authenticator:
 
     def _begin(self, frame: bytes) -> Verdict:
         api_key, version = peek(frame)
-        if api_key == API_VERSIONS:
+        if api_key == API_VERSIONS.key:
             return Pass()
-        if api_key != SASL_HANDSHAKE or not 0 <= version <= HANDSHAKE_MAX:
+        if not SASL_HANDSHAKE.serves(api_key, version):
             raise CodecError(f"API key {api_key} version {version} instead of ApiVersions or SaslHandshake")
         return self._handshake(frame, version)
 
@@ -149,7 +148,7 @@ class Authenticator:
         if not self._has_headers:
             return self._take_bare_token(frame, now_ms)
         api_key, version = peek(frame)
-        if api_key != SASL_AUTHENTICATE or not 0 <= version <= AUTHENTICATE_MAX:
+        if not SASL_AUTHENTICATE.serves(api_key, version):
             return Refuse(
                 None, f"API key {api_key} version {version} instead of SaslAuthenticate", delayed=True
             )
@@ -206,7 +205,7 @@ class Authenticator:
         api_key, version = peek(frame)
         last_ms = self._reauthenticated_ms
         in_haste = last_ms is not None and now_ms - last_ms < REAUTHENTICATION_INTERVAL_MS
-        if api_key == SASL_HANDSHAKE and 0 <= version <= HANDSHAKE_MAX and not in_haste:
+        if SASL_HANDSHAKE.serves(api_key, version) and not in_haste:
             self._reauthenticated_ms = now_ms
             return self._handshake(frame, version)
         if now_ms > expires_ms:
@@ -214,15 +213,15 @@ class Authenticator:
         return Pass()
 
 
-def _message(api_key: int, version: int, frame: bytes) -> Any:
-    message_type = request_type(api_key, version)
+def _message(api: Api, version: int, frame: bytes) -> Any:
+    message_type = request_type(api.key, version)
     header = read_header(frame, message_type.__flexible__)
     return decoder(message_type)(frame, header.body_at)[0]
 
 
-def _answer(api_key: int, version: int, frame: bytes, **values: Any) -> bytes:
-    types = response_types(api_key, version)
-    correlation_id = read_header(frame, request_type(api_key, version).__flexible__).correlation_id
+def _answer(api: Api, version: int, frame: bytes, **values: Any) -> bytes:
+    types = response_types(api.key, version)
+    correlation_id = read_header(frame, request_type(api.key, version).__flexible__).correlation_id
     header = response_header(correlation_id, flexible=types.root.__header_schema__.__version__ > 0)
     return framed([header, *encoder(types.root)(types.make(types.root.__name__, **values))])
 

@@ -1,0 +1,162 @@
+"""Requests to the group coordinator, and the changes that it must know before the next one.
+
+A request of a connection may be several requests to the coordinator, or none. The coordinator answers some of
+them later, perhaps while it carries out another connection's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from groupstorm.broker.apis.api import OFFSETS_TOPIC, AskCoordinator, BrokerState, KioMessage
+from groupstorm.broker.apis.internal_topics import move_internal_topic
+from groupstorm.broker.config import INT32_MAX
+from groupstorm.broker.surface import Coordinator
+from groupstorm.broker.unfinished import Unfinished
+from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
+from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.error_responses import GroupRequest, error_response
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
+from groupstorm.coordinator.topics import Topic as GroupTopic
+from groupstorm.trace.events.coordinator import Event
+from groupstorm.turns import Turns
+
+#: The work of one request to the group coordinator.
+_ASKING = 5
+
+
+class Answered(NamedTuple):
+    """The response to the request of a connection."""
+
+    connection: int
+    response: KioMessage | Turns[KioMessage]
+
+
+class _Token(NamedTuple):
+    """Assigns a reply of the coordinator to a connection's request and to one of its questions."""
+
+    connection: int
+    question: int
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The questions of a connection's request. ``missing``: how many of them have no reply yet."""
+
+    asked: AskCoordinator
+    node: int
+    missing: int
+    replies: list[Any]
+
+
+class GroupCoordination:
+    """Asks the coordinator. Its effects are collected until the broker takes them."""
+
+    def __init__(self, state: BrokerState, coordinator: Coordinator, unfinished: Unfinished) -> None:
+        self.events: list[Event] = []
+        #: The requests whose questions have all been replied to, in this order.
+        self.answered: deque[Answered] = deque()
+        self._state = state
+        self._coordinator = coordinator
+        self._unfinished = unfinished
+        self._asked: dict[int, _Asked] = {}
+        state.changed_topics = [topic.name for topic in state.topics]
+        state.changed_groups = list(state.group_configs)
+
+    def ask(self, connection: int, node: int, asked: AskCoordinator) -> None:
+        """Ask for a connection. ``node``: the broker that it has asked."""
+        count = len(asked.requests)
+        if not count:
+            self.answered.append(Answered(connection, asked.finish(())))
+            return
+        questions = self._asked[connection] = _Asked(asked, node, count, [None] * count)
+        if count == 1:
+            self._ask_one(_Token(connection, 0), questions)
+        else:
+            self._unfinished.begin(connection, self._ask_in_turns(connection, questions))
+
+    def forget(self, connection: int) -> None:
+        """Forget a closed connection."""
+        self._asked.pop(connection, None)
+
+    def tell(self, now_ms: int) -> None:
+        """Tell the coordinator the ends of transactions, topics, and configurations of groups."""
+        state = self._state
+        for marker in state.write_markers(now_ms):
+            if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
+                self.take(self._coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms))
+        if state.changed_topics or state.deleted_topics:
+            known = [topic for name in state.changed_topics if (topic := state.topics.get(name)) is not None]
+            changed = {topic.name: GroupTopic(topic.topic_id, len(topic.partitions)) for topic in known}
+            deleted = [name for name in state.deleted_topics if name not in changed]
+            state.changed_topics, state.deleted_topics = [], []
+            self.take(self._coordinator.update_topics(changed, deleted, now_ms))
+        for group in state.changed_groups:
+            configs = state.group_configs.get(group, {})
+            options = {name: int(value) for name, value in configs.items() if name in GROUP_OPTIONS}
+            self._coordinator.set_group_options(group, options)
+        state.changed_groups = []
+
+    def move(self, group: str, node: int | None, now_ms: int) -> None:
+        """See `Broker.move_coordinator`."""
+        coordinators = self._state.cluster.groups
+        coordinators.move(group, node)
+        move_internal_topic(self._state, OFFSETS_TOPIC)
+        partition = coordinators.partition_of(group)
+        moved = [one for one in self._coordinator.groups if coordinators.partition_of(one) == partition]
+        self.take(self._coordinator.move(moved, now_ms))
+
+    def take(self, effects: Effects) -> None:
+        """Collect what a call of the coordinator has brought about."""
+        self.events.extend(effects.events)
+        self._state.changes += effects.records
+        for token, response in effects.replies:
+            if isinstance(token, _Token):
+                self._take_reply(token, response)
+
+    def _ask_in_turns(self, connection: int, questions: _Asked) -> Turns[None]:
+        for question in range(len(questions.asked.requests)):
+            self._ask_one(_Token(connection, question), questions)
+            yield _ASKING
+
+    def _ask_one(self, token: _Token, questions: _Asked) -> None:
+        request = questions.asked.requests[token.question]
+        if self._state.authorizer is not None:
+            self._coordinator.match_only(questions.asked.may_match)
+        if not isinstance(request, ListGroups):
+            error = self._refusal(request, questions.node)
+            if error is not Error.NONE:
+                self._take_reply(token, error_response(request, error))
+                return
+        self.take(self._coordinator.handle(request, self._state.now_ms, token))
+        resolving = self._coordinator.resolve_in_turns()
+        if resolving is not None:
+            self._unfinished.begin(None, self._resolve(resolving))
+
+    def _resolve(self, resolving: Turns[Effects]) -> Turns[None]:
+        """Regular expressions are resolved behind the request that has asked for it."""
+        self.take((yield from resolving))
+
+    def _refusal(self, request: GroupRequest, node: int) -> Error:
+        """The error if the group is another broker's, or one group too many."""
+        if self._state.cluster.groups.node_of(request.group) != node:
+            return Error.NOT_COORDINATOR
+        most = self._state.config.groupstorm_max_groups
+        if most < INT32_MAX and isinstance(request, JoinGroup | OffsetCommit | TxnOffsetCommit):
+            groups = self._coordinator.groups
+            if len(groups) >= most and request.group not in groups:
+                return Error.POLICY_VIOLATION
+        return Error.NONE
+
+    def _take_reply(self, token: _Token, response: Any) -> None:
+        questions = self._asked.get(token.connection)
+        if questions is None:
+            return  # the client has closed its connection
+        questions.replies[token.question] = response
+        questions.missing -= 1
+        if questions.missing == 0:
+            del self._asked[token.connection]
+            self.answered.append(Answered(token.connection, questions.asked.finish(questions.replies)))
