@@ -140,6 +140,7 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("storm", "base spark-build spark"),
         ("lint", "base lint"),
         ("bench codec", "base kafka parquet speed"),
+        ("wheels", "base test lint spark-build"),
         ("images kafka", "base"),
         ("images spark", "base spark-build spark"),
         ("run watch traces", "base spark-build spark watch"),
