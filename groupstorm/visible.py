@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import textwrap
 import zlib
 from html import escape
 from typing import Any, Final
@@ -48,6 +49,11 @@ def visible(text: str) -> str:
 def escaped(text: str) -> str:
     """``text`` in one line without characters that are not seen."""
     return _ESCAPED_SIGN.sub(_python_escape, text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """``text``, made visible, in lines of at most ``width`` characters; no word is broken."""
+    return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def without_controls(text: str) -> str:

@@ -142,6 +142,7 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("bench codec", "base kafka parquet speed"),
         ("fuzz --count 3", "base"),
         ("assignor-history kafka-12984", "base"),
+        ("wheels", "base test lint spark-build"),
         ("images kafka", "base"),
         ("images spark", "base spark-build spark"),
         ("run watch traces", "base"),

@@ -251,6 +251,15 @@ def test_the_wheel_is_built_with_one_version_of_hatchling() -> None:
     assert requirement in PYPROJECT["dependency-groups"]["test"]
 
 
+def test_compiled_wheels_are_built_for_every_python_that_the_project_names() -> None:
+    prefix = "Programming Language :: Python :: 3."
+    minors = [
+        line.removeprefix(prefix) for line in PYPROJECT["project"]["classifiers"] if line.startswith(prefix)
+    ]
+    builds = PYPROJECT["tool"]["cibuildwheel"]["build"]
+    assert builds == [f"cp3{minor}-manylinux_x86_64" for minor in minors]
+
+
 # --- types -----------------------------------------------------------------------------------------
 
 

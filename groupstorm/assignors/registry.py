@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from groupstorm.assignors.consumer.indexed import IndexedAssignor
 from groupstorm.assignors.consumer.memoryless import RangeAssignor, RoundRobinAssignor
@@ -28,6 +28,9 @@ from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.assignors.custom import adapt
 from groupstorm.problems import InputError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 ENTRY_POINT_GROUP = "groupstorm.assignors"
 
@@ -54,8 +57,14 @@ BUILT_IN: tuple[str, ...] = tuple(_MADE_BY)
 
 def names() -> list[str]:
     """The names of our assignors, Kafka's first, then those of installed plug-ins."""
-    plug_ins = {entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}
+    plug_ins = {entry.name for entry in _entry_points()}
     return [*BUILT_IN, *sorted(plug_ins.difference(BUILT_IN))]
+
+
+def _entry_points() -> EntryPoints:
+    from importlib.metadata import entry_points  # and with it email, zipfile and csv: only plug-ins need them
+
+    return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> Assignor:
@@ -66,7 +75,7 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     if name in _MADE_BY:
         return _MADE_BY[name](order, bug_compat)
     place = f"assignor {name!r}"
-    for entry in entry_points(group=ENTRY_POINT_GROUP):
+    for entry in _entry_points():
         if entry.name == name:
             return adapt(_load(entry.load, place), place, default_name=name)
     if is_plug_in(name):

@@ -26,7 +26,8 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.choices import defaults_among
 from groupstorm.storms.run_names import free_folder
-from groupstorm.storms.scenario.files import load, preset_names
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.storms.sweep import Point, Sweep
 from groupstorm.trace.reader import SUFFIXES
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_indented, print_json
-from groupstorm.storms.scenario.files import presets
-from groupstorm.storms.scenario.setting_types import Setting
-from groupstorm.storms.scenario.settings_table import SETTINGS
-from groupstorm.storms.scenario.steps import STEP_KINDS
+from groupstorm.storms.scenario.preset_files import preset_summaries
+
+if TYPE_CHECKING:
+    from groupstorm.storms.scenario.setting_types import Setting
 
 
 def list_presets(
@@ -37,15 +37,17 @@ def _print_entry(name: str, *paragraphs: str) -> None:
 
 
 def _presets(as_json: bool) -> None:
-    found = [{"name": p.name, "question": p.question, "variants": list(p.variants)} for p in presets()]
+    found = [*preset_summaries()]
     if as_json:
-        print_json(found)
+        print_json([preset._asdict() for preset in found])
         return
-    for preset in presets():
+    for preset in found:
         _print_entry(preset.name, preset.question, f"variants: {', '.join(preset.variants)}")
 
 
 def _settings(as_json: bool) -> None:
+    from groupstorm.storms.scenario.settings_table import SETTINGS
+
     if as_json:
         print_json([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS])
         return
@@ -63,6 +65,8 @@ def shown_values(row: Setting) -> str:
 
 
 def _steps(as_json: bool) -> None:
+    from groupstorm.storms.scenario.steps import STEP_KINDS
+
     found = [
         {"do": kind.name, "fields": sorted(kind.required | kind.optional), "meaning": kind.meaning}
         for kind in STEP_KINDS

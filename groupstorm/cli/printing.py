@@ -6,12 +6,14 @@ import os
 import shutil
 import sys
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupstorm.cli.invocation import command_lines
 from groupstorm.problems import InputError
-from groupstorm.report.grid import Grid, wrapped
-from groupstorm.visible import visible, visible_json, without_controls
+from groupstorm.visible import visible, visible_json, without_controls, wrapped
+
+if TYPE_CHECKING:
+    from groupstorm.report.grid import Grid
 
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 

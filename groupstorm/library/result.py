@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from html import escape
 
-from groupstorm.report.grid import Grid, wrapped
+from groupstorm.report.grid import Grid
+from groupstorm.visible import wrapped
 
 WIDTH = 80
 """The width of a printed result."""

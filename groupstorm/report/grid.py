@@ -10,11 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from groupstorm.visible import visible, visible_csv, visible_markdown, visible_xml
+from groupstorm.visible import visible, visible_csv, visible_markdown, visible_xml, wrapped
 
 GAP = 2
 """Spaces between two columns."""
@@ -147,13 +146,6 @@ class Grid:
             yield f"{line} {row.mark}"
             if row.below and any(row.below[number] for number in columns):
                 yield _line(row.below_name, names, [row.below[number] for number in columns], widths, sides)
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """``text``, made visible, in lines of at most ``width`` characters; no word is broken."""
-    return textwrap.wrap(
-        visible(text), width, break_long_words=False, break_on_hyphens=False, subsequent_indent=""
-    ) or [""]
 
 
 def csv_text(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

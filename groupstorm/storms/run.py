@@ -6,7 +6,6 @@ alone; `measured.json` holds what depends on the machine.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -162,7 +161,7 @@ class MachineCost(NamedTuple):
     wall_seconds: float
     cpu_seconds: float
     assignors: Mapping[str, int | float]
-    peak_memory_mib: int
+    peak_memory_mib: int | None
 
 
 class Clocks:
@@ -177,8 +176,17 @@ class Clocks:
             time.perf_counter() - self._wall,
             time.process_time() - self._cpu,
             {} if work is None else work.measured(),
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            _peak_memory_mib(),
         )
+
+
+def _peak_memory_mib() -> int | None:
+    """None where Python has no `resource`, as in a browser."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def write_results(

@@ -1,4 +1,7 @@
-"""Calls of one function in parallel processes, which never outlive the process that started them."""
+"""Calls of one function in parallel processes, which never outlive the process that started them.
+
+multiprocessing is imported where processes start: a browser has none, and a single run needs none.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from multiprocessing import get_context, parent_process, resource_tracker
-from multiprocessing.connection import Connection, wait
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupstorm.held_signals import stop_signals_held
 from groupstorm.problems import ExpectedError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -54,6 +58,8 @@ def results_as_they_come(
 
 def _first_answer(busy: Sequence[Connection]) -> Connection:
     """A process that has answered."""
+    from multiprocessing.connection import Connection, wait
+
     connection = wait(busy)[0]
     assert isinstance(connection, Connection)
     return connection
@@ -80,6 +86,8 @@ def _received(connection: Connection) -> Any:
 @contextmanager
 def _workers(function: Callable[[Any], Any], count: int) -> Iterator[list[Connection]]:
     """``count`` processes that answer arguments with results, killed and gone behind the block."""
+    from multiprocessing import get_context, resource_tracker
+
     context = get_context("spawn")
     # Its start unblocks SIGINT and SIGTERM, which must not happen while they are held for the first worker.
     resource_tracker.ensure_running()
@@ -129,6 +137,8 @@ def _work(function: Callable[[Any], Any], orders: Connection) -> None:
 
 def end_with_parent() -> None:
     """From here on this process ends when its parent does, which cannot end it if it is killed itself."""
+    from multiprocessing import parent_process
+
     parent = parent_process()
     assert parent is not None
 

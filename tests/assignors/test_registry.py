@@ -98,6 +98,6 @@ def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     def entry_points(**chosen: Any) -> EntryPoints:
         return EntryPoints([entry]).select(**chosen)
 
-    monkeypatch.setattr(registry, "entry_points", entry_points)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     assert registry.get("first-come").name == "first"
     assert registry.names() == [*OURS, "first-come"]

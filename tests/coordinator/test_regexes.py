@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from uuid import UUID
 
 import pytest
 
 from groupstorm.coordinator.consumer.regexes import problem_of, resolve
 from groupstorm.coordinator.topics import Topic, Topics
+from groupstorm.problems import InputError
 from groupstorm.turns import at_once
 
 
@@ -117,3 +119,9 @@ def test_a_refusal_is_said_to_the_member_alone(capfd: pytest.CaptureFixture[str]
     """RE2 would write it to standard error as well."""
     assert problem_of("(never asked before") == "missing closing )"
     assert capfd.readouterr().err == ""
+
+
+def test_without_re2_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)  # importing it raises an ImportError
+    with pytest.raises(InputError, match=r"^regular expression 'never-seen-\.\*': needs google-re2: "):
+        problem_of("never-seen-.*")

@@ -14,7 +14,7 @@ import pytest
 
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.figures.by_group import Window
-from groupstorm.storms.scenario.files import preset_names
+from groupstorm.storms.scenario.preset_files import preset_names
 from tests.explain.explaining import SECOND_US, explained, first, names, storm
 
 

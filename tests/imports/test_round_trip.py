@@ -14,7 +14,8 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
 from groupstorm.storms.run import run
-from groupstorm.storms.scenario.files import load, preset_names
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import read_rows
 from tools.log_printing.logs import LogKind, as_log
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.figures import Figures
-from groupstorm.report.grid import Grid, Row, wrapped
+from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import LEADING, SIDE_BY_SIDE_MAX, figures_csv, figures_grid
+from groupstorm.visible import wrapped
 
 EMPTY = Figures(**dict.fromkeys(field.name for field in dataclasses.fields(Figures)))  # type: ignore[arg-type]
 

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.files import load, parse, preset_names, presets
+from groupstorm.storms.scenario.files import load, parse
+from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.steps import STEP_KINDS
@@ -18,7 +19,9 @@ MINIMAL = "steps: [{at_ms: 0, do: start}]"
 
 def test_there_are_presets_and_each_has_a_question_and_variants() -> None:
     assert {"rolling-deploy", "cold-start", "slow-member-hostage"} <= set(preset_names())
-    for preset in presets():
+    for summary in preset_summaries():
+        preset = load(summary.name)
+        assert summary == (preset.name, preset.question, tuple(preset.variants))
         assert preset.question.endswith("?")
         assert len(preset.variants) >= 2
         for variant in preset.variants:

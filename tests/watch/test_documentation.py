@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures.wording import seconds
-from groupstorm.report.grid import wrapped
+from groupstorm.visible import wrapped
 from groupstorm.watch.prometheus import METRICS
 from groupstorm.watch.rolling import LATE_US, Rolling
 from groupstorm.watch.wording import group_line, heading

@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-import re2
-
 from groupstorm.coordinator.consumer.group import ResolvedRegex
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import hash_order, string_hash
+from groupstorm.problems import InputError
 from groupstorm.turns import Turns
 
 #: The least time between two resolutions of a group's expressions
@@ -59,6 +58,11 @@ class _Invalid(Exception):
 @lru_cache(maxsize=1 << 10)
 def _compiled(regex: str) -> Any:
     """The expression for `re2`, or `_Invalid` if RE2/J does not take it."""
+    # Only groups that subscribe by an expression need it, and it is compiled for few platforms.
+    try:
+        import re2
+    except ImportError as problem:
+        raise InputError(f"regular expression {regex!r}: needs google-re2: {problem}") from problem
     options = re2.Options()
     options.log_errors = False
     options.max_mem = PROGRAM_BYTES

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 from groupstorm.explain.explanation import Explanation
-from groupstorm.report.grid import wrapped
 from groupstorm.report.lanes.members import Activity, Member
 from groupstorm.report.lanes.recording import Recording, Track
-from groupstorm.visible import visible
+from groupstorm.visible import visible, wrapped
 
 T = TypeVar("T")
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.member_names import check_member_names
+from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -144,23 +144,10 @@ class ResolvedScenario:
         return json.dumps(self.written(), ensure_ascii=False, separators=(",", ":"))
 
 
-def preset_names() -> tuple[str, ...]:
-    folder = resources.files("groupstorm.storms") / "presets"
-    return tuple(
-        sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
-    )
-
-
-def presets() -> Iterator[Scenario]:
-    for name in preset_names():
-        yield load(name)
-
-
 def load(name_or_path: str) -> Scenario:
     """A preset by its name, or a scenario file (.yaml, .yml, .toml). Raises InputError."""
     if name_or_path in preset_names():
-        text = (resources.files("groupstorm.storms") / "presets" / f"{name_or_path}.yaml").read_text("utf-8")
-        return parse(text, "yaml", f"preset {name_or_path}")
+        return parse(preset_text(name_or_path), "yaml", f"preset {name_or_path}")
     path = Path(name_or_path)
     if path.suffix not in (".yaml", ".yml", ".toml"):
         if name_or_path and path.exists():

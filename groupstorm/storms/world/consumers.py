@@ -12,7 +12,6 @@ from groupstorm.storms.member_settings import consumer_config, strategies
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.scenario_host import Process
 from groupstorm.storms.world.consumer import VirtualConsumer
-from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
 
@@ -43,6 +42,9 @@ class PlainConsumers:
         incarnation, own = self._incarnations[name], settings.of_member(index)
         consumer: MemberProcess
         if config.group_protocol is GroupProtocol.CONSUMER:
+            # Storms of the classic protocol start without the modules of the other one.
+            from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
+
             consumer = ConsumerGroupProcess(environment, index, incarnation, config, own)
         else:
             offered = self._offered(config)

@@ -14,9 +14,6 @@ from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.settling import GROUP_SETTLES, MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.step_runner import StepRunner
-from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.instances import StreamsInstances
-from groupstorm.storms.streams.steps import StreamsSteps
 from groupstorm.storms.world.consumers import PlainConsumers
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.object_cycles import OBJECT_CYCLES
@@ -65,6 +62,11 @@ def simulate(
 def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[World, StepRunner]:
     """The world with the scenario's processes, and the steps on its clock."""
     if environment.settings.choice("application") == STREAMS:
+        # Storms of plain consumers start without the modules of Kafka Streams.
+        from groupstorm.storms.streams.application import StreamsApplication
+        from groupstorm.storms.streams.instances import StreamsInstances
+        from groupstorm.storms.streams.steps import StreamsSteps
+
         application = StreamsApplication(environment)
         instances = StreamsInstances(application)
         world = World(environment, instances)
