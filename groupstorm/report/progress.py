@@ -16,7 +16,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
-from groupstorm.storms.start_and_end import Progress as RunProgress
+from groupstorm.storms.runs.start_and_end import Progress as RunProgress
 from groupstorm.visible import visible
 
 #: Takes how many runs are done, and how many there are.

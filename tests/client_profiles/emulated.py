@@ -23,7 +23,7 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
 )
 from groupstorm.storms.live.protocols import BOUNDS
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate

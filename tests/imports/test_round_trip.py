@@ -14,7 +14,7 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load, preset_names
 from groupstorm.trace.reader import read_rows
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from groupstorm.imports.printing.logs import LogKind, as_log
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm

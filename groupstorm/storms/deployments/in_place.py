@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from groupstorm.storms.deployments.limits import Limits
 from groupstorm.storms.deployments.rollout import Durations, Rollout
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
 
 
 class InPlaceRollout(Rollout):

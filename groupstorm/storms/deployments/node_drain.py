@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.rollout import Rollout
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
 
 #: How long kubectl waits before it asks again for an eviction that the budget has refused.
 RETRY_US = 5_000_000

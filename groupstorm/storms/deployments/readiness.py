@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, StepHost
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED
-from groupstorm.storms.scenario_host import ConsumerProcess, Process, StepHost
 
 #: How often a probe looks whether the process owns a partition (`ready_when: assigned`).
 PROBE_INTERVAL_US = 1_000_000

@@ -8,9 +8,9 @@ from itertools import zip_longest
 
 from groupstorm.storms.deployments.readiness import await_available, partitions_owned, time_to_available_us
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import Process
 
 #: Causes of `StepTaken`: how a rollout ended.
 COMPLETE, STUCK = "rollout-complete", "rollout-stuck"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupstorm.storms.deployments.readiness import consumers_of
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
 
 
 class Shutdown:

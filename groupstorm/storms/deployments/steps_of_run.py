@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from groupstorm.storms.scenario_host import Process, StepHost
+from groupstorm.storms.runs.scenario_host import Process, StepHost
 
 
 class StepsOfRun(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.rollout import Rollout
 from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
 
 
 class WholeFleetRollout(Rollout):

@@ -11,7 +11,7 @@ import yaml
 
 from groupstorm.problems import InputError, writing
 from groupstorm.storms.fuzz.drawing import Document
-from groupstorm.storms.run_folder import write_text
+from groupstorm.storms.runs.run_folder import write_text
 from groupstorm.yaml_documents import parse_yaml, read_text
 
 

@@ -13,14 +13,14 @@ from groupstorm.clients.wire.application import ApplicationBehaviour
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.coordinator_link import RequestObserver
 from groupstorm.clients.wire.positions import Position, Positions
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.polls import RealPolls
-from groupstorm.storms.member_settings import poll_loop
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.record_positions import Records, Work, names
+from groupstorm.storms.records.positions import Records, Work, names
+from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.rebalance_callbacks import LocalState
 from groupstorm.trace.events import member as events
 from groupstorm.trace.rows import TracedEvent

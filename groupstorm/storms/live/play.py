@@ -24,13 +24,13 @@ from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.tasks import tasks
 from groupstorm.storms.live.world import RealWorld
+from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink

@@ -10,9 +10,9 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.storms.live.play import play
 from groupstorm.storms.live.real_clients.libraries import Library
-from groupstorm.storms.run import Run, chosen_assignors, record
+from groupstorm.storms.runs.run import Run, chosen_assignors, record
+from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.start_and_end import Progress
 from groupstorm.trace.rows import TraceSink
 
 

@@ -17,19 +17,19 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
 from groupstorm.storms.live.protocols import protocols
-from groupstorm.storms.member_settings import consumer_config
-from groupstorm.storms.record_logs import RecordLogs
-from groupstorm.storms.record_positions import Records, lag
-from groupstorm.storms.record_rate_rows import RecordRateRows
-from groupstorm.storms.response_errors import api_and_error
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.positions import Records, lag
+from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.record_rates import rates_of
-from groupstorm.storms.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.world.broker import GROUP
+from groupstorm.storms.world.member_settings import consumer_config
+from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.events.scenario import PartitionsCreated

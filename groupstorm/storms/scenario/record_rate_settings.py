@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.randomness import Stream
 from groupstorm.storms.scenario.quantities import MILLION, milliseconds, number, plain, share, thousandths
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.rate_files import FileRow, read_rate_file, read_rate_rows
 
 MAX_RATE: Final = 10**9

@@ -6,8 +6,8 @@ from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.live.real_clients.libraries import Library
-from groupstorm.storms.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.settings import Settings
 
 #: A distribution is handed over as so many quantiles, at equal distances from 0 to 100 %.

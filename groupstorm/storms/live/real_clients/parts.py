@@ -16,8 +16,8 @@ from groupstorm.storms.live.real_clients.java_program import java_command
 from groupstorm.storms.live.real_clients.libraries import JAVA, Library
 from groupstorm.storms.live.real_clients.orders import order
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess, python_command
-from groupstorm.storms.member_settings import consumer_config
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.world.member_settings import consumer_config
 
 #: With more members, several share a process.
 PROCESSES_MAX = 8

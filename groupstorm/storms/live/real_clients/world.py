@@ -51,11 +51,11 @@ from groupstorm.storms.live.real_clients.orders import order
 from groupstorm.storms.live.real_clients.parts import Parts
 from groupstorm.storms.live.real_clients.processes import Report
 from groupstorm.storms.live.world import RealWorld
-from groupstorm.storms.member_settings import consumer_config
-from groupstorm.storms.record_logs import LogCurve
+from groupstorm.storms.records.logs import LogCurve
+from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.record_rates import rates_of
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.trace.events.scenario import PartitionsCreated, RecordRatesChanged
 from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.fields import Fields
-from groupstorm.storms.manifests.objects import KubernetesObject
+from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.objects import KubernetesObject
 from groupstorm.storms.scenario.pod_counts import PodCount
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
 

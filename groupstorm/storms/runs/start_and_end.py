@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from groupstorm.storms.runs.scenario_host import ScenarioHost
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.record_rates import mean_rate
-from groupstorm.storms.scenario_host import ScenarioHost
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
 from groupstorm.trace.schema import Source
 

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.limits import deployment_limits, stateful_set_limits
-from groupstorm.storms.manifests.autoscalers import read_autoscaler, read_budget
-from groupstorm.storms.manifests.choice import Consumer
-from groupstorm.storms.manifests.kafka_environment import (
+from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler, read_budget
+from groupstorm.storms.deployments.manifests.choice import Consumer
+from groupstorm.storms.deployments.manifests.kafka_environment import (
     LISTENER_CONCURRENCY,
     POD_NAME,
     PROPERTIES,
     setting_value,
 )
-from groupstorm.storms.manifests.workloads import ON_DELETE, RECREATE, Workload
-from groupstorm.storms.randomness import DRAW_SPAN
+from groupstorm.storms.deployments.manifests.workloads import ON_DELETE, RECREATE, Workload
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.distributions import parse as parse_distribution
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.settings import BY_NAME
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.configuration_files import ConfigMaps
-from groupstorm.storms.manifests.kafka_environment import Application, Found, kafka_properties
-from groupstorm.storms.manifests.objects import KubernetesObject
-from groupstorm.storms.manifests.workloads import WORKLOADS, Workload, read_workload
+from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
+from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
+from groupstorm.storms.deployments.manifests.objects import KubernetesObject
+from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
 
 _AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
 _BUDGET = "PodDisruptionBudget"

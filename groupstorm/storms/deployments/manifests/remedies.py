@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from groupstorm.storms.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, POLLS
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from groupstorm.assignors.registry import is_plug_in
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError
-from groupstorm.storms.member_settings import strategies
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
+from groupstorm.storms.runs.several import cores
+from groupstorm.storms.runs.sweep import Outcome, Point, Sweep, check_sweep
+from groupstorm.storms.runs.worker_processes import results_as_they_come
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.several import cores
-from groupstorm.storms.sweep import Outcome, Point, Sweep, check_sweep
-from groupstorm.storms.worker_processes import results_as_they_come
+from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.writer import NullSink
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.choice import KAFKA_TRIGGERS
-from groupstorm.storms.manifests.fields import INT32_MAX, Fields
-from groupstorm.storms.manifests.objects import KubernetesObject
+from groupstorm.storms.deployments.manifests.choice import KAFKA_TRIGGERS
+from groupstorm.storms.deployments.manifests.fields import INT32_MAX, Fields
+from groupstorm.storms.deployments.manifests.objects import KubernetesObject
 from groupstorm.storms.scenario.autoscaler_settings import HPA, KEDA
 from groupstorm.storms.scenario.pod_counts import PodCount
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS

@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 
 from groupstorm.figures import Figures
-from groupstorm.storms.assignor_work import AssignorWork
-from groupstorm.storms.run import Clocks, MachineCost, chosen_assignors, refuse_group, write_results
-from groupstorm.storms.run_folder import RunFolder
+from groupstorm.storms.runs.assignor_work import AssignorWork
+from groupstorm.storms.runs.run import Clocks, MachineCost, chosen_assignors, refuse_group, write_results
+from groupstorm.storms.runs.run_folder import RunFolder
+from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.start_and_end import Progress
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.kept_trace import KeptTrace
 from groupstorm.trace.writer import open_writer
@@ -32,7 +32,7 @@ class KeptRun:
     assignor_failure: str | None
 
     def save(self, folder: Path, trace_format: str) -> None:
-        """Write the files that `groupstorm.storms.run.run` writes; an older run's files are replaced.
+        """Write the files that `groupstorm.storms.runs.run.run` writes; an older run's files are replaced.
 
         Raises InputError for a folder that holds something else, or that cannot be written.
         """

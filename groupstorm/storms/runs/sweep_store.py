@@ -17,10 +17,10 @@ from typing import IO, Any, Self
 from groupstorm import __version__
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError, writing
-from groupstorm.storms.run_folder import json_text, write_text
-from groupstorm.storms.run_names import as_folder
-from groupstorm.storms.sweep import Axis, Sweep
-from groupstorm.storms.sweep_runs import Key, Order, Plan, Result, run_in_processes
+from groupstorm.storms.runs.folder_names import as_folder
+from groupstorm.storms.runs.run_folder import json_text, write_text
+from groupstorm.storms.runs.sweep import Axis, Sweep
+from groupstorm.storms.runs.sweep_runs import Key, Order, Plan, Result, run_in_processes
 
 RUNS_FOLDER = "runs"
 DEFINITION_FILE = f"{RUNS_FOLDER}/definition.json"

@@ -12,11 +12,11 @@ from typing import Any
 from groupstorm.figures.comparison import compare_sentences
 from groupstorm.figures.recommendation import recommendation
 from groupstorm.problems import InputError
-from groupstorm.storms.choices import by_circumstances, defaults_among
-from groupstorm.storms.run import Run, run
-from groupstorm.storms.run_folder import RunFolder, remove_run, write_json
+from groupstorm.storms.runs.choices import by_circumstances, defaults_among
+from groupstorm.storms.runs.run import Run, run
+from groupstorm.storms.runs.run_folder import RunFolder, remove_run, write_json
+from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import is_name, load
-from groupstorm.storms.worker_processes import map_in_processes
 
 COMPARISON_FILE = "comparison.json"
 

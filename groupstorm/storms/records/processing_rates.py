@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RECORD
-from groupstorm.storms.record_positions import names
+from groupstorm.storms.records.logs import RECORD
+from groupstorm.storms.records.positions import names
 from groupstorm.storms.world.poll_loop import PollLoop
 
 #: How often a member that is behind gets a row.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
 from groupstorm.storms.deployments.shutdown import Shutdown
-from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, StepHost
 from groupstorm.storms.scenario.member_names import member_name
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import ConsumerProcess, Process, StepHost
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.fields import Fields
 from groupstorm.yaml_documents import parse_yaml_stream
 
 #: Output of `helm template` may be large.

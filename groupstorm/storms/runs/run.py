@@ -20,15 +20,15 @@ from groupstorm.clients.profiles import PROFILES
 from groupstorm.figures import Figures
 from groupstorm.figures.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
-from groupstorm.storms.assignor_work import AssignorWork
-from groupstorm.storms.member_settings import strategies
-from groupstorm.storms.real_time_options import REAL_TIME
-from groupstorm.storms.run_folder import RunFolder, write_json, write_text
+from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
+from groupstorm.storms.runs.assignor_work import AssignorWork
+from groupstorm.storms.runs.real_time_options import REAL_TIME
+from groupstorm.storms.runs.run_folder import RunFolder, write_json, write_text
+from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.storms.settling import IF_NEVER_SETTLED
-from groupstorm.storms.start_and_end import Progress
+from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer

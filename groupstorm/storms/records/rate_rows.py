@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RATE_SECONDS
-from groupstorm.storms.record_positions import Records, names
+from groupstorm.storms.records.logs import RATE_SECONDS
+from groupstorm.storms.records.positions import Records, names
 from groupstorm.storms.scenario.record_rates import mean_rate
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.events.scenario import RecordRatesChanged

@@ -10,14 +10,14 @@ from typing import Any, Final
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
-from groupstorm.storms.invariants import HELD
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.checks.invariants import HELD
+from groupstorm.storms.checks.settling import GROUP_SETTLES, SETTLED_LATE
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.settling import GROUP_SETTLES, SETTLED_LATE
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.writer import NullSink
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.invariants import InvariantChecks, Owner
-from groupstorm.storms.record_positions import Records
-from groupstorm.storms.record_rate_rows import RecordRateRows
+from groupstorm.storms.checks.invariants import InvariantChecks, Owner
+from groupstorm.storms.records.positions import Records
+from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.rows import TracedEvent

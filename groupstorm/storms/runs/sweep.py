@@ -15,7 +15,7 @@ from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError
-from groupstorm.storms.run import broken_invariants
+from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario, load
 from groupstorm.storms.scenario.settings import duration_unit_us, setting
 from groupstorm.units import UNITS_US, duration_us

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.configuration_files import (
+from groupstorm.storms.deployments.manifests.configuration_files import (
     ConfigMaps,
     file_settings,
     filled_in,
     flattened,
     mounted_files,
 )
-from groupstorm.storms.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.fields import Fields
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml

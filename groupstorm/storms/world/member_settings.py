@@ -5,9 +5,9 @@ from __future__ import annotations
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.machines import Machines
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.looks import PollSettings

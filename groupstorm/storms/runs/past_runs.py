@@ -11,7 +11,7 @@ from typing import Any
 from groupstorm.figures import Figures
 from groupstorm.figures.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
-from groupstorm.storms.several import COMPARISON_FILE
+from groupstorm.storms.runs.several import COMPARISON_FILE
 from groupstorm.trace.reader import read_entries, trace_files
 from groupstorm.yaml_documents import read_document
 

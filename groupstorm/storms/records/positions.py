@@ -1,6 +1,6 @@
 """Records without records: what processes have processed and committed, and the partitions that they own.
 
-The ends of logs and the positions are functions of time (`record_logs`, `world/poll_loop`). Integers only;
+The ends of logs and the positions are functions of time (`logs`, `world/poll_loop`). Integers only;
 times in microseconds.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.world.poll_loop import PollLoop
 
 
