@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from groupstorm.problems import CheckFailed, InputError
-from groupstorm.storms.runs.real_time_options import real_time_options
 from groupstorm.storms.runs.run import run
+from groupstorm.storms.runs.run_folder import real_time_options
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import Row, read_rows, trace_files
 

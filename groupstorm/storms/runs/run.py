@@ -1,18 +1,16 @@
 """Runs and their files: one folder per run, complete or not there.
 
 `trace.jsonl` or `trace.parquet`, `scenario.yaml`, `figures.json` depend on the scenario and its seed
-alone; `measured.json` holds what depends on the machine.
+alone; `measured.json` holds what depends on the machine. A run in memory may write the files later.
 """
 
 from __future__ import annotations
 
-import resource
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
@@ -21,17 +19,20 @@ from groupstorm.figures import Figures
 from groupstorm.figures.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
-from groupstorm.storms.runs.assignor_work import AssignorWork
-from groupstorm.storms.runs.real_time_options import REAL_TIME
-from groupstorm.storms.runs.run_folder import RunFolder, write_json, write_text
+from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
+from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
 from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.kept_trace import KeptTrace
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee, TraceWriter, open_writer
+
+#: Entries that a writer takes at once: about as many as a storm emits at once.
+ENTRIES_PER_BATCH = 1024
 
 ANYWAY = f"{IF_NEVER_SETTLED}=report runs it all the same"
 
@@ -156,31 +157,6 @@ def record(
     )
 
 
-class MachineCost(NamedTuple):
-    """What a run cost this machine. ``assignors``: what `AssignorWork.measured` gives."""
-
-    wall_seconds: float
-    cpu_seconds: float
-    assignors: Mapping[str, int | float]
-    peak_memory_mib: int
-
-
-class Clocks:
-    """Runs from now on, while a storm runs; `cost` reads it."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.perf_counter(), time.process_time()
-
-    def cost(self, work: AssignorWork | None) -> MachineCost:
-        """``work``: the sums of the assignors' work, if the run keeps them."""
-        return MachineCost(
-            time.perf_counter() - self._wall,
-            time.process_time() - self._cpu,
-            {} if work is None else work.measured(),
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
-        )
-
-
 def write_results(
     folder: Path,
     scenario: ResolvedScenario,
@@ -202,3 +178,40 @@ def write_results(
         "trace_bytes": trace.path.stat().st_size,
     }
     write_json(folder / "measured.json", measured)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """A finished run and its trace."""
+
+    scenario: ResolvedScenario
+    figures: Figures
+    trace: KeptTrace
+    cost: MachineCost
+    assignor_failure: str | None
+
+    def save(self, folder: Path, trace_format: str) -> None:
+        """Write the files that `run` writes; an older run's files are replaced.
+
+        Raises InputError for a folder that holds something else, or that cannot be written.
+        """
+        with RunFolder(folder).complete_or_absent():
+            writer = open_writer(folder, "trace", trace_format)
+            with ExitStack() as unfinished:
+                unfinished.callback(writer.discard)
+                entries = self.trace.entries()
+                while batch := [*islice(entries, ENTRIES_PER_BATCH)]:
+                    writer.add_all(batch)
+                writer.close()
+                unfinished.pop_all()
+            write_results(folder, self.scenario, self.figures, self.cost, writer)
+
+
+def run_in_memory(scenario: ResolvedScenario, progress: Progress | None = None) -> KeptRun:
+    """Run in virtual time, without a folder. Raises InputError if the scenario cannot run."""
+    assignors = chosen_assignors(scenario)
+    refuse_group(scenario.settings)
+    work, trace, clocks = AssignorWork(), KeptTrace(), Clocks()
+    figures = simulate(scenario, assignors, trace, False, progress, work)
+    trace.close()
+    return KeptRun(scenario, figures, trace, clocks.cost(work), work.failure)

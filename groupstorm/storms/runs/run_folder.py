@@ -8,12 +8,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.problems import InputError, OutputError, writing
 from groupstorm.trace.writer import partial_path
 
 RUN_FILES = ("trace.jsonl", "trace.parquet", "scenario.yaml", "figures.json", "measured.json")
+
+#: In measured.json: the options of `groupstorm run` that made a run in real time, by name and without dashes.
+REAL_TIME: Final = "real_time"
 
 #: Errors of a folder that was named rightly.
 _NOT_THE_USERS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -87,6 +90,21 @@ def remove_run(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     if folder.is_dir() and not any(folder.iterdir()):
         folder.rmdir()
+
+
+def real_time_options(folder: Path) -> list[str]:
+    """The options that ran the scenario of ``folder`` in real time (``--on jvm``); none in virtual time.
+
+    Raises InputError if measured.json cannot be read as what a run writes.
+    """
+    file = folder / "measured.json"
+    if not file.is_file():
+        return []
+    try:
+        options = json.loads(file.read_text("utf-8")).get(REAL_TIME, {})
+        return [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    except (ValueError, AttributeError) as problem:
+        raise InputError(f"{file}: expected an object with the run's cost: {problem}") from problem
 
 
 def write_text(path: Path, text: str) -> None:

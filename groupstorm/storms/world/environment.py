@@ -16,7 +16,7 @@ from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.runs.assignor_work import AssignorWork
+from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.record_rates import rates_of
