@@ -28,7 +28,8 @@ from groupstorm.storms.deployments.manifests.remedies import remedies_for
 from groupstorm.storms.runs.folder_names import free_folder
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import Order, run_all
-from groupstorm.storms.scenario.files import STRATEGY, load
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
 from groupstorm.yaml_documents import read_text, text_of
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from groupstorm.figures.recommendation import Defaults, Distance
 from groupstorm.figures.wording import seconds
-from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.units import UNITS_US

@@ -22,6 +22,8 @@ from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.member_names import check_member_names
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
+from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -41,7 +43,6 @@ FIGURES_FROM = "figures_from"
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed", FIGURES_FROM, "rank")
 DEFAULT_VARIANT = "default"
 MAX_SEED = 2**63 - 1
-STRATEGY = "partition.assignment.strategy"
 RATE_CHANGES = "record_rate_over_time"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -197,6 +198,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
     if not isinstance(steps, list) or not steps:
         raise InputError(f"{source}: steps: a list of at least one step is needed")
     settings = _mapping(f"{source}: settings", document.get("settings", {}))
+    seed = document.get("seed")
     variants = {
         _name(f"{source}: variants", name): _mapping(f"{source}: variants: {name}", overlay or {})
         for name, overlay in _mapping(f"{source}: variants", document.get("variants", {})).items()
@@ -208,7 +210,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
         variants={name: _in_folder(overlay, folder) for name, overlay in variants.items()},
         steps=tuple(steps),
         source=source,
-        seed=_seed(source, document.get("seed")),
+        seed=None if seed is None else whole(f"{source}: seed", seed, 0, MAX_SEED),
         variant=_text(f"{source}: variant", document["variant"]) if "variant" in document else None,
         rank=_text(f"{source}: rank", document["rank"]) if "rank" in document else None,
         figures_from=document.get(FIGURES_FROM, 0),
@@ -253,22 +255,12 @@ def _name(where: str, value: Any) -> str:
     return value
 
 
-def _seed(source: str, value: Any) -> int | None:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED
-    ):
-        raise InputError(f"{source}: seed: {value!r}: expected a whole number from 0 to {MAX_SEED}")
-    return value
-
-
 def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
     """A file must not make us import a module: assignors of one's own are named on the command line."""
-    names = overlay.get(STRATEGY, ())
-    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
-        if isinstance(name, str) and ":" in name:
-            raise InputError(
-                f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
-            )
+    if (name := named_code(overlay)) is not None:
+        raise InputError(
+            f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
+        )
 
 
 def _check_consistency(settings: Settings) -> None:

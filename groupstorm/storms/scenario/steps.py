@@ -8,6 +8,7 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
+from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
@@ -256,9 +257,9 @@ def read_step(
         members=_members(f"{where}: members", written.get("members", "all"), settings),
         for_ms=read_time(f"{where}: for_ms", written.get("for_ms", 0), settings),
         over_ms=read_time(f"{where}: over_ms", written.get("over_ms", 0), settings),
-        count=_whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
+        count=whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
         topic=_topic(f"{where}: topic", written["topic"], settings, created) if "topic" in fields else "",
-        partitions=_whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
+        partitions=whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
         rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
         append_ms=read_time(f"{where}: append_ms", written.get("append_ms", 0), settings),
         direction=_direction(f"{where}: direction", written["direction"]) if "direction" in fields else "",
@@ -291,13 +292,7 @@ def read_time(where: str, written: Any, settings: Settings) -> int:
                 "duration's setting"
             )
         written = int(in_us) // 1000
-    return _whole(where, written, 0, MAX_TIME_MS)
-
-
-def _whole(where: str, written: Any, least: int, most: int) -> int:
-    if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
-        raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
-    return written
+    return whole(where, written, 0, MAX_TIME_MS)
 
 
 def _name(where: str, written: Any) -> str:
@@ -310,7 +305,7 @@ def _name(where: str, written: Any) -> str:
 def _durations(where: str, written: Any) -> tuple[int, ...]:
     if not isinstance(written, list):
         raise InputError(f"{where}: {written!r}: expected a list of milliseconds, one for each process")
-    return tuple(_whole(where, one, 0, MAX_TIME_MS) for one in written)
+    return tuple(whole(where, one, 0, MAX_TIME_MS) for one in written)
 
 
 def _topic(where: str, written: Any, settings: Settings, created: Sequence[str]) -> str:
@@ -336,7 +331,7 @@ def _rack(where: str, written: Any, settings: Settings) -> int:
     racks = settings.integer("racks")
     if racks == 0:
         raise InputError(f"{where}: {written!r}: this scenario has no racks: set racks")
-    return _whole(where, written, 0, racks - 1)
+    return whole(where, written, 0, racks - 1)
 
 
 def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | None:
