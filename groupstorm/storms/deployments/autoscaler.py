@@ -8,8 +8,8 @@ from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, rules
 from groupstorm.storms.deployments.kafka_scaler import scaler_metric, trigger_of
 from groupstorm.storms.deployments.readiness import await_available
 from groupstorm.storms.deployments.scaling_gains import Gain, ScalingGains
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.autoscaler_settings import HPA, KEDA, NO_AUTOSCALER
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 

@@ -10,9 +10,9 @@ from groupstorm.storms.deployments.in_place import InPlaceRollout
 from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.deployments.node_drain import NodeDrain
 from groupstorm.storms.deployments.rollout import given_durations, new_pod_name, processes_in_order
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.deployments.whole_fleet import WholeFleetRollout
 from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.steps import Step
 

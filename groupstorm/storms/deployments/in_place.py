@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from groupstorm.storms.deployments.limits import Limits
 from groupstorm.storms.deployments.rollout import Durations, Rollout
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 
 class InPlaceRollout(Rollout):

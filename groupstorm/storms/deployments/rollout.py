@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
-from groupstorm.storms.deployments.readiness import await_available, partitions_owned, time_to_available_us
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.deployments.readiness import await_available, time_to_available_us
+from groupstorm.storms.runs.scenario_host import Process, partitions_owned
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.rollout import Rollout
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
 from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 
 class WholeFleetRollout(Rollout):

@@ -110,6 +110,21 @@ class StepHost(Protocol):
         ...
 
 
+def consumers_of(host: StepHost, process: Process) -> list[ConsumerProcess]:
+    """The consumer that the process is, or the consumers of a Streams instance's threads."""
+    threads = f"{process.name}-StreamThread-"
+    return [
+        consumer
+        for name, consumer in host.consumers.items()
+        if name == process.name or name.startswith(threads)
+    ]
+
+
+def partitions_owned(host: StepHost, process: Process) -> int:
+    """How many partitions the process owns."""
+    return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
+
+
 class ScenarioHost(StepHost, Protocol):
     """The world in which a scenario runs, with what its figures and its checks need."""
 

@@ -5,34 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
-from groupstorm.storms.deployments.shutdown import Shutdown
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, StepHost
-from groupstorm.storms.scenario.member_names import member_name
-from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.trace.events.scenario import StepTaken
-from groupstorm.trace.schema import Source
-
-#: The back-off of a container that fails again and again (kubelet, CrashLoopBackOff).
-FIRST_BACKOFF_US = 10_000_000
-LONGEST_BACKOFF_US = 300_000_000
-FORGOTTEN_AFTER_US = 600_000_000
-
 
 #: reconnect.backoff.ms, the default of Kafka's clients.
 RECONNECT_US = 50_000
 
 
-class StepRunner:
-    """Runs the steps of a scenario on its host's clock. ``pending`` counts steps that are not finished.
+class StepRunner(StepsOfRun):
+    """Takes the steps of a scenario on its host's clock.
 
-    ``handlers`` has a method for each kind of step; an application may add kinds of its own. Processes are
-    named by ``kind`` and their place.
+    ``handlers`` has a method for each kind of step; an application may add kinds of its own.
     """
 
     def __init__(self, host: StepHost, kind: str = "member") -> None:
-        self.host = host
-        self.pending = 0
+        super().__init__(host, kind)
         self.handlers: dict[str, Callable[[Step], None]] = {
             "start": self._start,
             "add": self._add,
@@ -47,130 +35,10 @@ class StepRunner:
             "add-partitions": self._add_partitions,
             **DeploymentSteps(self).handlers,
         }
-        self._kind = kind
-        self._names: dict[int, str] = {}
-        self._shutdown = Shutdown(self)
-        self._draws = Stream(host.seed, "plan")
-        self._drawn = 0
         self._members = 0
-        #: Processes that steps have killed, and the last failure of others with the back-off after it.
-        self._killed: set[Process] = set()
-        self._terminating: dict[Process, list[Callable[[], None]]] = {}
-        self._failures: dict[str, tuple[int, int]] = {}
         for step in host.scenario.steps:
             self.begin()
             host.clock.at(step.at_ms * 1000, self._take, step)
-
-    # -- what all steps use ----------------------------------------------------------------------
-
-    def begin(self) -> None:
-        """Something has begun that a run must wait for."""
-        self.pending += 1
-
-    def end(self) -> None:
-        """What `begin` announced is finished."""
-        self.pending -= 1
-
-    def duration_us(self, setting: str) -> int:
-        """Draw a duration from a setting's distribution."""
-        return self.host.settings.distribution(setting).at(self._draw())
-
-    def delay_within_us(self, over_ms: int) -> int:
-        """Draw a delay that spreads processes evenly over ``over_ms``."""
-        return self._draw() * over_ms * 1000 >> DRAW_BITS
-
-    def random_order(self, count: int) -> list[int]:
-        """The numbers below ``count`` in an order that is drawn."""
-        return sorted(range(count), key=lambda _: self._draw())
-
-    def emit_step(self, do: str, member: str | None, detail: str) -> None:
-        self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
-
-    def chosen(self, step: Step) -> list[Process]:
-        """The processes that a step names, if they run."""
-        indexes = range(self._members) if step.members is None else step.members
-        running = self.host.processes
-        return [running[self.name_of(index)] for index in indexes if self.name_of(index) in running]
-
-    def spawn(
-        self,
-        index: int,
-        name: str,
-        delay_us: int,
-        on_started: Callable[[Process], None] | None = None,
-    ) -> None:
-        """Start a new process under ``name``, which polls for the first time after ``delay_us``.
-
-        If another step has started one under that name by then, ``on_started`` gets that one.
-        """
-        self.begin()
-
-        def first_poll() -> None:
-            self._first_poll(index, name, on_started)
-            self.end()
-
-        self.host.clock.after(delay_us, first_poll)
-
-    def _first_poll(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> None:
-        process = self.host.processes.get(name)
-        if process is None or not process.alive:
-            process = self._new_process(index, name)
-        if on_started is not None:
-            on_started(process)
-
-    def _new_process(self, index: int, name: str) -> Process:
-        process = self.host.new_process(index, name)
-        if self.host.settings.flag("restart_failed"):
-            process.on_exit = lambda: self._restart_failed(process)
-        process.start()
-        return process
-
-    def _restart_failed(self, process: Process) -> None:
-        """A fatal error has ended the consumer, and its process: Kubernetes starts the process again.
-
-        A run does not wait for that: some processes fail again and again.
-        """
-        if process in self._killed:
-            return
-        now_us = self.host.clock.now_us
-        last_us, backoff_us = self._failures.get(process.name, (now_us, 0))
-        if now_us - last_us > FORGOTTEN_AFTER_US:
-            backoff_us = 0
-        backoff_us = min(max(2 * backoff_us, FIRST_BACKOFF_US), LONGEST_BACKOFF_US)
-        self._failures[process.name] = now_us, backoff_us
-        self.emit_step("restart-failed", process.name, f"in {backoff_us // 1_000_000} s")
-        delay_us = backoff_us + self.duration_us("start_ms")
-        self.host.clock.after(delay_us, self._first_poll, process.index, process.name, None)
-
-    def terminate(self, process: Process, do: str, then: Callable[[], None] | None) -> None:
-        """Send SIGTERM: the process drains and closes, or is killed; call ``then`` when it is gone.
-
-        A process that another step has sent SIGTERM to goes on closing.
-        """
-        self.begin()
-        self.emit_step(do, process.name, "SIGTERM")
-
-        def gone() -> None:
-            if then is not None:
-                then()
-            self.end()
-
-        if not process.alive:
-            gone()
-            return
-        waiting = self._terminating.setdefault(process, [])
-        waiting.append(gone)
-        if len(waiting) == 1:
-            process.on_exit = lambda: self._terminated(process)
-            self._shutdown.begin(process, do)
-
-    def _terminated(self, process: Process) -> None:
-        for gone in self._terminating.pop(process):
-            gone()
-
-    def _draw(self) -> int:
-        self._drawn += 1
-        return self._draws.at(self._drawn)
 
     def _take(self, step: Step) -> None:
         if step.settings:
@@ -178,14 +46,11 @@ class StepRunner:
         self.handlers[step.do](step)
         self.end()
 
-    def name_of(self, index: int) -> str:
-        """The name of the process in this place."""
-        name = self._names.get(index)
-        if name is None:
-            name = self._names[index] = member_name(self.host.settings, index, self._kind)
-        return name
-
-    # -- single steps ----------------------------------------------------------------------------
+    def chosen(self, step: Step) -> list[Process]:
+        """The processes that a step names, if they run."""
+        indexes = range(self._members) if step.members is None else step.members
+        running = self.host.processes
+        return [running[self.name_of(index)] for index in indexes if self.name_of(index) in running]
 
     def _start(self, step: Step) -> None:
         wanted = self.host.settings.integer("members")
@@ -217,13 +82,13 @@ class StepRunner:
     def _crash(self, step: Step) -> None:
         for process in self.chosen(step):
             self.emit_step(step.do, process.name, "SIGKILL")
-            self._killed.add(process)
+            self.killed.add(process)
             process.crash()
 
     def _crash_restart(self, step: Step) -> None:
         for process in self.chosen(step):
             self.emit_step(step.do, process.name, "SIGKILL")
-            self._killed.add(process)
+            self.killed.add(process)
             process.crash()
             self._respawn(process)()
 
