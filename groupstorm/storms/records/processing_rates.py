@@ -8,11 +8,12 @@ those that lead to the next row's positions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD
 from groupstorm.storms.records.positions import names
+from groupstorm.storms.records.rate_rows import Alarm
 from groupstorm.storms.world.poll_loop import PollLoop
 
 #: How often a member that is behind gets a row.
@@ -23,15 +24,6 @@ _SMOOTH_US: Final = 1_000_000
 
 #: No rate is so far above that of the log; else products with times might exceed 64 bits.
 _FASTER: Final = 1_000_000
-
-
-class Alarm(Protocol):
-    """A clock that calls back."""
-
-    @property
-    def now_us(self) -> int: ...
-
-    def at(self, time_us: int, action: Callable[..., None], *arguments: object) -> None: ...
 
 
 #: Partitions, positions, rates.

@@ -15,8 +15,8 @@ from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 
-class Timetable(Protocol):
-    """A clock that calls back."""
+class Alarm(Protocol):
+    """A clock that calls back; times in microseconds since the scenario began."""
 
     @property
     def now_us(self) -> int: ...
@@ -32,7 +32,7 @@ class Host(Protocol):
     records: Records
 
     @property
-    def clock(self) -> Timetable: ...
+    def clock(self) -> Alarm: ...
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.checks.invariants import InvariantChecks, Owner
+from groupstorm.storms.checks.invariants import FinalState, InvariantChecks, Owner
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.records.rate_rows import Alarm, RecordRateRows
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 
-class Timetable(Protocol):
-    """A clock that calls back; times in microseconds since the scenario began."""
-
-    @property
-    def now_us(self) -> int: ...
-
-    def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+class Timetable(Alarm, Protocol):
+    """A clock that also calls back after a time."""
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
 
@@ -125,7 +120,7 @@ def partitions_owned(host: StepHost, process: Process) -> int:
     return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
 
 
-class ScenarioHost(StepHost, Protocol):
+class ScenarioHost(StepHost, FinalState, Protocol):
     """The world in which a scenario runs, with what its figures and its checks need."""
 
     records: Records
@@ -138,21 +133,8 @@ class ScenarioHost(StepHost, Protocol):
         ...
 
     @property
-    def settled(self) -> bool: ...
-
-    @property
     def follow_ups(self) -> bool:
         """Whether members that are at rest will ask for another rebalance by themselves."""
-        ...
-
-    @property
-    def unanswered(self) -> Sequence[str]:
-        """Names of the processes whose requests are still parked."""
-        ...
-
-    @property
-    def left_behind(self) -> Sequence[str]:
-        """Names of members of a consumer group whose process is gone, and which no session removes."""
         ...
 
     def lag(self) -> int:
