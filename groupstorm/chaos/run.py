@@ -17,7 +17,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
-from groupstorm.storms.live.tasks import tasks
+from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.wire.admin import (
     await_coordinator,
     create_topics,
@@ -18,12 +20,11 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
-from groupstorm.storms.live.protocols import BOUNDS, speaks_consumer_protocol
+from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
-from groupstorm.storms.live.tasks import tasks
-from groupstorm.storms.live.world import RealWorld
+from groupstorm.storms.live.world import RealWorld, protocols
 from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -44,6 +45,13 @@ MEMBERS_MAX = 500
 
 #: Settings that have no effect on real members.
 VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm")
+
+#: The broker's bounds of options of consumer groups: a fresh broker gets them, so that it takes the options.
+BOUNDS: Final = frozenset(
+    f"group.consumer.{bound}.{option}"
+    for bound in ("min", "max")
+    for option in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+)
 
 _ADMIN = "groupstorm-admin"
 _REQUEST_TIMEOUT_MS = 30_000
@@ -121,7 +129,7 @@ async def _play(
 
 def _options(settings: Settings) -> Mapping[str, str]:
     """The broker's options; those of consumer groups only if members speak that protocol."""
-    if speaks_consumer_protocol(settings):
+    if GroupProtocol.CONSUMER in protocols(settings):
         return broker_options(settings)
     return {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
 

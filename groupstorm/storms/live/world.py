@@ -20,13 +20,13 @@ from groupstorm.coordinator.messages import Request, Response
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
-from groupstorm.storms.live.protocols import protocols
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, lag
 from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.storms.world.response_errors import api_and_error
@@ -37,6 +37,11 @@ from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 _SETTLED_STATES = (GroupState.STABLE, GroupState.EMPTY)
+
+
+def protocols(settings: Settings) -> frozenset[GroupProtocol]:
+    """The group protocols that members speak, those of later releases included."""
+    return frozenset(GroupProtocol(own.choice("group.protocol")) for own in settings.of_profiles())
 
 
 class LiveConsumer(ConsumerProcess, Protocol):
@@ -165,8 +170,12 @@ class RealWorld:
         if count > before:
             await grow_topic(self._cluster, topic, count)
             self._topics[topic] = count
-        created = tuple(str(TopicPartition(topic, p)) for p in range(before, self._topics[topic]))
-        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), created))
+        created = [TopicPartition(topic, number) for number in range(before, self._topics[topic])]
+        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), tuple(map(str, created))))
+        self._get_records(created)
+
+    def _get_records(self, created: Sequence[TopicPartition]) -> None:
+        """These partitions get records from now on."""
         self.rate_rows.look()
 
     def lag(self) -> int:
