@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.checks.invariants import CO_PARTITIONED, HELD
+from groupstorm.storms.checks.verdicts import CO_PARTITIONED, HELD
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm

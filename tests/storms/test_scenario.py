@@ -7,11 +7,11 @@ import pytest
 import yaml
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.consistency import CONSUMER_STEPS, STREAMS_STEPS
 from groupstorm.storms.scenario.files import load, parse, preset_names, presets
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.steps import STEP_KINDS
-from groupstorm.storms.scenario.streams_consistency import CONSUMER_STEPS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"
 

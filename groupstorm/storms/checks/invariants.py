@@ -26,10 +26,7 @@ from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
     FENCED,
     HELD,
-    INVARIANTS,
     MEMBERS_LIVE,
-    NO_NEW_ASSIGNMENT,
-    NO_OPERATION_FAILED,
     OWNED_AT_END,
     PARKED,
     REMOVAL_NOT_WRITTEN,
@@ -51,20 +48,6 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
-
-__all__ = [
-    "CO_PARTITIONED",
-    "HELD",
-    "INVARIANTS",
-    "NO_NEW_ASSIGNMENT",
-    "NO_OPERATION_FAILED",
-    "OWNED_AT_END",
-    "Consumer",
-    "FinalState",
-    "InvariantChecks",
-    "longest_silence_us",
-]
-
 
 #: Writes of a consumer group: if one fails, the group is as the last one that was written left it.
 _CONSUMER_GROUP_WRITES = frozenset(

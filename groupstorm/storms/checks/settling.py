@@ -18,15 +18,15 @@ from groupstorm.storms.checks.verdicts import (
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
     OWNED_AT_END,
+    PARKED,
     REMOVAL_NOT_WRITTEN,
+    SETTLES,
     TIMER_OUTLIVED_GROUP,
     UPGRADED_TOO_EARLY,
     WRITE_OUTLIVED_MEMBER,
 )
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
-
-GROUP_SETTLES: Final = "group_settles"
 
 #: The setting that says whether a group that cannot settle fails a run.
 IF_NEVER_SETTLED: Final = "if_never_settled"
@@ -37,7 +37,7 @@ SETTLED_LATE: Final = "settled late"
 FINDINGS: Final = (LIVELOCK, NEVER_AT_REST, SETTLED_LATE)
 
 #: Broken because of a group that has not settled: requests wait for a round, partitions for an owner.
-CONSEQUENCES: Final = frozenset({GROUP_SETTLES, "parked_requests_answered", "every_partition_owned_at_end"})
+CONSEQUENCES: Final = frozenset({SETTLES, PARKED, OWNED_AT_END})
 
 OBSERVED_US: Final = 3_600_000_000
 """How long after the last step a group is observed that has not settled."""
@@ -57,11 +57,10 @@ _REMOVED: Final[Mapping[str, str]] = {
     "sync-timeout": "did not send its SyncGroup within the rebalance timeout (max.poll.interval.ms)",
 }
 
-
 #: How the verdicts on such things begin.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
-    GROUP_SETTLES: (REMOVAL_NOT_WRITTEN,),
+    SETTLES: (REMOVAL_NOT_WRITTEN,),
     MEMBERS_LIVE: (REMOVAL_NOT_WRITTEN,),
     NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),
 }
@@ -84,7 +83,7 @@ def finding(verdicts: Mapping[str, str]) -> str | None:
     None if they all held, or if one broke that no configuration breaks.
     """
     broken = {name for name, verdict in verdicts.items() if verdict != HELD}
-    sentence = verdicts.get(GROUP_SETTLES, HELD)
+    sentence = verdicts.get(SETTLES, HELD)
     return sentence if sentence.startswith(FINDINGS) and broken <= CONSEQUENCES else None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groupstorm.storms.deployments.limits import Limits
-from groupstorm.storms.deployments.rolling_update import Replicas, pods_to_start, pods_to_stop
+from groupstorm.storms.deployments.rolling_update import Limits, Replicas, pods_to_start, pods_to_stop
 from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from groupstorm.storms.deployments.autoscaler import Autoscaler
 from groupstorm.storms.deployments.deployment import DeploymentRollout
 from groupstorm.storms.deployments.in_place import InPlaceRollout
-from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.deployments.node_drain import NodeDrain
+from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.deployments.rollout import given_durations, new_pod_name, processes_in_order
 from groupstorm.storms.deployments.whole_fleet import WholeFleetRollout
 from groupstorm.storms.runs.scenario_host import Process

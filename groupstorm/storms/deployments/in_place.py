@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from groupstorm.storms.deployments.limits import Limits
+from groupstorm.storms.deployments.rolling_update import Limits
 from groupstorm.storms.deployments.rollout import Durations, Rollout
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun

@@ -20,8 +20,8 @@ from typing import Any, Final
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.checks.invariants import HELD
 from groupstorm.storms.checks.settling import kafkas_own
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.fuzz.drawing import Document
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse

@@ -10,8 +10,8 @@ from typing import Any, Final
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
-from groupstorm.storms.checks.invariants import HELD
-from groupstorm.storms.checks.settling import GROUP_SETTLES, SETTLED_LATE
+from groupstorm.storms.checks.settling import SETTLED_LATE
+from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.machines import Machines
@@ -138,7 +138,7 @@ def _again(scenario: ResolvedScenario, assignors: Sequence[Assignor]) -> Figures
 
 def settles(figures: Figures) -> bool:
     """Whether the group came to rest, if late."""
-    verdict = (figures.invariants or {}).get(GROUP_SETTLES, HELD)
+    verdict = (figures.invariants or {}).get(SETTLES, HELD)
     return verdict == HELD or verdict.startswith(SETTLED_LATE)
 
 

@@ -18,8 +18,7 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
-from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
+from groupstorm.storms.scenario.consistency import check_application, check_consistency
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.member_names import check_member_names
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
@@ -34,7 +33,6 @@ from groupstorm.storms.scenario.steps import (
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.streams_consistency import check_application
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
@@ -99,7 +97,7 @@ class Scenario:
         if not any(step.do in ("start", "add") for step in steps):
             raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
         for own in settings.of_profiles():
-            _check_consistency(own)
+            check_consistency(own)
         check_member_names(settings)
         check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
         check_application(self.source, settings, steps)
@@ -260,21 +258,4 @@ def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
     if (name := named_code(overlay)) is not None:
         raise InputError(
             f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
-        )
-
-
-def _check_consistency(settings: Settings) -> None:
-    """What no single setting can tell."""
-    check_group_protocol(settings)
-    heartbeat = of_protocol(settings, "heartbeat.interval.ms")
-    for name in (heartbeat, "auto.commit.interval.ms"):
-        largest_us = settings.distribution("net_latency_ms").largest_us
-        if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
-            raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
-    if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
-        raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
-    if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:
-        surge = settings.pods("max_surge").as_written
-        raise InputError(
-            f"max_surge: {surge} with deployment statefulset: a StatefulSet has no surge, expected 0"
         )

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.storms.checks.settling import GROUP_SETTLES, MOST_ROUNDS, OBSERVED_US, Settling
+from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
+from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.runs.step_runner import StepRunner

@@ -21,10 +21,6 @@ class Outcome(NamedTuple):
     rebalances: int
     killed: int
 
-    @property
-    def completes(self) -> bool:
-        return self.seconds is not None
-
 
 def read_outcome(trace: Path, step: str) -> Outcome:
     """The outcome of the one rollout in the trace, whose kind of step is ``step``."""

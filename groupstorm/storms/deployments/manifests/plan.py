@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.limits import deployment_limits, stateful_set_limits
 from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler, read_budget
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
@@ -19,6 +18,7 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     setting_value,
 )
 from groupstorm.storms.deployments.manifests.workloads import ON_DELETE, RECREATE, Workload
+from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.distributions import parse as parse_distribution
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
@@ -116,6 +116,31 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         _check_stateful_set(plan)
     _say_defaults(plan)
     return plan
+
+
+class Remedy(NamedTuple):
+    """``change`` as a manifest has it; ``step``: the kind of the step that is the rollout."""
+
+    name: str
+    change: str
+    step: str
+    scenario: dict[str, Any]
+
+
+def remedies_for(plan: Plan) -> Iterator[Remedy]:
+    """Changes that may end a rollout that never completes, in the order in which people would try them."""
+    is_deployment = plan.settings["deployment"] == DEPLOYMENT
+    if is_deployment and plan.step == "rolling-restart":
+        yield _with(plan, "max-unavailable", "maxUnavailable: 1", max_unavailable=1)
+        recreated = replace(plan, step="recreate")
+        yield Remedy("recreate", "strategy: Recreate", "recreate", recreated.scenario())
+    if plan.settings["ready_when"] != POLLS:
+        yield _with(plan, "ready-when-polls", "a readiness probe that needs no partition", ready_when=POLLS)
+
+
+def _with(plan: Plan, name: str, change: str, **settings: Any) -> Remedy:
+    changed = replace(plan, settings={**plan.settings, **settings})
+    return Remedy(name, change, plan.step, changed.scenario())
 
 
 def _ask(workload: Workload, replicas: int, given: Mapping[str, Any]) -> None:
@@ -277,8 +302,8 @@ def _say_defaults(plan: Plan) -> None:
             default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
             whose = "broker" if name.startswith("group.consumer.") else "client"
             plan.assumed.append(f"{name}={_written(default)} (the {whose}'s default)")
-    for name in ("process_ms", "process_rate", "drain_ms"):
-        if name in BY_NAME and name not in plan.settings:
+    for name in ("process_ms", "drain_ms"):
+        if name not in plan.settings:
             plan.assumed.append(f"{name}={_written(BY_NAME[name].default)}")
 
 

@@ -32,7 +32,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload. ``replicas`` None: the manifest does not say; ``containers``: for their environment."""
+    """A workload. ``replicas`` None: the manifest does not say."""
 
     kind: str
     name: str
@@ -48,7 +48,6 @@ class Workload:
     pre_stop_s: int
     probe: Probe | None
     labels: dict[str, str]
-    containers: tuple[Fields, ...]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -84,7 +83,6 @@ def read_workload(found: KubernetesObject) -> Workload:
         pre_stop_s=max(map(_pre_stop_s, containers)),
         probe=next((probe for one in containers if (probe := _probe(one)) is not None), None),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
-        containers=containers,
     )
 
 
