@@ -9,12 +9,7 @@ from typing import Final
 
 from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
 from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.wire.admin import (
-    await_coordinator,
-    create_topics,
-    delete_group,
-    delete_topics,
-)
+from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
 from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.figures import Figures, FiguresAccumulator

@@ -62,11 +62,7 @@ class StepsOfRun:
         self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
 
     def spawn(
-        self,
-        index: int,
-        name: str,
-        delay_us: int,
-        on_started: Callable[[Process], None] | None = None,
+        self, index: int, name: str, delay_us: int, on_started: Callable[[Process], None] | None = None
     ) -> None:
         """Start a new process under ``name``, which polls for the first time after ``delay_us``.
 
