@@ -56,7 +56,7 @@ _CONSUMER_GROUP_WRITES = frozenset(
 
 
 class Owner(Protocol):
-    """What a process works on."""
+    """The work of a process."""
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...
@@ -73,7 +73,7 @@ class Consumer(Protocol):
 
 
 class FinalState(Protocol):
-    """What the checks ask of the world when the run is over."""
+    """The world when the run is over, as the checks see it."""
 
     @property
     def consumers(self) -> Mapping[str, Consumer]: ...
@@ -96,7 +96,7 @@ class FinalState(Protocol):
 
 
 def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
-    """How long a member can be silent before it is out of the group: its last request may still be under
+    """The silence after which a member is out of the group at the latest: its last request may still be under
     way when the silence begins, also in a partitioned network, and the coordinator counts in milliseconds."""
     held_ms = sum(step.for_ms for step in steps if step.do == PARTITION)
     session_ms = max(own.integer("session.timeout.ms") for own in settings.of_profiles())

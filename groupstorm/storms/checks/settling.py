@@ -115,7 +115,7 @@ class Rounds:
 
 
 class SettlingWorld(Protocol):
-    """What the observation needs of the world."""
+    """The world, as the observation sees it."""
 
     @property
     def settled(self) -> bool: ...
@@ -155,7 +155,7 @@ class Settling:
         return True
 
     def sentence(self, at_rest: bool, now_us: int) -> str | None:
-        """What kept the group from settling; None if it cannot be said."""
+        """The sentence on what kept the group from settling; None if it cannot be said."""
         window = _duration(now_us - self._since_us)
         if at_rest:
             return f"{SETTLED_LATE}: the group came to rest {window} after the last step (settle_timeout_ms)"

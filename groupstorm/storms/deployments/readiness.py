@@ -1,4 +1,4 @@
-"""When a process that has started counts as available: its readiness probe, then minReadySeconds."""
+"""The time at which a started process counts as available: its readiness probe, then minReadySeconds."""
 
 from __future__ import annotations
 

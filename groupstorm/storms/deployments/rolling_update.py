@@ -16,7 +16,7 @@ from groupstorm.storms.scenario.settings import Settings
 
 
 class Limits(NamedTuple):
-    """How many pods may run beside the wanted number, and how many may be missing."""
+    """The most pods that may run beside the wanted number, and the most that may be missing."""
 
     surge: int
     unavailable: int
@@ -56,13 +56,13 @@ class Replicas(NamedTuple):
 
 
 def pods_to_start(now: Replicas, limits: Limits) -> int:
-    """How many new pods start now: as many as the surge allows."""
+    """The number of new pods that start now: as many as the surge allows."""
     room = now.wanted + limits.surge - (now.old + now.new)
     return max(0, min(room, now.replaced - now.new))
 
 
 def pods_to_stop(now: Replicas, limits: Limits) -> int:
-    """How many old pods stop now: unavailable ones first, others as far as enough stay available.
+    """The number of old pods that stop now: unavailable ones first, others as far as enough stay available.
 
     New pods that are not available yet count as missing, so that they cannot make old pods stop.
     """

@@ -1,4 +1,4 @@
-"""What all rollouts have in common: pods that start and stop, a progress deadline, an end."""
+"""The base of all rollouts: pods that start and stop, a progress deadline, an end."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Rollout:
         self.steps.end()
 
     def _reason(self) -> str:
-        """Why nothing has happened for so long."""
+        """The sentence on why nothing has happened for so long."""
         host = self.steps.host
         waits = f"no progress for {self._deadline_us / 1e6:,.0f} s"
         without = [name for name, process in self.unready.items() if not partitions_owned(host, process)]

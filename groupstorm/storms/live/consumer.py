@@ -34,7 +34,7 @@ _INSIDE_US: Final = 1_000
 
 
 class ConsumerHost(RequestObserver, Protocol):
-    """What a consumer needs of the world that runs it."""
+    """The world that runs a consumer, as the consumer sees it."""
 
     seed: int
     settings: Settings

@@ -114,7 +114,7 @@ class RealWorld:
 
     @property
     def processes(self) -> Mapping[str, Process]:
-        """What a scenario's steps start and stop."""
+        """The processes that a scenario's steps start and stop."""
         return self.consumers
 
     def use_release(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""When records arrive: the ends of the partitions' logs as functions of time.
+"""Arriving records: the ends of the partitions' logs as functions of time.
 
 A log is empty when its partition is created. Rates are piecewise constant, in records per 1,000 seconds.
 Integers only; times in microseconds.
@@ -111,7 +111,7 @@ class RecordLogs:
         return self.curve(partition).arrived_us(offset)
 
     def next_change_us(self, now_us: int) -> int | None:
-        """When the rate of a partition that was asked for changes next, after ``now_us``."""
+        """The next time after ``now_us`` at which the rate of a partition changes that was asked for."""
         changes = [curve.next_change_us(now_us) for curve in self._same.values()]
         return min((change_us for change_us in changes if change_us is not None), default=None)
 

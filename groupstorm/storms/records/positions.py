@@ -130,7 +130,7 @@ class Work:
         return self.loop.held(partition)
 
     def position(self, partition: TopicPartition, now_us: int) -> int:
-        """How far the process has come; 0 if it does not own the partition."""
+        """The position of the process; 0 if it does not own the partition."""
         return self.loop.positions(now_us).get(partition, 0)
 
     def positions(self, now_us: int) -> dict[TopicPartition, int]:

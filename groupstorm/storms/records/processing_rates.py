@@ -1,4 +1,4 @@
-"""What a trace says of a member's processing: rows with positions, and rates for the time until the next row.
+"""The rows of a member's processing: positions, and rates for the time until the next row.
 
 A row is right at its instant. A reader lets each position go on by its rate, but not beyond the log's end, so
 a member that keeps up needs no second row. One that is behind gets one every ten seconds, and the rates are

@@ -1,4 +1,4 @@
-"""What a trace says of the logs: a row whenever partitions get records at another rate."""
+"""The rows of the logs: one whenever partitions get records at another rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which settings tell configurations apart, and how far each configuration is from the defaults.
+"""The settings that tell configurations apart, and the distance of each configuration from the defaults.
 
 Only settings that an owner of consumers chooses count. If configurations differ in what befalls them (how
 long a failover takes, how many members there are), none of them can be recommended.
@@ -78,7 +78,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
 
 
 def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str, list[str]]:
-    """What befalls some configurations and not all -> the names of those that it befalls, in their order."""
+    """The names of the configurations, in their order, by the circumstances in which they differ."""
     written = {name: _written(one.settings) for name, one in configurations.items()}
     first = next(iter(written.values()), {})
     differing = [
@@ -98,7 +98,7 @@ def _shorter(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> list[st
 
 
 def _on_silence(scenario: ResolvedScenario) -> str:
-    """What a session timeout below the default risks: figures only show the silence that the scenario has."""
+    """The risk of a session timeout below the default: figures show only the silence of the scenario."""
     silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
     pause = scenario.settings.distribution("gc_pause_ms")
     longest_us = max([*silent_us, pause.largest_us])

@@ -39,7 +39,7 @@ class AssignorWork:
 
 
 class MachineCost(NamedTuple):
-    """What a run cost this machine. ``assignors``: what `AssignorWork.measured` gives."""
+    """The cost of a run. ``assignors``: as `AssignorWork.measured` gives it."""
 
     wall_seconds: float
     cpu_seconds: float

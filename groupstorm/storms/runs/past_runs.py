@@ -25,7 +25,7 @@ class PastRun:
     figures: Figures
 
     def reasons(self) -> Reasons:
-        """Why partitions were un-owned, by the trace; nothing if the trace is gone."""
+        """The reasons why partitions were un-owned, by the trace; none if the trace is gone."""
         gaps = GapReasons()
         try:
             trace_files(self.folder)
@@ -100,7 +100,7 @@ def _mapping(path: Path, value: Any) -> Mapping[str, Any]:
 def pair(
     first: Mapping[str, Sequence[PastRun]], second: Mapping[str, Sequence[PastRun]]
 ) -> list[tuple[str, str]]:
-    """Which variant of one folder is compared with which of the other. Raises InputError if none is.
+    """The pairs of variants of two folders that are compared. Raises InputError if there is none.
 
     Two folders of one variant each are compared whatever their names; else variants of the same name are.
     """

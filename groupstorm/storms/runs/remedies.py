@@ -1,4 +1,4 @@
-"""Which value of a setting lets a group settle, or keep up: found by running the scenario again."""
+"""Values of settings that let a group settle, or keep up: found by running the scenario again."""
 
 from __future__ import annotations
 

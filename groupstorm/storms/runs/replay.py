@@ -41,7 +41,7 @@ def replay(folder: Path, exact: bool, overrides: Mapping[str, Any]) -> int:
 
 
 def compare_rows(before: Iterable[Row], after: Iterable[Row], name: str) -> int:
-    """How many rows there are. Raises CheckFailed for the first that differs; ``name``: the run's."""
+    """Count the rows. Raises CheckFailed for the first that differs; ``name``: the run's."""
     count = 0
     for old, new in zip_longest(before, after):
         if old != new:

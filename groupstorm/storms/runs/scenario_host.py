@@ -1,4 +1,4 @@
-"""What the steps and the checks of a run need of the world that hosts it, virtual or real."""
+"""The world that hosts a run, virtual or real, as the run's steps and checks see it."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class StepHost(Protocol):
 
     @property
     def processes(self) -> Mapping[str, Process]:
-        """What steps start and stop: the consumers, or the instances that hold them as threads."""
+        """The processes that steps start and stop: consumers, or instances that hold them as threads."""
         ...
 
     def new_process(self, index: int, name: str) -> Process: ...
@@ -116,7 +116,7 @@ def consumers_of(host: StepHost, process: Process) -> list[ConsumerProcess]:
 
 
 def partitions_owned(host: StepHost, process: Process) -> int:
-    """How many partitions the process owns."""
+    """The number of partitions that the process owns."""
     return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
 
 

@@ -76,7 +76,7 @@ def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
 
 
 def folder_of(folder: Path, variant: str | Path, seed: int, seeds: int) -> Path:
-    """Where the run of one seed of a variant lies in the folder of a comparison of so many seeds."""
+    """The folder of the run of one seed of a variant, in the folder of a comparison of so many seeds."""
     return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
@@ -124,7 +124,7 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
 def recommended(
     variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
 ) -> list[str]:
-    """Which variant to take; nothing if the variants are no choices of the consumers' owner."""
+    """The sentences on the variant to take; none if the variants are no choices of the consumers' owner."""
     defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
     if defaults is None:
         return []

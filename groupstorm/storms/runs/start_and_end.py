@@ -1,4 +1,4 @@
-"""How a run starts and ends: its first rows, the condition for its end, its last rows."""
+"""The start and the end of a run: its first rows, the condition for its end, its last rows."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class StepsOfRun:
         self.pending += 1
 
     def end(self) -> None:
-        """What `begin` announced is finished."""
+        """Something that `begin` announced is finished."""
         self.pending -= 1
 
     def duration_us(self, setting: str) -> int:

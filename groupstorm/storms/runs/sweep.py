@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What to run. ``scenario``: a preset's name or a file. ``overrides``: those of --set."""
+    """The runs to do. ``scenario``: a preset's name or a file. ``overrides``: those of --set."""
 
     scenario: str
     variant: str | None

@@ -57,7 +57,7 @@ def definition_text(plan: Plan) -> str:
 
 
 def _labels_and_values(axis: Axis) -> Any:
-    """What YAML makes of a label may be a date, which every setting refuses and JSON cannot hold."""
+    """YAML may make a date of a label, which every setting refuses and JSON cannot hold."""
     pairs = [[label, value] for label, value in zip(axis.labels, axis.values, strict=True)]
     return json.loads(json.dumps(pairs, default=str))
 
@@ -80,7 +80,7 @@ class RunsFile:
             self._file.flush()
 
     def _new_file(self) -> IO[bytes]:
-        """Of several processes that take the same name, each gets a number of its own."""
+        """Open a file under a number that no other process of the same name has."""
         for number in count(1):
             with suppress(FileExistsError):
                 return (self._folder / f"{self._name}-{number}.jsonl").open("xb")
@@ -188,7 +188,7 @@ class SweepStore:
         return found
 
     def count(self) -> int:
-        """How many runs are finished; one that two processes have finished counts twice.
+        """Count the finished runs; one that two processes have finished counts twice.
 
         Only what the files have gained since the last call is read.
         """

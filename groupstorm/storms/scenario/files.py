@@ -173,7 +173,7 @@ def load(name_or_path: str) -> Scenario:
 
 
 def _no_scenario_file(path: Path) -> str:
-    """Why something that is there is not read as a scenario."""
+    """The reason why something that is there is not read as a scenario."""
     what = "is a folder" if path.is_dir() else "its name ends neither in .yaml nor in .toml"
     inside = (
         f"; the scenario of this run is {path / 'scenario.yaml'}"

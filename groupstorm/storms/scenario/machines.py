@@ -29,7 +29,7 @@ class Machines:
         return [{"members": sorted(one.members), "factor": plain(one.factor)} for one in self.machines]
 
     def factor(self, index: int) -> int:
-        """Of the machine of the member in this place, in thousandths; 1,000 if none is named."""
+        """The factor of this member's machine, in thousandths; 1,000 if none is named."""
         return next((one.factor for one in self.machines if index in one.members), 1_000)
 
 

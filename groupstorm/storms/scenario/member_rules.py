@@ -91,7 +91,7 @@ class MemberRules:
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """What the rolling restarts of a scenario roll out, in their order; {}: nothing new."""
+    """The settings that the rolling restarts of a scenario roll out, in their order; {}: nothing new."""
 
     overlays: tuple[Mapping[str, Any], ...] = ()
 

@@ -1,4 +1,4 @@
-"""What a scenario has set: values of the table's settings, read, and resolved per member and release.
+"""The settings of a scenario: values of the table's rows, read, and resolved per member and release.
 
 `groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
 `settings_table`, and no others.

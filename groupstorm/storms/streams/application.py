@@ -116,7 +116,7 @@ class StreamsApplication:
     # -- the leader ------------------------------------------------------------------------------
 
     def as_leader(self, process: UUID, version: int) -> Application:
-        """What the leader of a generation knows now: end offsets of all changelogs included."""
+        """The knowledge of a generation's leader now: end offsets of all changelogs included."""
         now_us = self.clock.now_us
         ends = {
             task.id: self.changelog_end(number, now_us)

@@ -89,7 +89,7 @@ def _behavior(behavior: Fields) -> dict[str, Any]:
 
 
 def read_budget(found: KubernetesObject, replicas: int) -> PodCount:
-    """How many of ``replicas`` pods may be missing: maxUnavailable, or what minAvailable leaves."""
+    """The number of ``replicas`` pods that may be missing: maxUnavailable, or all beyond minAvailable."""
     spec = found.fields.at("spec")
     if "minAvailable" in spec:
         least = spec.pods("minAvailable", PodCount(0)).of(replicas, round_up=True)

@@ -1,4 +1,4 @@
-"""Which workload of a manifest file is the consumer."""
+"""The choice of the workload of a manifest file that is the consumer."""
 
 from __future__ import annotations
 

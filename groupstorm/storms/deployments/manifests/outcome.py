@@ -1,4 +1,4 @@
-"""How a rollout went, from the trace of its run."""
+"""The outcome of a rollout, from the trace of its run."""
 
 from __future__ import annotations
 

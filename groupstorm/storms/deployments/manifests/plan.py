@@ -175,7 +175,7 @@ def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
 
 
 def _check_stateful_set(plan: Plan) -> None:
-    """What a StatefulSet replaces, and whether several pods may be missing."""
+    """Check the pods that a StatefulSet replaces, and whether several may be missing."""
     workload, settings = plan.consumer.workload, plan.settings
     partition, members = settings["update_partition"], settings["members"]
     if isinstance(members, int) and isinstance(partition, int) and partition >= members:

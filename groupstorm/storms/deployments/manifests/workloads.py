@@ -87,7 +87,7 @@ def read_workload(found: KubernetesObject) -> Workload:
 
 
 def _pre_stop_s(container: Fields) -> int:
-    """How long the preStop hook sleeps: Kubernetes sends SIGTERM behind it."""
+    """The sleep of the preStop hook: Kubernetes sends SIGTERM behind it."""
     hook = container.at("lifecycle", "preStop")
     if "sleep" in hook:
         return hook.at("sleep").seconds("seconds", 0)

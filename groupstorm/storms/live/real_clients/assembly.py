@@ -43,7 +43,7 @@ from groupstorm.trace.schema import Source
 
 
 class _Member:
-    """What is known of a member at a time of the run."""
+    """The state of a member at a time of the run, as far as it is known."""
 
     def __init__(self) -> None:
         self.member_id = ""

@@ -24,7 +24,7 @@ from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, Wo
 
 
 class ClientHost(Protocol):
-    """What a consumer needs of the world that runs it."""
+    """The world that runs a consumer, as the consumer sees it."""
 
     clock: RealClock
     spawn: Spawn

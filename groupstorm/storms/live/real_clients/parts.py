@@ -28,7 +28,7 @@ _WARM_UP_TIMEOUT_S = 180.0
 
 
 class Parts(NamedTuple):
-    """What a run with real clients needs beside its broker. ``bootstrap``: the forwarder's address."""
+    """The parts of a run with real clients beside its broker. ``bootstrap``: the forwarder's address."""
 
     forwarder: Forwarder
     pool: WorkerPool

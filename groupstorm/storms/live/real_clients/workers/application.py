@@ -64,7 +64,7 @@ class Durations:
 
 
 class Order(NamedTuple):
-    """What the parent orders: one consumer (`storms.live.real_clients.libraries`)."""
+    """The order of the parent: one consumer (`storms.live.real_clients.libraries`)."""
 
     member: str
     topics: Sequence[str]
