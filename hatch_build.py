@@ -85,7 +85,7 @@ COMPILED = (
     "storms/scenario/distributions",
     "storms/scenario/randomness",
     "storms/streams/application",
-    "storms/streams/thread",
+    "storms/streams/instance",
     "storms/world/application_polls",
     "storms/world/batches",
     "storms/world/broker",
