@@ -180,7 +180,7 @@ def _run_one(
         progress = with_progress(sinks.on_progress, shown)
         if kind is None:
             return run_scenario(scenario, folder, trace_format, exact, progress, sinks.sink)
-        from groupstorm.storms.live.run import run_on
+        from groupstorm.storms.live.play import run_on
 
         return run_on(scenario, folder, trace_format, kind, progress, sinks.sink, clients)
 

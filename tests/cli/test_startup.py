@@ -50,7 +50,7 @@ def imported_by(*arguments: str, folder: Path) -> set[str]:
         (["run", "--help"], {*HEAVY - {"asyncio", "multiprocessing"}, "groupstorm.broker"}),
         (
             ["run", "cold-start", "--set", "members=2", "--json"],
-            {*HEAVY - {"asyncio", "multiprocessing"}, "groupstorm.broker", "groupstorm.storms.live.run"},
+            {*HEAVY - {"asyncio", "multiprocessing"}, "groupstorm.broker", "groupstorm.storms.live.play"},
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -1,17 +1,27 @@
-"""One run in real time: a scenario against a broker, from its first event to its figures."""
+"""A run in real time: a scenario against a broker, from its first event to its figures and its files."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
 from typing import Final
 
-from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
+from groupstorm.clients.brokers import BrokerKind, open_broker
+from groupstorm.clients.brokers.contract import (
+    BrokerContext,
+    BrokerUnavailable,
+    OnCoordinatorEvents,
+    RunningBroker,
+    refused,
+)
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
 from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
@@ -20,6 +30,7 @@ from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld, protocols
+from groupstorm.storms.runs.run import Run, chosen_assignors, record
 from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -56,9 +67,41 @@ _REQUEST_TIMEOUT_MS = 30_000
 OpenBroker = Callable[[Mapping[str, str], OnCoordinatorEvents], BrokerContext]
 
 
+def run_on(
+    scenario: ResolvedScenario,
+    folder: Path,
+    trace_format: str,
+    kind: BrokerKind,
+    progress: Progress | None = None,
+    log: TraceSink | None = None,
+    clients: Library | None = None,
+) -> Run:
+    """Run against a broker and write the same files as a run in virtual time into ``folder``.
+
+    ``clients``: the library whose consumers are the members; None: our own wire members.
+    Time is real: another run of the same seed takes the same steps, not at the same microseconds. Raises
+    InputError for a folder that holds something else, a scenario that cannot run in real time and a broker
+    that cannot be reached.
+    """
+    _ = chosen_assignors(scenario)  # before a broker is started
+    if clients is not None:
+        clients.check_settings(scenario.settings)
+    try:
+        return record(
+            scenario,
+            folder,
+            trace_format,
+            lambda sink: play(scenario, partial(open_broker, kind), sink, progress, clients),
+            log,
+            real_time={"on": kind.name} | ({} if clients is None else {"with": clients.name}),
+        )
+    except (BrokerUnavailable, ConnectionLost) as missing:
+        raise refused(kind.name, missing) from missing
+
+
 def play(
     scenario: ResolvedScenario,
-    open_broker: OpenBroker,
+    opening: OpenBroker,
     sink: TraceSink,
     progress: Progress | None = None,
     clients: Library | None = None,
@@ -66,7 +109,7 @@ def play(
     """Play ``scenario`` against a broker; every event goes to ``sink``. Returns the run's figures.
 
     ``clients``: the library whose consumers are the members; None: our own wire members.
-    Raises InputError for a scenario that cannot be played in real time, and what ``open_broker`` raises.
+    Raises InputError for a scenario that cannot be played in real time, and what ``opening`` raises.
     """
     if scenario.settings.choice("application") == STREAMS:
         raise InputError(
@@ -87,13 +130,13 @@ def play(
     if clients is not None:
         clients.check_settings(scenario.settings)
     accumulator = FiguresAccumulator()
-    run_stoppable(lambda: _play(scenario, open_broker, Tee(sink, accumulator), progress, clients))
+    run_stoppable(lambda: _play(scenario, opening, Tee(sink, accumulator), progress, clients))
     return accumulator.figures()
 
 
 async def _play(
     scenario: ResolvedScenario,
-    open_broker: OpenBroker,
+    opening: OpenBroker,
     sink: TraceSink,
     progress: Progress | None,
     clients: Library | None,
@@ -106,7 +149,7 @@ async def _play(
             for event in events:
                 world.coordinator_event(event)
 
-    async with open_broker(options, on_events) as broker, _cluster(broker) as cluster:
+    async with opening(options, on_events) as broker, _cluster(broker) as cluster:
         await _check_options(broker, cluster, options)
         topics = {broker.prefix + name: count for name, count in topic_partitions(scenario.settings).items()}
         async with _topics(broker, topics, cluster), tasks() as spawn:

@@ -210,9 +210,7 @@ def releases(source: str, steps: Sequence[Any]) -> tuple[tuple[str, Mapping[str,
     return tuple(found)
 
 
-def read_step(
-    where: str, written: Any, settings: Settings, created: Sequence[str], release: int
-) -> Step:
+def read_step(where: str, written: Any, settings: Settings, created: Sequence[str], release: int) -> Step:
     """Read a step of a scenario file; a time may be the name of a setting. Raises InputError.
 
     ``created``: the topics that steps of the scenario create. ``release``: how many steps with settings there
