@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 from groupstorm.storms.deployments.readiness import await_available, time_to_available_us
+from groupstorm.storms.deployments.rolling_update import Limits
 from groupstorm.storms.runs.scenario_host import Process, partitions_owned
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
@@ -42,6 +44,21 @@ def given_durations(step: Step, old: Sequence[Process]) -> dict[int, Durations]:
     """The durations that a step gives, for the places of the processes ``old`` in their order."""
     both = zip_longest(step.start_ms, step.ready_ms)
     return {process.index: durations for process, durations in zip(old, both, strict=False)}
+
+
+class Replacement(NamedTuple):
+    """The processes ``old`` that a step of the kind ``do`` replaces in their order.
+
+    A canary replaces the first ``canary`` of them, waits for ``pause_us`` once these are available, and goes
+    on. ``given``: as for `Rollout`.
+    """
+
+    do: str
+    old: Sequence[Process]
+    limits: Limits
+    canary: int | None
+    pause_us: int
+    given: Mapping[int, Durations]
 
 
 class Rollout:

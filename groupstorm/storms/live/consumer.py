@@ -114,6 +114,11 @@ class RealConsumer:
     def generation(self) -> int:
         return self.wire.membership.generation.id
 
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The group, the name and the member id, with which the rows of a member begin."""
+        return self.wire.config.group_id, self.name, self.wire.membership.generation.member_id
+
     # -- parts -----------------------------------------------------------------------------------
 
     async def _live(self) -> None:
@@ -196,12 +201,8 @@ class RealConsumer:
     def _processing_changed(
         self, partitions: tuple[str, ...], positions: tuple[int, ...], rates: tuple[int, ...]
     ) -> None:
-        config, member_id = self.wire.config, self.wire.membership.generation.member_id
         self._world.trace(
-            Source.MEMBER,
-            events.ProcessingRatesChanged(
-                config.group_id, self.name, member_id, partitions, positions, rates
-            ),
+            Source.MEMBER, events.ProcessingRatesChanged(*self.identity, partitions, positions, rates)
         )
 
     def _begin(self, event: events.PartitionsAssigned, now_us: int) -> None:
@@ -244,10 +245,8 @@ class RealPauses:
         consumer, now_us = self._consumer, self._world.clock.now_us
         partitions = consumer.work.partitions
         positions = tuple(consumer.work.positions(now_us).values())
-        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
-            Source.MEMBER,
-            events.MemberResumed(config.group_id, consumer.name, member_id, names(partitions), positions),
+            Source.MEMBER, events.MemberResumed(*consumer.identity, names(partitions), positions)
         )
         consumer.rates.changed(began=True)
         if self._paused:
@@ -268,12 +267,9 @@ class RealPauses:
         consumer.polls.stop()
         consumer.work.loop.stall(now_us, duration_us, polls)
         positions = tuple(consumer.work.positions(now_us).values())
-        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
             Source.MEMBER,
-            events.MemberPaused(
-                config.group_id, consumer.name, member_id, names(partitions), positions, duration_us, cause
-            ),
+            events.MemberPaused(*consumer.identity, names(partitions), positions, duration_us, cause),
         )
         self._world.clock.after(duration_us, self._end_of, self._number)
 
