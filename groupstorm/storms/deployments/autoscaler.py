@@ -33,9 +33,10 @@ class Autoscaler:
         self._cooldown_us = settings.integer("cooldown_ms") * 1000
         self._ends_us = self._active_us = self._clock.now_us
         self._ends_us += for_us
+        running = sorted(steps.host.processes.values(), key=lambda process: process.index)
         #: The processes that are wanted, oldest first: running ones, and names of those that are starting.
-        self._wanted = [process.name for process in _oldest_first(steps)]
-        self._next_index = 1 + max((process.index for process in steps.host.processes.values()), default=-1)
+        self._wanted = [process.name for process in running]
+        self._next_index = running[-1].index + 1 if running else 0
         self._stateful = settings.choice("deployment") == STATEFUL_SET
         self._unready: set[str] = set()
         #: Names of processes that terminate.
@@ -138,7 +139,3 @@ class Autoscaler:
                 self._spawn(process.index, process.name)
 
         self._steps.terminate(process, SCALE_DOWN, gone)
-
-
-def _oldest_first(steps: StepsOfRun) -> list[Process]:
-    return sorted(steps.host.processes.values(), key=lambda process: process.index)

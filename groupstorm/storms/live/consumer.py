@@ -107,10 +107,6 @@ class RealConsumer:
         )
 
     @property
-    def stands_still(self) -> bool:
-        return self.pauses.lasts
-
-    @property
     def generation(self) -> int:
         return self.wire.membership.generation.id
 
@@ -306,7 +302,7 @@ class RealPolls:
 
     def _look(self, number: int) -> None:
         application, loop = self._application, self._loop
-        if number != self._number or not application.alive or application.stands_still:
+        if number != self._number or not application.alive or application.pauses.lasts:
             return
         now_us = self._clock.now_us
         sure_until_us = loop.sure_until_us(now_us) if loop.keeps_up(now_us) else 0
@@ -323,7 +319,7 @@ class RealPolls:
         self._clock.at(poll_us, self._poll, number)
 
     def _poll(self, number: int) -> None:
-        if number == self._number and self._application.alive and not self._application.stands_still:
+        if number == self._number and self._application.alive and not self._application.pauses.lasts:
             self._come_back()
             self._clock.after(_INSIDE_US, self._look, number)
 

@@ -119,11 +119,8 @@ def play(
     for number, step in enumerate(scenario.steps, start=1):
         if step.do in VIRTUAL_STEPS:
             raise InputError(f"steps: {number}: do: {step.do}: in virtual time only, without --on")
-    defaults = dict(Settings().written())
-    changed = {name for name, value in scenario.settings.written() if value != defaults.get(name)}
-    for name in VIRTUAL_SETTINGS:
-        if name in changed:
-            raise InputError(f"{name}: in virtual time only, without --on")
+    for name, _ in scenario.settings.changed(VIRTUAL_SETTINGS):
+        raise InputError(f"{name}: in virtual time only, without --on")
     members = scenario.settings.integer("members")
     if members > MEMBERS_MAX:
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")
@@ -187,19 +184,14 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
 
 async def _storm(world: RealWorld, progress: Progress | None) -> None:
     emit_run_start(world)
-    await _to_the_end(world, StepRunner(world), progress)
+    ending = EndCondition(world, StepRunner(world), progress)
+    while not ending.is_met():
+        await asyncio.sleep(CHECK_INTERVAL_S)
+    await asyncio.sleep(ending.tail_us / 1_000_000)
     world.write_trace()
     world.invariants.finish(world, world.clock.now_us)
     emit_run_end(world)
     world.end()
-
-
-async def _to_the_end(world: RealWorld, steps: StepRunner, progress: Progress | None) -> None:
-    """Until `EndCondition` says so; then the tail."""
-    ending = EndCondition(world, steps, progress)
-    while not ending.is_met():
-        await asyncio.sleep(CHECK_INTERVAL_S)
-    await asyncio.sleep(ending.tail_us / 1_000_000)
 
 
 @asynccontextmanager

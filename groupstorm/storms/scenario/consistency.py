@@ -132,10 +132,8 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
             )
         if step.settings:
             raise InputError(f"{source}: steps: {number}: settings: not for application: streams")
-    defaults = dict(Settings().written())
-    for name, written in settings.written():
-        if name in OF_PLAIN_CONSUMERS and written != defaults.get(name):
-            raise InputError(f"{name}: {written!r} is not for application: streams")
+    for name, written in settings.changed(OF_PLAIN_CONSUMERS):
+        raise InputError(f"{name}: {written!r} is not for application: streams")
     profiles = settings.names("client_profile")
     if profiles != (JAVA.name,):
         raise InputError(
@@ -147,11 +145,8 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
 
 
 def _check_no_streams(source: str, settings: Settings, steps: Sequence[Step]) -> None:
-    own = {row.name for row in STREAMS_SETTINGS}
-    defaults = dict(Settings().written())
-    for name, written in settings.written():
-        if name in own and written != defaults[name]:
-            raise InputError(f"{name}: {written!r} has no effect without application: streams")
+    for name, written in settings.changed({row.name for row in STREAMS_SETTINGS}):
+        raise InputError(f"{name}: {written!r} has no effect without application: streams")
     for number, step in enumerate(steps, start=1):
         if step.do in STREAMS_STEPS:
             raise InputError(f"{source}: steps: {number}: do: {step.do!r} needs application: streams")

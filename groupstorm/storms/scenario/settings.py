@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -202,6 +202,13 @@ class Settings:
         value = self._values[name]
         assert isinstance(value, kind)
         return value
+
+    def changed(self, names: Container[str]) -> Iterator[tuple[str, Any]]:
+        """Those of ``names`` that differ from the defaults, as a file would have them."""
+        defaults = dict(Settings().written())
+        for name, written in self.written():
+            if name in names and written != defaults.get(name):
+                yield name, written
 
     def written(self) -> Iterator[tuple[str, Any]]:
         """Every setting as a file would have it, in the table's order.
