@@ -39,6 +39,11 @@ def groupstorm(
     )
 
 
+def tool(name: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a tool of the builders, a package of `tools`."""
+    return run_module(f"tools.{name}", arguments, cwd)
+
+
 def environment_of_command() -> dict[str, str]:
     """This process's own, with the checkout on the path."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}

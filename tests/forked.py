@@ -28,7 +28,6 @@ _PRELOADED = [
     "groupstorm.cli.replay",
     "groupstorm.cli.trace",
     "groupstorm.cli.check_assignor",
-    "groupstorm.cli.assignor_history",
     "groupstorm.pytest_plugin",
     "groupstorm.testing",
     "hypothesis",

@@ -140,9 +140,13 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("storm", "base spark-build spark"),
         ("lint", "base lint"),
         ("bench codec", "base kafka parquet speed"),
+        ("fuzz --count 3", "base"),
+        ("assignor-history kafka-12984", "base"),
         ("images kafka", "base"),
         ("images spark", "base spark-build spark"),
-        ("run watch traces", "base spark-build spark watch"),
+        ("run watch traces", "base"),
+        ("run watch 127.0.0.1:9092 --topic t", "base spark-build spark"),
+        ("run watch traces --prometheus 0", "base watch"),
         ("run serve --trace-to host:9092/trace", "base kafka"),
         ("test", "base test kafka otel spark-build spark watch"),
     ],
@@ -174,6 +178,10 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     soak = checkout.run("soak", "oracle", "-n", "2").stdout
     assert soak == "ran -m pytest -m soak --durations=0 --durations-min=1 tests/oracle -n 2\n"
     assert checkout.run("bench").stdout == "ran -m benchmarks.codec\n"
+    assert checkout.run("fuzz", "--count", "3").stdout == "ran -m tools.fuzz --count 3\n"
+    assert checkout.run("print-log", "runs/a").stdout == "ran -m tools.log_printing runs/a\n"
+    listed = checkout.run("assignor-history", "--json").stdout
+    assert listed == "ran -m tools.historical_assignors --json\n"
     assert checkout.run("images", "kafka").stdout == f"built with {checkout.venv}/bin/python: kafka\n"
 
 

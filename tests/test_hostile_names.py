@@ -23,13 +23,13 @@ from xml.etree import ElementTree
 import pytest
 import typer
 
-import groupstorm as groupstorm_package
 from groupstorm.cli.commands import app
 from groupstorm.visible import visible, visible_csv, visible_json, visible_markdown, visible_word, visible_xml
 from tests.broker import wire
 from tests.broker.test_serve import serving
 from tests.broker.wire import framed, request
-from tests.command import COMMAND, environment_of_command, groupstorm
+from tests.command import COMMAND, ROOT, environment_of_command, groupstorm
+from tests.forked import run_module
 from tests.processes import killed_after, outcome_of, run_process
 
 #: Half a surrogate pair can stand in JSON, and a file's name that is no UTF-8 has some.
@@ -73,23 +73,25 @@ DEPLOYMENT = {
 
 
 class Case(NamedTuple):
-    """A command line. ``code``: how it ends. ``is_slow``: it takes more than a second."""
+    """The words behind ``python -m module``. ``code``: how the command ends. ``is_slow``: it takes more than
+    a second."""
 
     words: Sequence[str]
     code: int = 0
     is_slow: bool = False
+    module: str = "groupstorm"
 
     @property
     def name(self) -> str:
         return " ".join(visible(word)[:30] for word in self.words)
 
 
-def cases(*lines: str, slow: bool = False) -> list[Case]:
-    return [Case(line.split(), is_slow=slow) for line in lines]
+def cases(*lines: str, slow: bool = False, module: str = "groupstorm") -> list[Case]:
+    return [Case(line.split(), is_slow=slow, module=module) for line in lines]
 
 
-def refusing(*words: str) -> list[Case]:
-    return [Case(words, code=2)]
+def refusing(*words: str, module: str = "groupstorm") -> list[Case]:
+    return [Case(words, code=2, module=module)]
 
 
 CASES: dict[str, list[Case]] = {
@@ -122,7 +124,6 @@ CASES: dict[str, list[Case]] = {
     "replay": refusing("replay", EVIL),
     "trace": [
         *cases("trace trace", "trace trace --all", "trace trace --timeline"),
-        *cases("trace trace --as broker-log", "trace trace --as java-log"),
         *cases("trace trace --perfetto perfetto.json"),
         *refusing("trace", "trace", "--group", EVIL),
         *refusing("trace", "trace", "--member", EVIL),
@@ -137,12 +138,13 @@ CASES: dict[str, list[Case]] = {
         *refusing("watch", "trace", "--alert", EVIL),
     ],
     "assign": cases("assign cases.jsonl"),
-    "fuzz": refusing("fuzz", "--set", f"{EVIL}=1"),
     "chaos": refusing("chaos", "scenario.yaml", "--service", f"no-such{EVIL}"),
     "check-assignor": refusing("check-assignor", EVIL),
-    "assignor-history": refusing("assignor-history", EVIL),
     "serve": refusing("serve", "--topic", EVIL),
     "script": refusing("script", EVIL),
+    "./dev assignor-history": refusing(EVIL, module="tools.historical_assignors"),
+    "./dev fuzz": refusing("--set", f"{EVIL}=1", module="tools.fuzz"),
+    "./dev print-log": cases("trace --as broker-log", "trace --as java-log", module="tools.log_printing"),
 }
 
 
@@ -210,7 +212,7 @@ def seen(text: str) -> list[str]:
     ],
 )
 def test_names_do_nothing_where_they_are_printed(files: Path, case: Case) -> None:
-    result = groupstorm(*case.words, cwd=files)
+    result = run_module(case.module, case.words, files)
     assert result.returncode == case.code, result.stderr
     assert seen(result.stdout) == []
     assert seen(result.stderr) == []
@@ -275,11 +277,10 @@ class Page(HTMLParser):
 
 def test_commands_print_through_one_module() -> None:
     """`groupstorm.cli.printing` makes names visible; a command that prints by itself would forget it."""
-    folder = Path(groupstorm_package.__file__).parent / "cli"
     own = {"printing.py", "app.py"}
     found = [
-        f"{file.name}:{number}: {line.strip()}"
-        for file in sorted(folder.glob("*.py"))
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in sorted([*(ROOT / "groupstorm" / "cli").glob("*.py"), *(ROOT / "tools").rglob("*.py")])
         if file.name not in own
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if re.search(r"(?<![\w.])print\((?!\))|\becho\((?!f\"groupstorm )", line)

@@ -117,7 +117,7 @@ def test_the_root_keeps_the_designs_rooms_as_relative_links(room: str) -> None:
 
 def test_every_folder_with_python_is_a_package() -> None:
     """import-linter does not see into a folder without `__init__.py`: the rules would not hold there."""
-    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    folders = {path.parent for root in (PACKAGE, ROOT / "tools") for path in root.rglob("*.py")}
     assert [
         str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()
     ] == []
@@ -163,6 +163,8 @@ BREAKING = [
     ("figures", "import time", "Decisions take"),
     ("clients", "import groupstorm.broker.shell", "only to start one"),
     ("storms", "import random", "draw by counter"),
+    ("cli", "import tools.fuzz", "stands alone"),
+    ("testing", "from tests.command import tool", "stands alone"),
 ]
 
 
@@ -190,7 +192,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     """Imports for type checkers count: whoever reads one file of a circle has to read them all."""
     grimp = pytest.importorskip("grimp", reason="reads the imports: pip install import-linter")
     networkx = pytest.importorskip("networkx", reason="finds circles: pip install networkx")
-    modules = grimp.build_graph("groupstorm", cache_dir=None)
+    modules = grimp.build_graph("groupstorm", "tools", cache_dir=None)
     imports = networkx.DiGraph(
         (module, imported)
         for module in modules.modules

@@ -11,26 +11,6 @@ from collections.abc import Mapping
 from groupstorm.broker.config import INT64_MAX, BrokerConfig
 from groupstorm.broker.config_options import ConfigType, Option, flag, integer, long
 
-#: These have an effect: on retention and compaction, on the batches that are accepted, on their timestamps.
-EFFECTIVE = frozenset(
-    (
-        "cleanup.policy",
-        "delete.retention.ms",
-        "max.compaction.lag.ms",
-        "max.message.bytes",
-        "message.timestamp.after.max.ms",
-        "message.timestamp.before.max.ms",
-        "message.timestamp.type",
-        "min.cleanable.dirty.ratio",
-        "min.compaction.lag.ms",
-        "min.insync.replicas",
-        "retention.bytes",
-        "retention.ms",
-        "segment.bytes",
-        "segment.ms",
-    )
-)
-
 TOPIC_OPTIONS: Mapping[str, Option] = {
     "cleanup.policy": Option(
         ConfigType.LIST, "delete", values=("compact", "delete"), broker="log.cleanup.policy"

@@ -1,4 +1,4 @@
-"""The entry point of the `groupstorm` command: signals, standard output, exit codes.
+"""The entry point of a command: signals, standard output, exit codes.
 
 It imports nothing that takes time, so that a signal at the very start finds a handler.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from groupstorm.cli.invocation import as_invoked, invoked_as
@@ -17,10 +18,15 @@ from groupstorm.visible import without_controls
 
 
 def main() -> NoReturn:
-    """Run the command. An expected error becomes one line on standard error and its exit code."""
+    """Run the `groupstorm` command."""
+    run_as_command(_groupstorm)
+
+
+def run_as_command(run: Callable[[], object]) -> NoReturn:
+    """Call ``run``. An expected error becomes one line on standard error and its exit code."""
     catch_stop_signals()
     guard_standard_output()
-    code = _exit_code()
+    code = _exit_code(run)
     ignore_stop_signals()
     if code in (ExitCode.HUNG_UP, ExitCode.INTERRUPTED, ExitCode.TERMINATED):
         sys.stderr.flush()
@@ -28,9 +34,9 @@ def main() -> NoReturn:
     sys.exit(code)
 
 
-def _exit_code() -> int:
+def _exit_code(run: Callable[[], object]) -> int:
     try:
-        code = _run()
+        code = _called(run)
         sys.stdout.flush()
     except ReaderGone:
         return ExitCode.READER_GONE
@@ -60,11 +66,15 @@ def _failed(problem: ExpectedError) -> int:
     return problem.exit_code
 
 
-def _run() -> int:
+def _groupstorm() -> None:
     from groupstorm.cli.commands import app
 
+    app(prog_name=invoked_as())
+
+
+def _called(run: Callable[[], object]) -> int:
     try:
-        app(prog_name=invoked_as())
+        run()
     except SystemExit as ended:  # how Typer says that it is done, or that the usage is wrong
         return ended.code if isinstance(ended.code, int) else ExitCode.SUCCESS
     return ExitCode.SUCCESS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
@@ -100,11 +101,6 @@ COMMANDS = {
         "Watch a trace that is being written: figures of the last minutes, group by group.",
     ),
     "assign": Command("assign", "assign", "Answer cases: what would this assignor give to these members?"),
-    "fuzz": Command(
-        "fuzz",
-        "fuzz",
-        "Draw scenarios with faults, and check that every invariant holds during the faults and after them.",
-    ),
     "chaos": Command(
         "chaos",
         "chaos",
@@ -114,11 +110,6 @@ COMMANDS = {
         "check_assignor",
         "check_assignor",
         "Play random histories of a group with an assignor and hold it to its promises.",
-    ),
-    "assignor-history": Command(
-        "assignor_history",
-        "assignor_history",
-        "Play a history of a group and print which member had and gets which partitions, and what is broken.",
     ),
     "serve": Command("serve", "serve", "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP."),
     "script": Command(
@@ -130,9 +121,13 @@ COMMANDS = {
 
 
 def load_command(name: str) -> Any:
-    """The command as Typer makes it from its function, options and all."""
+    """The command of that name, options and all."""
     command = COMMANDS[name]
-    function = getattr(import_module(f"groupstorm.cli.{command.module}"), command.function)
+    return as_command(name, getattr(import_module(f"groupstorm.cli.{command.module}"), command.function))
+
+
+def as_command(name: str, function: Callable[..., None]) -> Any:
+    """The command that Typer makes of a function. Its help names other commands as the user calls them."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name)(function)
     made: Any = typer.main.get_command(alone)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,6 @@ import typer
 from groupstorm.cli.printing import print_line
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require
 from groupstorm.report.story import Selection, story
@@ -31,12 +29,6 @@ def trace(
     from_seconds: FromOption = 0,
     to_seconds: ToOption = None,
     everything: Annotated[bool, typer.Option("--all", help="Every step of every member.")] = False,
-    as_kind: Annotated[
-        LogKind | None,
-        typer.Option(
-            "--as", help="Print the log that Kafka's broker, or its Java clients, would have written."
-        ),
-    ] = None,
     timeline: Annotated[
         bool, typer.Option("--timeline", help="A picture: a line per member, a column per slice of time.")
     ] = False,
@@ -81,7 +73,7 @@ def trace(
     if view is None and begin is not None:
         raise InputError("--begin: needs --otlp")
     if view is not None:
-        others = {"--partition": partition, "--all": everything, "--as": as_kind}
+        others = {"--partition": partition, "--all": everything}
         others |= {"--member": member} if view != "--timeline" else {}
         others |= {"--begin": begin} if view != "--otlp" else {}
         for option, value in (others | views).items():
@@ -100,7 +92,7 @@ def trace(
     groups, width = _check_names(path, group or [], member, partition)
     empty = True
     selection = Selection(groups, width, member, partition, from_us, to_us, everything)
-    for line in story(read_rows(path), selection) if as_kind is None else _log(path, as_kind, selection):
+    for line in story(read_rows(path), selection):
         print_line(line)
         empty = False
     if empty and partition is not None:
@@ -110,13 +102,6 @@ def trace(
         )
     if empty:
         raise InputError(f"{path}: nothing in it matches")
-
-
-def _log(path: Path, kind: LogKind, selection: Selection) -> Iterator[str]:
-    """The trace as a log. Raises InputError for a choice that a log does not know."""
-    if selection.partition is not None or selection.everything:
-        raise InputError(f"--as {kind}: expected neither --partition nor --all")
-    return as_log((row for row in read_rows(path) if selection.has(row)), kind)
 
 
 def _check_names(

@@ -98,7 +98,7 @@ def watch(
 ) -> None:
     """Watch a trace that is being written: figures of the last minutes, group by group.
 
-    Rows are read when their file is complete. After a kill the next watch goes on from its checkpoint.
+    After a kill the next watch goes on from its checkpoint. A folder needs no Spark, a topic does.
 
     Example: groupstorm watch traces --window 1h --alert "generations>3 per 1h"
     """

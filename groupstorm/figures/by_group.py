@@ -48,10 +48,6 @@ class GroupsAccumulator:
         if entry is not None:
             accumulator.add(*entry)
 
-    def pass_time(self, time_us: int) -> None:
-        """A row of that time belongs to no group that counts: the trace goes on until then."""
-        self._last_us = time_us
-
     def figures(self) -> dict[str, Figures]:
         """Group -> figures, in the order of the groups' appearance. Every group ends when the trace ends."""
         end_us = self._window.end(self._last_us)

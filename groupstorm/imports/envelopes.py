@@ -171,10 +171,6 @@ class EnvelopeReader:
 
 
 #: What may stand behind a message: the logger, its line, the thread; the second time of a CloudWatch export.
-_BEHIND = re.compile(
-    r"(?: \((?:kafka|org\.apache|io\.)[\w.$]*(?::\d+)?\))?(?: \[[\w .:#|$/-]+\])?"
-    r"(?:,\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)?\"?\s*$"
-)
 _LOGGER = re.compile(r" \((?:kafka|org\.apache|io\.)[\w.$]*(?::\d+)?\)(?: \[[^\]]*\])?(?:,[-\d :.]+)?\s*$")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 #: A generation has 32 bits, a number of milliseconds 64.
@@ -103,8 +103,3 @@ def _found(row: _Compiled, match: re.Match[str]) -> Found | None:
             return None
         fields[name] = int(fields[name])
     return Found(row.template.kind, fields, row.template.lines, row.template.program)
-
-
-def rendered(text: str, values: Mapping[str, object]) -> str:
-    """The template's text with its holes filled."""
-    return _HOLE.sub(lambda hole: "" if hole[1] == "dot" else str(values[hole[1]]), text)

@@ -37,12 +37,6 @@ class Selection:
     to_us: int | None = None
     everything: bool = False
 
-    def has(self, row: Row) -> bool:
-        """Whether the row is of the chosen time, groups and member."""
-        in_time = self.from_us <= row["time_us"] and (self.to_us is None or row["time_us"] <= self.to_us)
-        of_group = self.groups is None or row["group"] in self.groups
-        return in_time and of_group and self.member in (None, row.get("member"), row.get("process"))
-
 
 def story(rows: Iterable[Row], selection: Selection) -> Iterator[str]:
     """The lines of the story, in the trace's order."""

@@ -47,10 +47,6 @@ class KeptTrace:
         if self._writer is not None:
             self._writer.close()
 
-    @property
-    def in_memory(self) -> bool:
-        return self._writer is None
-
     def entries(self) -> Iterator[TraceEntry]:
         """The typed events, in their order."""
         if self._writer is None:

@@ -1,7 +1,8 @@
 """What a watch keeps over a restart: the rows that spans may need, and the state of the groups before them.
 
-``FOLDER/rows.sqlite`` holds both; ``FOLDER/spark`` says which files have been read. A batch of rows and its
-number are committed together: Spark repeats a batch that it does not know to be done.
+``FOLDER/rows.sqlite`` holds both, and how far the source has been read, which is committed together with the
+rows. For a topic ``FOLDER/spark`` says which records have been read; Spark repeats a batch that it does not
+know to be done.
 
 Somebody else may have written the folder. What it holds is JSON with a checksum, of which each value has the
 expected type; anything else is refused, and the folder stays as it is.
@@ -20,6 +21,7 @@ from typing import Any, Final
 from groupstorm import __version__
 from groupstorm.problems import ExpectedError, InputError, OutputError, writing
 from groupstorm.watch.alerts import Active
+from groupstorm.watch.feed import BATCHES, Progress
 from groupstorm.watch.rolling import Carried, Groups
 from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.snapshot import read, write
@@ -35,6 +37,9 @@ _JOURNAL: Final = "rows.sqlite-journal"
 #: So ends a journal that names the one of several databases, a file that SQLite deletes. Ours is of one.
 _NAMES_ANOTHER_FILE: Final = bytes.fromhex("d9d505f920a163d7")
 _REMEDY: Final = "name another folder or remove it"
+#: The names under which progress is kept: how they begin, and the range that they lie in.
+_READ: Final = "read:"
+_READ_NAMES: Final = (_READ, "read;")
 #: What a fold raises if a state is none that rows can lead to.
 _MISFITS: Final = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
@@ -88,22 +93,35 @@ class Checkpoint:
                 raise
             raise _refusal(self._folder, f"its state does not go with the rows: {problem!r}") from problem
 
-    def is_done(self, batch: int) -> bool:
-        """Whether the rows of this batch, and of those before it, are kept."""
-        last = self._about("batch", int)
-        return last is not None and batch <= last
+    def progress(self) -> dict[str, int]:
+        """How far each part of the source has been read."""
+        names = self._connection.execute("SELECT name FROM about WHERE name >= ? AND name < ?", _READ_NAMES)
+        parts = [name.removeprefix(_READ) for (name,) in names.fetchall()]
+        found = {part: self._about(_READ + part, int) for part in parts}
+        with _refusing(self._folder):
+            if any(position < 0 for position in found.values()):
+                raise ValueError("it has read less than nothing")
+        return found
+
+    def is_done(self, progress: Progress) -> bool:
+        """Whether what has been read with it, and before it, is kept."""
+        last = self._about(_READ + progress.part, int)
+        return last is not None and progress.position <= last
 
     def came(self) -> float | None:
         """When the last row came; None if none has."""
         return self._about("came", float)  # type: ignore[no-any-return]
 
-    def keep(self, batch: int, rows: Sequence[WatchedRow], came: float | None) -> None:
-        """Keep the rows of a batch, and when the last row of the trace came. Raises OutputError."""
+    def keep(self, progress: Progress, rows: Sequence[WatchedRow], came: float | None) -> None:
+        """Keep rows, how far the source has been read with them, and when the last row of the trace came.
+
+        Raises OutputError.
+        """
         with self._transaction():
             self._connection.executemany(
                 "INSERT OR IGNORE INTO rows VALUES (?, ?)", [(one.seq, _sealed(one.line)) for one in rows]
             )
-            self._tell("batch", batch)
+            self._tell(_READ + progress.part, progress.position)
             if came is not None:
                 self._tell("came", float(came))
             if self._about("first", str) is None:
@@ -129,7 +147,7 @@ class Checkpoint:
     def forget_batches(self) -> None:
         """Spark begins to count batches anew. Raises OutputError."""
         with self._transaction():
-            self._connection.execute("DELETE FROM about WHERE name = 'batch'")
+            self._connection.execute("DELETE FROM about WHERE name = ?", (_READ + BATCHES,))
 
     def check_is_of(self, source: str) -> None:
         """Raises InputError if this is the checkpoint of another source, or of another groupstorm."""
@@ -148,11 +166,6 @@ class Checkpoint:
             raise InputError(
                 f"--checkpoint {self._folder}: is the checkpoint of an earlier trace there: remove it"
             )
-
-    def check_is_readable(self) -> None:
-        """Raises InputError if something in it is not what it has to be."""
-        for reads in (self.rows, self.carried, self.active, self.came):
-            reads()
 
     def _about(self, name: str, kind: Any) -> Any:
         """A value of this type; None if there is none."""
@@ -200,9 +213,6 @@ def open_checkpoint(folder: Path, source: str) -> Iterator[Checkpoint]:
             raise _refusal(folder, f"{_FILE} is not the checkpoint of a watch: {problem}") from problem
         checkpoint = Checkpoint(folder, connection)
         checkpoint.check_is_of(source)
-        if not checkpoint.spark_folder.exists():
-            checkpoint.check_is_readable()
-            checkpoint.forget_batches()
         yield checkpoint
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_rows
 from groupstorm.trace.schema import VERSION_KEY
 from groupstorm.trace.topic import TopicAddress
-from groupstorm.watch.stream import lines_of_folder, lines_of_topic
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+from groupstorm.watch.checkpoint import Checkpoint
+from groupstorm.watch.feed import Feed, Take
+from groupstorm.watch.tail import Tail
 
 #: Spark's source for Kafka, which is not part of PySpark. Maven Central has none of Spark 4.3; this one works
 #: with it (a test).
@@ -30,15 +30,11 @@ class TraceSource(Protocol):
         """What the checkpoint is of."""
 
     @property
-    def packages(self) -> Sequence[str]:
-        """What Spark needs besides itself, by its names in Maven Central."""
-
-    @property
     def default_checkpoint(self) -> Path:
         """Where the checkpoint is unless the user names another place."""
 
-    def lines(self, spark: SparkSession) -> DataFrame:
-        """A stream of its lines, with the columns of `Line`."""
+    def feed(self, checkpoint: Checkpoint, take: Take) -> AbstractContextManager[Feed]:
+        """Its lines from where the checkpoint ends."""
 
     def first_line(self) -> str | None:
         """The line of the trace's first row, if it can be told now."""
@@ -48,7 +44,7 @@ class TraceSource(Protocol):
 
 
 class FolderSource:
-    """A folder of closed files: trace-000000.jsonl and so on. Raises InputError if it is none."""
+    """A folder of files: trace-000000.jsonl and so on. Raises InputError if it is none."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -65,15 +61,12 @@ class FolderSource:
         return str(self._folder)
 
     @property
-    def packages(self) -> Sequence[str]:
-        return ()
-
-    @property
     def default_checkpoint(self) -> Path:
         return self._folder.with_name(f"{self._folder.name}.watch")
 
-    def lines(self, spark: SparkSession) -> DataFrame:
-        return lines_of_folder(spark, self._folder)
+    @contextmanager
+    def feed(self, checkpoint: Checkpoint, take: Take) -> Iterator[Feed]:
+        yield Tail(self._folder, checkpoint.progress(), take)
 
     def first_line(self) -> str | None:
         for file in sorted(self._folder.glob("trace*.jsonl"))[:1]:
@@ -83,7 +76,7 @@ class FolderSource:
         return None
 
     def explain(self, place: str) -> None:
-        for _ in read_rows(self._folder / place.rpartition("/")[2]):
+        for _ in read_rows(Path(place)):
             pass
 
 
@@ -98,15 +91,18 @@ class TopicSource:
         return str(self._address)
 
     @property
-    def packages(self) -> Sequence[str]:
-        return (KAFKA_PACKAGE,)
-
-    @property
     def default_checkpoint(self) -> Path:
         return Path(f"{self._address.topic}.watch").absolute()
 
-    def lines(self, spark: SparkSession) -> DataFrame:
-        return lines_of_topic(spark, self._address)
+    @contextmanager
+    def feed(self, checkpoint: Checkpoint, take: Take) -> Iterator[Feed]:
+        from groupstorm.pipeline.session import spark_session
+        from groupstorm.watch.stream import TopicStream
+
+        if not checkpoint.spark_folder.exists():
+            checkpoint.forget_batches()
+        with spark_session(packages=(KAFKA_PACKAGE,)) as spark:
+            yield TopicStream(spark, self._address, checkpoint.spark_folder, take)
 
     def first_line(self) -> str | None:
         return None

@@ -1,25 +1,22 @@
-"""A watch from its start to its end: batches come in one thread, pictures are made in the other."""
+"""A watch from its start to its end: rows come in, and pictures of them are made."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from groupstorm.problems import InputError
 from groupstorm.watch.alerts import Active, Alert, AlertChange, compare
 from groupstorm.watch.checkpoint import Checkpoint, open_checkpoint
+from groupstorm.watch.feed import Line, Progress
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import GroupSums, Rolling
 from groupstorm.watch.rows import WatchedRow, read_line
-from groupstorm.watch.stream import Line, start
-
-if TYPE_CHECKING:
-    from groupstorm.watch.sources import TraceSource
+from groupstorm.watch.sources import TraceSource
 
 MICROSECONDS = 1_000_000
 #: Rows older than this have come, late files aside: a sum up to then does not shrink with the next rows.
@@ -91,25 +88,17 @@ def watch(order: Watch, watcher: Watcher) -> None:
     Raises InputError for a line that is not a row and for a checkpoint of something else, OutputError if the
     checkpoint cannot be written.
     """
-    from groupstorm.pipeline.session import spark_session
-
-    with open_checkpoint(order.checkpoint, order.source.name) as checkpoint, ExitStack() as stack:
+    with open_checkpoint(order.checkpoint, order.source.name) as checkpoint:
         rows = RowsSoFar(order, checkpoint)
-        spark = stack.enter_context(spark_session(packages=order.source.packages))
-        lines = order.source.lines(spark)
-        # Figures without the rows that wait to be read would be those of an earlier time.
-        stream = start(lines, checkpoint.spark_folder, rows.take, None)
-        while stream.runs_for(_PROGRESS_SECONDS):
-            if rows.count:
-                watcher.reading(rows.count)
-        if order.once:
+        with order.source.feed(checkpoint, rows.take) as feed:
+            # Figures without the rows that wait to be read would be those of an earlier time.
+            while feed.catch_up(_PROGRESS_SECONDS):
+                if rows.count:
+                    watcher.reading(rows.count)
             rows.show_to(watcher)
-            return
-        stream = start(lines, checkpoint.spark_folder, rows.take, order.every_seconds)
-        running = True
-        while running:
-            rows.show_to(watcher)
-            running = stream.runs_for(order.every_seconds)
+            while not order.once:
+                feed.follow(order.every_seconds)
+                rows.show_to(watcher)
 
 
 class RowsSoFar:
@@ -134,9 +123,9 @@ class RowsSoFar:
         with self._lock:
             return self._rolling.last_seq + 1 - self._rolling.missing
 
-    def take(self, number: int, lines: Sequence[Line]) -> None:
-        """Take a batch, in a thread of Spark's."""
-        if self._checkpoint.is_done(number):
+    def take(self, progress: Progress, lines: Sequence[Line]) -> None:
+        """Take lines, in any thread. Those that are kept already change nothing."""
+        if self._checkpoint.is_done(progress):
             return
         found = [(row, line.came) for line in lines if (row := self._read(line)) is not None]
         with self._lock:
@@ -146,7 +135,7 @@ class RowsSoFar:
             if last is not None and last.seq > before:
                 self._came = came
             kept = [row for row, _ in found if row.seq >= rolling.carried.next_seq]
-            self._checkpoint.keep(number, kept, self._came)
+            self._checkpoint.keep(progress, kept, self._came)
 
     def show_to(self, watcher: Watcher) -> None:
         """Show the present picture. An alert counts as shown when the watcher has taken it."""

@@ -179,7 +179,7 @@ def _size(reading: Reading, names: Sequence[str], given: Mapping[str, Any]) -> d
 
 def _partitions(settings: Mapping[str, Known]) -> int:
     known = settings.get("topic_partitions")
-    return sum(known.value.values()) if known is not None else 0
+    return 0 if known is None or known.value is None else sum(known.value.values())
 
 
 def _name_members(reading: Reading, settings: dict[str, Known], names: Sequence[str]) -> None:

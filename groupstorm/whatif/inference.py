@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.scenario.quantities import milliseconds
-from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.settings import Settings, read
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.whatif.knowledge import How, Known, assumed, inferred, observed
 from groupstorm.whatif.lives import Timeouts
@@ -71,11 +71,15 @@ _DELAY_ROUNDS_MAX: Final = 20
 
 
 def infer_settings(reading: Reading, given: Mapping[str, Any]) -> dict[str, Known]:
-    """Setting -> value, and how it is known. ``given``: what the user knows (--known)."""
+    """Setting -> value, and how it is known. ``given``: what the user knows (--known).
+
+    Raises InputError for a given value that the setting cannot have.
+    """
     found = dict(_of_storm(reading) if reading.is_storm else _of_logs(reading))
     for name, value in given.items():
         is_timeout = name in TIMEOUTS or name == INITIAL_DELAY
         known = milliseconds(f"--known {name}", value) if is_timeout else value
+        read(name, known, "--known ")
         found[name] = Known(known, How.GIVEN, "--known")
     return found
 

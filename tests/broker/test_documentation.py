@@ -6,7 +6,10 @@ import re
 
 import typer
 
-from groupstorm.broker.documentation import (
+from groupstorm.broker.settings import SETTINGS
+from groupstorm.cli.serve import serve
+from tests.generated_pages import DOCS, check_section
+from tools.documentation.broker import (
     LIMITS,
     SETTING_NOTES,
     apis_table,
@@ -14,9 +17,6 @@ from groupstorm.broker.documentation import (
     settings_table,
     topic_configs_table,
 )
-from groupstorm.broker.settings import SETTINGS
-from groupstorm.cli.serve import serve
-from tests.generated_pages import DOCS, check_section
 
 
 def test_the_settings_are_those_of_the_code() -> None:

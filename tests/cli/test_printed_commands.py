@@ -138,10 +138,7 @@ def test_a_message_names_a_command_that_can_be_run(tmp_path: Path) -> None:
 
 
 #: Examples that need nothing but themselves do what they say: in a smaller group here.
-_SMALLER = {
-    **dict.fromkeys(("run", "compare", "sweep", "advise"), " " + " ".join(SMALL)),
-    "fuzz": " --count 1",
-}
+_SMALLER = dict.fromkeys(("run", "compare", "sweep", "advise"), " " + " ".join(SMALL))
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.clients.consumer.settings import DEFAULTS
-from groupstorm.clients.documentation import OPTION_NOTES, options_table, profiles_table
 from tests.generated_pages import check_section
+from tools.documentation.clients import OPTION_NOTES, options_table, profiles_table
 
 
 def test_the_consumers_options_are_those_of_the_code() -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.coordinator.classic.states import TRANSITIONS, mermaid, next_state
+from groupstorm.coordinator.classic.states import TRANSITIONS, next_state
 from groupstorm.coordinator.faults import IllegalTransition
 from groupstorm.trace.events.group_states import Cause, GroupState
+from tools.documentation.coordinator import state_diagram
 
 _ROWS = [(before, cause, after) for before, row in TRANSITIONS.items() for cause, after in row.items()]
 
@@ -37,4 +38,4 @@ def test_kafkas_pairs_of_states_and_no_others() -> None:
 
 def test_the_documents_diagram_is_the_table() -> None:
     text = (Path(__file__).parents[2] / "docs" / "coordinator.md").read_text(encoding="utf-8")
-    assert f"```mermaid\n{mermaid()}```" in text
+    assert f"```mermaid\n{state_diagram()}```" in text

@@ -9,10 +9,10 @@ import pytest
 from groupstorm.explain.explanation import explain
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import explained, names, storm
 from tests.imports.importing import LOGS
+from tools.log_printing.logs import LogKind, as_log
 
 #: Excerpt -> the patterns that its group has, and who is behind the first one.
 EXCERPTS: tuple[tuple[str, list[str], tuple[str, ...]], ...] = (

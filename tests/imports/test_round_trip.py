@@ -12,11 +12,11 @@ import pytest
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load, preset_names
 from groupstorm.trace.reader import read_rows
+from tools.log_printing.logs import LogKind, as_log
 
 Row = Mapping[str, Any]
 STORMS = [

@@ -9,7 +9,7 @@ import pytest
 from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.template import NUMBERS, Template, rendered
+from groupstorm.imports.template import NUMBERS, Template
 from groupstorm.imports.templates.bare import BROKER_CONFIG
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
@@ -26,8 +26,9 @@ ROWS = [(writer, template) for writer, table in TABLES.items() for template in t
 
 
 def filled(template: Template, text: str) -> str:
-    holes = set(re.findall(r"\{(\w+)\}", template.text))
-    return rendered(template.text, {name: "-1" if name in NUMBERS else text for name in holes})
+    """The template's text with its holes filled: ``text``, or a number."""
+    values = {"dot": "", **dict.fromkeys(NUMBERS, "-1")}
+    return re.sub(r"\{(\w+)\}", lambda hole: values.get(hole[1], text), template.text)
 
 
 @pytest.mark.parametrize(("writer", "template"), ROWS, ids=lambda value: getattr(value, "where", value))

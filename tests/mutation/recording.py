@@ -27,6 +27,9 @@ from tests.mutation.rooms import ROOT
 CACHE: Final = ROOT / ".mutation-cache"
 HERE: Final = Path(__file__).parent
 
+#: The packages of the checkout.
+_OURS: Final = frozenset({"groupstorm", "tests", "tools"})
+
 _Lines = set[tuple[str, int]]
 
 
@@ -65,9 +68,7 @@ class Recorder:
             test: _by_path(own.union(*(self._of_fixtures[name] for name in self._fixtures_of[test])))
             for test, own in self._of_tests.items()
         }
-        outside = [
-            name for name in sys.modules if name.partition(".")[0] not in {"groupstorm", "tests", "__main__"}
-        ]
+        outside = [name for name in sys.modules if name.partition(".")[0] not in {*_OURS, "__main__"}]
         return Recorded(self._seconds, lines, _by_path(self._at_import), sorted(outside))
 
     # --- the tracer
@@ -99,7 +100,7 @@ class Recorder:
             each
             for each in gc.get_objects()
             if isinstance(each, functools._lru_cache_wrapper)
-            and str(each.__module__).partition(".")[0] in {"groupstorm", "tests"}
+            and str(each.__module__).partition(".")[0] in _OURS
         ]
 
     @pytest.hookimpl(hookwrapper=True)
@@ -142,14 +143,19 @@ def cache_path(room: str, test_file: Path) -> Path:
 
 def shared_key(files: Iterable[Path]) -> str:
     """Of everything that a recording depends on, apart from the test file's own folder."""
-    package = [path for path in (ROOT / "groupstorm").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    packages = [
+        path
+        for name in ("groupstorm", "tools")
+        for path in (ROOT / name).rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    ]
     helpers = [
         path
         for path in (ROOT / "tests").rglob("*.py")
         if not path.name.startswith("test_") and (path.parent != HERE or path == Path(__file__))
     ]
     names = [str(path.relative_to(ROOT)) for path in files]
-    return _hashed((*package, *helpers, ROOT / "pyproject.toml"), " ".join((sys.version, *names)))
+    return _hashed((*packages, *helpers, ROOT / "pyproject.toml"), " ".join((sys.version, *names)))
 
 
 def key_of(shared: str, test_file: Path) -> str:

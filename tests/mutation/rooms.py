@@ -81,7 +81,7 @@ ROOMS: Final[dict[str, Room]] = {
             "groupstorm/storms/scenario/randomness.py",
             "groupstorm/storms/world/**/*.py",
         ),
-        ("tests/storms",),
+        ("tests/storms", "tests/tools/fuzz"),
     ),
     "figures": Room(("groupstorm/figures/*.py",), ("tests/figures",)),
     "pipeline": Room(

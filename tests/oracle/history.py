@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from groupstorm.assignors.check.history import play
-from groupstorm.assignors.historical.bug_histories import OURS, BugHistory, folder, load, names
-from groupstorm.assignors.historical.comparison import side
-from groupstorm.assignors.historical.recordings import Recorded, recorded
-from groupstorm.assignors.historical.released import (
+from tests.oracle.releases import ReleaseJvm
+from tools.historical_assignors.bug_histories import FOLDER, OURS, BugHistory, load, names
+from tools.historical_assignors.comparison import side
+from tools.historical_assignors.recordings import Recorded, recorded
+from tools.historical_assignors.released import (
     COOPERATIVE_STICKY,
     Case,
     ReleasedAssignor,
     version_of,
 )
-from tests.oracle.releases import ReleaseJvm
 
 #: KIP-429.
 COOPERATIVE_SINCE = (2, 4)
@@ -48,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         asked = [told for release in releases(story) for told in ask(story, release)]
         if options.write_golden:
             lines = [json.dumps(told._asdict(), ensure_ascii=False) + "\n" for told in asked]
-            Path(str(folder()), f"{name}.jsonl").write_text("".join(lines), "utf-8")
+            (FOLDER / f"{name}.jsonl").write_text("".join(lines), "utf-8")
             print(f"{name}: {len(asked)} answers written")
         else:
             same = asked == recorded(name)

@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Any
 
 from groupstorm.assignors.cases import read_case
-from groupstorm.assignors.historical.released import Case
 from groupstorm.assignors.userdata import encode_subscription
 from tests.oracle.build import CACHE, Built, OracleUnavailable, build
 from tests.oracle.jvm import Jvm
 from tests.processes import BUILD_DEADLINE_S, run_process
+from tools.historical_assignors.released import Case
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.assignors.historical.bug_histories import load
-from groupstorm.assignors.historical.recordings import recorded
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.history import ask, releases
+from tools.historical_assignors.bug_histories import load
+from tools.historical_assignors.recordings import recorded
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from groupstorm.storms.fuzz.trial import compare
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
+from tools.fuzz.trial import compare
 
 SECOND = 1_000_000
 #: The group is Stable from 6.007 s on. The first heartbeat leaves 3 s after the SyncGroup response.

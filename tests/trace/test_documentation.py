@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.trace.documentation import columns_table, events_table, provenance_table
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
 from tests.generated_pages import check_section
+from tools.documentation.trace import columns_table, events_table, provenance_table
 
 SECTIONS = {
     "columns": columns_table(),

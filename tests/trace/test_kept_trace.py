@@ -17,12 +17,15 @@ def entry(number: int) -> TraceEntry:
 
 
 @pytest.mark.parametrize(("rows", "in_memory"), [(0, True), (1, True), (3, True), (4, False), (9, False)])
-def test_a_large_trace_is_kept_in_a_file(rows: int, in_memory: bool) -> None:
+def test_a_large_trace_is_kept_in_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rows: int, in_memory: bool
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     trace = KeptTrace(rows_in_memory_max=3)
     for number in range(rows):
         trace.add(*entry(number))
     trace.close()
-    assert trace.in_memory == in_memory
+    assert ([*tmp_path.rglob("trace.jsonl")] == []) == in_memory
     for _ in range(2):  # it can be read again
         assert [*trace.entries()] == [entry(number) for number in range(rows)]
         assert [row["seq"] for row, _ in trace.rows()] == [*range(rows)]

@@ -18,10 +18,15 @@ from groupstorm import __version__
 from groupstorm.explain.history import History
 from groupstorm.problems import InputError
 from groupstorm.watch.checkpoint import FORMAT, Checkpoint, open_checkpoint
+from groupstorm.watch.feed import BATCHES, Progress
 from groupstorm.watch.rolling import Rolling
 from groupstorm.watch.sources import FolderSource
 from groupstorm.watch.watching import Picture, RowsSoFar, Watch
 from tests.watch.rolling_rows import SPAN_US, generation_row
+
+
+def batch(number: int) -> Progress:
+    return Progress(BATCHES, number)
 
 
 def test_rows_the_state_before_them_and_alerts_are_kept(tmp_path: Path) -> None:
@@ -31,7 +36,7 @@ def test_rows_the_state_before_them_and_alerts_are_kept(tmp_path: Path) -> None:
     rolling.add(rows)
     with open_checkpoint(folder, "a") as checkpoint:
         assert (checkpoint.rows(), checkpoint.carried(), checkpoint.active()) == ([], None, frozenset())
-        checkpoint.keep(0, rows, 17.5)
+        checkpoint.keep(batch(0), rows, 17.5)
         assert rolling.carry()
         checkpoint.carry(rolling.carried)
         checkpoint.keep_active(frozenset({("generations>3 per 1h", "g")}))
@@ -44,15 +49,27 @@ def test_rows_the_state_before_them_and_alerts_are_kept(tmp_path: Path) -> None:
 
 def test_a_batch_is_done_when_it_is_kept_and_so_are_those_before_it(tmp_path: Path) -> None:
     with open_checkpoint(tmp_path / "c", "a") as checkpoint:
-        assert not checkpoint.is_done(0)
-        checkpoint.keep(9, [], None)
-        assert [checkpoint.is_done(number) for number in (8, 9, 10)] == [True, True, False]
+        assert not checkpoint.is_done(batch(0))
+        checkpoint.keep(batch(9), [], None)
+        assert [checkpoint.is_done(batch(number)) for number in (8, 9, 10)] == [True, True, False]
+
+
+def test_how_far_each_file_has_been_read_is_kept(tmp_path: Path) -> None:
+    with open_checkpoint(tmp_path / "c", "a") as checkpoint:
+        for progress in (
+            Progress("trace-1.jsonl", 70),
+            Progress("trace;.jsonl", 5),
+            Progress("trace-1.jsonl", 90),
+        ):
+            checkpoint.keep(progress, [], None)
+    with open_checkpoint(tmp_path / "c", "a") as checkpoint:
+        assert checkpoint.progress() == {"trace-1.jsonl": 90, "trace;.jsonl": 5}
 
 
 def test_a_row_that_comes_twice_is_kept_once(tmp_path: Path) -> None:
     with open_checkpoint(tmp_path / "c", "a") as checkpoint:
-        checkpoint.keep(0, [generation_row(0)], 1)
-        checkpoint.keep(1, [generation_row(0), generation_row(1)], 2)
+        checkpoint.keep(batch(0), [generation_row(0)], 1)
+        checkpoint.keep(batch(1), [generation_row(0), generation_row(1)], 2)
         assert [one.seq for one in checkpoint.rows()] == [0, 1]
 
 
@@ -88,15 +105,13 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_if_sparks_part_of_it_is_gone_batches_are_counted_anew(tmp_path: Path) -> None:
+def test_batches_that_are_counted_anew_leave_the_rows(tmp_path: Path) -> None:
+    """As when Spark's part of the checkpoint is gone."""
     with open_checkpoint(tmp_path / "c", "a") as checkpoint:
-        checkpoint.keep(5, [generation_row(0)], 1)
-        checkpoint.spark_folder.mkdir()
+        checkpoint.keep(batch(5), [generation_row(0)], 1)
+        checkpoint.forget_batches()
     with open_checkpoint(tmp_path / "c", "a") as checkpoint:
-        assert checkpoint.is_done(0)
-        checkpoint.spark_folder.rmdir()
-    with open_checkpoint(tmp_path / "c", "a") as checkpoint:
-        assert not checkpoint.is_done(0)
+        assert not checkpoint.is_done(batch(0))
         assert [one.seq for one in checkpoint.rows()] == [0]
 
 
@@ -109,7 +124,7 @@ def kept(folder: Path) -> None:
     rows = [generation_row(seq) for seq in range(100)]
     rolling.add(rows)
     with open_checkpoint(folder, "a") as checkpoint:
-        checkpoint.keep(0, rows, 17.5)
+        checkpoint.keep(batch(0), rows, 17.5)
         assert rolling.carry()
         checkpoint.carry(rolling.carried)
         checkpoint.keep_active(frozenset({("generations>3 per 1h", "g")}))
@@ -121,7 +136,7 @@ def read_all(checkpoint: Checkpoint) -> None:
     checkpoint.carried()
     checkpoint.active()
     checkpoint.came()
-    checkpoint.is_done(0)
+    checkpoint.progress()
     checkpoint.check_begins_with(generation_row(0).line)
 
 
@@ -214,11 +229,12 @@ DAMAGE: Mapping[str, Callable[[Path], object]] = {
     "text that is not UTF-8": lambda folder: change(folder, "UPDATE rows SET line = CAST(x'ff' AS TEXT)"),
     "no JSON": lambda folder: tell(folder, "carried", "{"),
     "deep JSON": lambda folder: tell(folder, "carried", "[" * 100_000),
-    "a huge number": lambda folder: tell(folder, "batch", "9" * 10_000),
+    "a huge number": lambda folder: tell(folder, "read:", "9" * 10_000),
     "a large number": lambda folder: tell(folder, "carried", f"[{10**300}, 0, {{}}, {{}}]"),
     "a time before all rows": lambda folder: tell(folder, "carried", "[-1, 0, {}, {}]"),
     "a time that is none": lambda folder: tell(folder, "came", "NaN"),
-    "a text for a number": lambda folder: tell(folder, "batch", '"0"'),
+    "a text for a number": lambda folder: tell(folder, "read:", '"0"'),
+    "less than nothing read": lambda folder: tell(folder, "read:", "-1"),
     "a list for a state": lambda folder: tell(folder, "carried", "[]"),
     "a state of nothing": lambda folder: tell(folder, "carried", '[0, 0, {"g": {}}, {}]'),
     "alerts that are none": lambda folder: tell(folder, "active", "[1]"),

@@ -1,9 +1,8 @@
-"""`groupstorm watch` in a process of its own: real files, Spark, a kill."""
+"""`groupstorm watch` in a process of its own: real files, a kill."""
 
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.problems import InputError
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.explain.explaining import storm
 from tests.processes import killed_after, outcome_of
@@ -28,21 +26,10 @@ DEADLINE_SECONDS = 120
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The lines of a storm, in six files' worth."""
-    _needs_spark()
     folder = tmp_path_factory.mktemp("storm")
     return [
         one.line for one in rows_of(storm(folder, "rolling-deploy", "eager", {"members": 4, "partitions": 8}))
     ]
-
-
-def _needs_spark() -> None:
-    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[watch]'")
-    from groupstorm.pipeline.java import java_home
-
-    try:
-        java_home()
-    except InputError as missing:
-        pytest.skip(str(missing))
 
 
 def write(folder: Path, number: int, lines: list[str]) -> None:
@@ -124,21 +111,6 @@ def test_after_a_kill_a_watch_goes_on_and_takes_late_files_in(lines: list[str], 
 
 
 @pytest.mark.slow
-def test_a_checkpoint_that_spark_cannot_read_is_refused(lines: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    write(folder, 0, lines)
-    assert groupstorm("watch", str(folder), "--once", cwd=tmp_path).returncode == 0
-    for file, begin in (("offsets/0", "Failed to read log file"), ("metadata", "")):
-        (tmp_path / "trace.watch" / "spark" / file).write_text("mine", "utf-8")
-        for checksum in (tmp_path / "trace.watch" / "spark").rglob(".*.crc"):
-            checksum.unlink()
-        refusal = refused(groupstorm("watch", str(folder), "--once", cwd=tmp_path))
-        assert f"--checkpoint {folder}.watch: Spark cannot go on: {begin}" in refusal
-        assert refusal.endswith("name another folder or remove it")
-
-
-@pytest.mark.slow
 def test_an_alert_runs_a_command_and_ends_the_watch(lines: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "trace; rm -rf ~"
     folder.mkdir()
@@ -177,23 +149,6 @@ def test_ctrl_c_ends_a_watch_without_a_traceback(lines: list[str], tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_watch_whose_jvm_has_gone_ends_with_one_line(lines: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "trace"
-    folder.mkdir()
-    write(folder, 0, lines)
-    with watching(folder, "--json", "--every", "200ms") as process:
-        until(lambda: bool(printed(folder)), process)
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
-        (jvm,) = [int(one) for one in children if "java" in Path(f"/proc/{one}/cmdline").read_text("utf-8")]
-        os.kill(jvm, signal.SIGKILL)
-        _, errors = outcome_of(process, DEADLINE_SECONDS)
-        assert process.returncode == 2, errors
-    assert without_progress(errors) == [
-        "groupstorm: Spark has ended: start the watch again, and it goes on where it was"
-    ]
-
-
-@pytest.mark.slow
 def test_a_watch_serves_its_figures_to_prometheus(lines: list[str], tmp_path: Path) -> None:
     parser = pytest.importorskip("prometheus_client.parser", reason="pip install 'groupstorm[watch]'")
     folder = tmp_path / "trace"
@@ -214,7 +169,6 @@ def test_a_watch_serves_its_figures_to_prometheus(lines: list[str], tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_line_that_is_no_row_ends_the_watch_with_its_place(tmp_path: Path) -> None:
-    _needs_spark()
     folder = tmp_path / "trace"
     folder.mkdir()
     (folder / "trace-000000.jsonl").write_text('{"seq":0}\n', "utf-8")

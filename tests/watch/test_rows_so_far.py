@@ -12,8 +12,8 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.watch.alerts import read_alert
 from groupstorm.watch.checkpoint import open_checkpoint
+from groupstorm.watch.feed import BATCHES, Line, Progress
 from groupstorm.watch.sources import FolderSource
-from groupstorm.watch.stream import Line
 from groupstorm.watch.watching import Picture, RowsSoFar, Watch
 from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row
 
@@ -36,12 +36,12 @@ class Seen:
 
 
 def write(folder: Path, number: int, seqs: Sequence[int]) -> list[Line]:
-    """A file of the trace, and its lines as Spark hands them over."""
+    """A file of the trace, and its lines as a feed hands them over."""
     folder.mkdir(exist_ok=True)
     file = folder / f"trace-{number:06d}.jsonl"
     lines = [generation_row(seq).line for seq in seqs]
     file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return [Line(line, file.as_uri(), CAME) for line in lines]
+    return [Line(line, str(file), CAME) for line in lines]
 
 
 @contextmanager
@@ -63,23 +63,23 @@ def test_a_later_watch_goes_on_without_losing_or_doubling_rows(tmp_path: Path) -
     trace = tmp_path / "trace"
     first, second = write(trace, 0, range(5)), write(trace, 1, range(5, 9))
     with rows_so_far(trace) as rows:
-        rows.take(0, first)
+        rows.take(Progress(BATCHES, 0), first)
         assert generations(rows) == 5
     with rows_so_far(trace) as rows:
-        rows.take(0, first)  # Spark repeats a batch that it does not know to be done
-        rows.take(1, second)
+        rows.take(Progress(BATCHES, 0), first)  # Spark repeats a batch that it does not know to be done
+        rows.take(Progress(BATCHES, 1), second)
         assert generations(rows) == 9
 
 
 def test_an_alert_that_was_shown_is_not_shown_again_by_a_later_watch(tmp_path: Path) -> None:
     trace, alert, seen = tmp_path / "trace", "generations>3 per 60s", Seen()
     with rows_so_far(trace, alert) as rows:
-        rows.take(0, write(trace, 0, range(5)))
+        rows.take(Progress(BATCHES, 0), write(trace, 0, range(5)))
         rows.show_to(seen)
         rows.show_to(seen)
     with rows_so_far(trace, alert) as rows:
         rows.show_to(seen)
-        rows.take(1, write(trace, 1, [100]))
+        rows.take(Progress(BATCHES, 1), write(trace, 1, [100]))
         rows.show_to(seen)
     assert seen.alerts() == [
         "ALERT g: generations>3 per 60s: generations is 5",
@@ -95,7 +95,7 @@ def test_an_alert_that_could_not_be_shown_is_shown_again(tmp_path: Path) -> None
 
     trace, alert, seen = tmp_path / "trace", "generations>3 per 60s", Seen()
     with rows_so_far(trace, alert) as rows:
-        rows.take(0, write(trace, 0, range(5)))
+        rows.take(Progress(BATCHES, 0), write(trace, 0, range(5)))
         with pytest.raises(InputError, match="g"):
             rows.show_to(Fails())
     with rows_so_far(trace, alert) as rows:
@@ -109,7 +109,9 @@ def test_a_line_that_is_no_row_is_named_by_file_and_line(tmp_path: Path) -> None
     file = trace / "trace-000000.jsonl"
     file.write_text(f"{generation_row(0).line}\n" + '{"seq":1}\n', "utf-8")
     with rows_so_far(trace) as rows, pytest.raises(InputError) as refused:
-        rows.take(0, [Line(line, place, CAME) for line in file.read_text("utf-8").splitlines()])
+        rows.take(
+            Progress(BATCHES, 0), [Line(line, place, CAME) for line in file.read_text("utf-8").splitlines()]
+        )
     assert str(refused.value).startswith(f"{file}: line 2: not a row of a trace: row 1 (None): time_us")
 
 
@@ -118,16 +120,16 @@ def test_the_line_of_the_version_is_no_row(tmp_path: Path) -> None:
     lines = write(trace, 0, [0, 1])
     version = json.dumps({"groupstorm.trace.schema": 2})
     with rows_so_far(trace) as rows:
-        rows.take(0, [lines[0]._replace(text=version), *lines])
+        rows.take(Progress(BATCHES, 0), [lines[0]._replace(text=version), *lines])
         assert generations(rows) == 2
         with pytest.raises(InputError, match="version 3 of the trace schema"):
-            rows.take(1, [lines[0]._replace(text=version.replace("2", "3"))])
+            rows.take(Progress(BATCHES, 1), [lines[0]._replace(text=version.replace("2", "3"))])
 
 
 def test_a_new_trace_in_the_folder_of_an_old_one_is_refused(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     with rows_so_far(trace) as rows:
-        rows.take(0, write(trace, 0, [0, 1]))
+        rows.take(Progress(BATCHES, 0), write(trace, 0, [0, 1]))
     first = generation_row(0, time_us=17).line
     (trace / "trace-000000.jsonl").write_text(f"{first}\n", "utf-8")
     with pytest.raises(InputError, match="is the checkpoint of an earlier trace"), rows_so_far(trace):
@@ -146,9 +148,11 @@ def test_time_goes_on_from_the_last_row_as_long_as_none_comes(tmp_path: Path) ->
     trace, seen = tmp_path / "trace", Seen()
     with rows_so_far(trace, once=False, now=CAME + 7) as rows:
         rows.show_to(seen)
-        rows.take(0, write(trace, 0, range(3)))
+        rows.take(Progress(BATCHES, 0), write(trace, 0, range(3)))
         rows.show_to(seen)
-        rows.take(1, [line._replace(came=CAME + 7) for line in write(trace, 1, range(3, 5))])
+        rows.take(
+            Progress(BATCHES, 1), [line._replace(came=CAME + 7) for line in write(trace, 1, range(3, 5))]
+        )
         rows.show_to(seen)
     with rows_so_far(trace, once=False, now=CAME + 27) as rows:
         rows.show_to(seen)
@@ -159,8 +163,8 @@ def test_time_goes_on_from_the_last_row_as_long_as_none_comes(tmp_path: Path) ->
 def test_a_late_file_does_not_say_when_the_last_row_came(tmp_path: Path) -> None:
     trace, seen = tmp_path / "trace", Seen()
     with rows_so_far(trace, once=False, now=CAME + 7) as rows:
-        rows.take(0, write(trace, 1, [2, 3]))
-        rows.take(1, [line._replace(came=CAME + 6) for line in write(trace, 0, [0, 1])])
+        rows.take(Progress(BATCHES, 0), write(trace, 1, [2, 3]))
+        rows.take(Progress(BATCHES, 1), [line._replace(came=CAME + 6) for line in write(trace, 0, [0, 1])])
         rows.show_to(seen)
     (picture,) = seen.pictures
     assert (picture.end_us / SECOND, picture.quiet_seconds, picture.missing) == (10, 7, 0)
@@ -170,7 +174,7 @@ def test_sums_stop_where_the_next_rows_cannot_change_them(tmp_path: Path) -> Non
     trace, seen = tmp_path / "trace", Seen()
     for now in (CAME + 20, CAME + 100):
         with rows_so_far(trace, once=False, now=now) as rows:
-            rows.take(0, assigned(trace))
+            rows.take(Progress(BATCHES, 0), assigned(trace))
             rows.show_to(seen)
     sums = [picture.sums["g"].unowned_us for picture in seen.pictures]
     until = [picture.end_us / SECOND for picture in seen.pictures]

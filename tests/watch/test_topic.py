@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -22,7 +23,7 @@ from groupstorm.testing.chosen import chosen_broker
 from groupstorm.trace import topic as topic_module
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.topic import TopicAddress, TopicSink, read_topic_address
-from tests.command import COMMAND, environment_of_command
+from tests.command import COMMAND, environment_of_command, refused
 from tests.command import groupstorm as run_groupstorm
 from tests.explain.explaining import storm
 from tests.processes import killed_after, next_line, outcome_of
@@ -153,8 +154,7 @@ def test_a_watch_reads_a_topic_and_goes_on_where_it_ended(
         address = broker.bootstrap_servers
         options = ("--topic", "watched", "--once", "--json", "--window", "1d")
         done = run_groupstorm("watch", address, *options, cwd=tmp_path)
-        if "unresolved dependenc" in done.stderr:
-            pytest.skip("Spark cannot fetch its source for Kafka: it reaches no repository")
+        skip_without_source(done.stderr)
         assert done.returncode == 0, done.stderr
         seen.append(json.loads(done.stdout)["figures"])
     assert seen == [figures_of(entries[:half]), figures_of(entries)]
@@ -165,6 +165,65 @@ def figures_of(entries: list[TraceEntry]) -> Any:
     whole.count_from(0)
     whole.add_all(entries)
     return json.loads(json.dumps(whole.figures().to_json()))
+
+
+def skip_without_source(errors: str) -> None:
+    if "unresolved dependenc" in errors:
+        pytest.skip("Spark cannot fetch its source for Kafka: it reaches no repository")
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_spark_cannot_read_is_refused(
+    broker: BrokerUnderTest, trace: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[watch]'")
+    sink = sink_to(broker, "damaged")
+    sink.add_all(entries_of(trace)[:40])
+    sink.close()
+    watch = ("watch", broker.bootstrap_servers, "--topic", "damaged", "--once")
+    done = run_groupstorm(*watch, cwd=tmp_path)
+    skip_without_source(done.stderr)
+    assert done.returncode == 0, done.stderr
+    checkpoint = tmp_path / "damaged.watch"
+    (checkpoint / "spark" / "offsets" / "0").write_text("mine", "utf-8")
+    for checksum in (checkpoint / "spark").rglob(".*.crc"):
+        checksum.unlink()
+    refusal = refused(run_groupstorm(*watch, cwd=tmp_path))
+    assert f"--checkpoint {checkpoint}: Spark cannot go on: " in refusal
+    assert refusal.endswith("name another folder or remove it")
+
+
+@pytest.mark.slow
+def test_a_watch_whose_jvm_has_gone_ends_with_one_line(
+    broker: BrokerUnderTest, trace: Path, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[watch]'")
+    sink = sink_to(broker, "ended")
+    sink.add_all(entries_of(trace)[:40])
+    sink.close()
+    with (
+        subprocess.Popen(
+            [*COMMAND, "watch", broker.bootstrap_servers, "--topic", "ended", "--json", "--every", "200ms"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment_of_command() | {"PYTHONUNBUFFERED": "1"},
+        ) as process,
+        killed_after(process),
+    ):
+        assert process.stdout is not None
+        if not process.stdout.readline():
+            skip_without_source(outcome_of(process)[1])
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8").split()
+        (jvm,) = [int(one) for one in children if "java" in Path(f"/proc/{one}/cmdline").read_text("utf-8")]
+        os.kill(jvm, signal.SIGKILL)
+        _, errors = outcome_of(process)
+        assert process.returncode == 2, errors
+    progress = "reading the rows that are there"
+    assert [line for line in errors.splitlines() if not line.startswith(progress)] == [
+        "groupstorm: Spark has ended: start the watch again, and it goes on where it was"
+    ]
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from typing import Any
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
@@ -16,6 +15,7 @@ from groupstorm.whatif.drafting import Draft, draft_of
 from groupstorm.whatif.reading import Reading, read_run
 from groupstorm.whatif.replaying import replay
 from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
+from tools.log_printing.logs import LogKind, as_log
 
 SIZE: dict[str, Any] = {"members": 4, "partitions": 12}
 #: None of them is the storm's own.

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from groupstorm.imports.printing.logs import LogKind, as_log
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
 from tests.generated_pages import check_section
+from tools.log_printing.logs import LogKind, as_log
 
 PAGE = "whatif.md"
 SCENARIO = {

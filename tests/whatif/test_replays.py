@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.printing.logs import LogKind, as_log
+from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement
@@ -18,6 +18,7 @@ from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.replaying import replay
 from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
+from tools.log_printing.logs import LogKind, as_log
 
 QUICK = {"start_ms": 7_000, "ready_ms": 2_000}
 STORMS = [
@@ -180,3 +181,19 @@ def test_a_group_lives_until_its_last_member_has_gone_for_good(tmp_path: Path) -
     assert lived is not None
     assert 4 * 30 < lived < 4 * 40
     assert whole - lived == pytest.approx(4 * 80, abs=4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("topic_partitions", "topic-0:4", "'topic-0:4': expected topics with partitions, or null"),
+        ("assign_ms", "soon", "'soon' is no duration"),
+        ("partition", 4, "no such setting: did you mean partitions"),
+    ],
+)
+def test_what_a_setting_cannot_be_is_refused_by_its_name(
+    name: str, value: object, message: str, tmp_path: Path
+) -> None:
+    run = storm(tmp_path / "run", "rolling-deploy", "eager", members=2)
+    with pytest.raises(InputError, match=rf"^--known {name}: {message}"):
+        drafted(run, **{name: value})

@@ -16,10 +16,11 @@ _NAMED = 16
 
 def history_to_json(history: History) -> dict[str, Any]:
     """``{"topics": {name: partitions}, "steps": [{"do", "member", "topics", "partitions"}]}``."""
-    return {"topics": dict(history.topics), "steps": [_step_to_json(step) for step in history.steps]}
+    return {"topics": dict(history.topics), "steps": [step_to_json(step) for step in history.steps]}
 
 
-def _step_to_json(step: HistoryStep) -> dict[str, Any]:
+def step_to_json(step: HistoryStep) -> dict[str, Any]:
+    """``{"do", "member", "topics", "partitions"}``, without the fields that the step does not have."""
     written: dict[str, Any] = {"do": step.do.value}
     if step.member:
         written["member"] = step.member
@@ -45,20 +46,6 @@ def history_from_json(written: Mapping[str, Any]) -> History:
         for step in written["steps"]
     )
     return History(dict(written["topics"]), tuple(steps))
-
-
-def change_to_json(change: Change) -> dict[str, Any]:
-    """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in their order."""
-    rounds = [
-        {
-            "generation": round_.generation,
-            "owned": round_.owned,
-            "assigned": round_.assigned,
-            "refusal": round_.refusal,
-        }
-        for round_ in change.rounds
-    ]
-    return {"step": _step_to_json(change.step), "rounds": rounds}
 
 
 def report_to_json(report: Report) -> dict[str, Any]:

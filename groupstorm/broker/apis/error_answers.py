@@ -43,7 +43,6 @@ class _Items(NamedTuple):
 _TOPIC = {"name": "name", "topic_id": "topic_id"}
 _OLD_TOPIC = {"topic": "topic"}
 _INDEX = {"partition_index": "partition_index"}
-_SHORT_INDEX = {"index": "index"}
 _RESOURCE = {"resource_type": "resource_type", "resource_name": "resource_name"}
 
 #: By API key; several rows if the arrays have other names in other versions.

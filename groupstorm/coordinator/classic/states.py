@@ -74,13 +74,3 @@ def next_state(group: str, state: GroupState, cause: Cause) -> GroupState:
     if after is None:
         raise IllegalTransition(f"group {group!r} cannot leave {state} because of {cause.value!r}")
     return after
-
-
-def mermaid() -> str:
-    """The table as a Mermaid state diagram, for the documentation."""
-    causes: dict[tuple[GroupState, GroupState], list[str]] = {}
-    for before, row in TRANSITIONS.items():
-        for cause, after in row.items():
-            causes.setdefault((before, after), []).append(cause)
-    arrows = [f"    {before} --> {after}: {'<br/>'.join(names)}" for (before, after), names in causes.items()]
-    return "\n".join(["stateDiagram-v2", f"    [*] --> {EMPTY}", *arrows]) + "\n"

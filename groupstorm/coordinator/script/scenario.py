@@ -16,9 +16,6 @@ from groupstorm.coordinator.config import (
 from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.problems import InputError
 
-#: Keys of `config` that are no options of the broker.
-_OWN_KEYS = ("topics", "racks", "groups")
-
 #: Options of one group and their smallest values (GroupConfig); options that are not numbers are not checked.
 _GROUP_OPTIONS = {
     **GROUP_OPTIONS,

@@ -37,7 +37,6 @@ _SETTINGS: Final = (
     SCHEDULED_DELAY,
 )
 
-_OWNED = "partitions: the sum of what the member's log adds and takes away"
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.command import ROOT, groupstorm, refused
+from tests.command import ROOT, groupstorm, refused, tool
 
 SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=7s", "--set", "ready_ms=500"]
 
@@ -184,7 +184,7 @@ def test_the_answer_on_a_part_is_about_that_part(compared: Path) -> None:
 
 
 def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None:
-    printed = groupstorm("trace", "both/eager/seed-0", "--as", "broker-log", cwd=compared)
+    printed = tool("log_printing", "both/eager/seed-0", "--as", "broker-log", cwd=compared)
     (compared / "server.log").write_text(printed.stdout)
     ran = groupstorm("import", "server.log", "--out", "imported", cwd=compared)
     assert ran.returncode == 0, ran.stderr

@@ -10,7 +10,7 @@ from groupstorm.broker.apis.key_75_describe_topic_partitions import PARTITIONS_D
 from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST
 from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
-from groupstorm.broker.topic_configs import EFFECTIVE, TOPIC_OPTIONS
+from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.consumer.regexes import PROGRAM_BYTES
 
@@ -157,9 +157,28 @@ def _default_of(limit: str | int) -> str:
     return "fixed" if isinstance(limit, int) else _default(limit)
 
 
+#: Configurations of topics that have an effect, on retention, compaction, accepted batches or timestamps.
+_EFFECTIVE = (
+    "cleanup.policy",
+    "delete.retention.ms",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "message.timestamp.type",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+
+
 def topic_configs_table() -> str:
     """The configurations of topics that do something here, with their defaults."""
-    rows = [(f"`{name}`", f"`{TOPIC_OPTIONS[name].default}`") for name in sorted(EFFECTIVE)]
+    rows = [(f"`{name}`", f"`{TOPIC_OPTIONS[name].default}`") for name in _EFFECTIVE]
     return _table(("configuration", "default"), rows)
 
 

@@ -1,4 +1,4 @@
-"""`docs/trace.md`, made from the schema and the event types: a test holds the two together."""
+"""The tables of docs/trace.md that are made from the schema and the event types."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError, writing
-from groupstorm.storms.fuzz.drawing import Document
 from groupstorm.storms.runs.run_folder import write_text
 from groupstorm.yaml_documents import parse_yaml, read_text
+from tools.fuzz.drawing import Document
 
 
 class Corpus:

@@ -1,12 +1,12 @@
-"""What the coordinator of a broker of Kafka 4.3 logs."""
+"""The log that the coordinator of a Kafka 4.3 broker would write."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from groupstorm.imports.printing.consumer_groups import PrintedConsumerGroups
-from groupstorm.imports.printing.line import Line, Row
+from tools.log_printing.consumer_groups import PrintedConsumerGroups
+from tools.log_printing.line import Line, Row
 
 _LOGGER: Final = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 _PREFIX: Final = "[GroupCoordinator id=0 topic=__consumer_offsets partition=0]"

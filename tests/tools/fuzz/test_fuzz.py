@@ -11,16 +11,16 @@ import pytest
 import yaml
 
 from groupstorm.figures.table import Figures
-from groupstorm.storms.fuzz.campaign import Order, Orders, Outcome, campaign
-from groupstorm.storms.fuzz.corpus import Corpus
-from groupstorm.storms.fuzz.drawing import FAULTS, Document, draw_scenario
-from groupstorm.storms.fuzz.shrinking import shrink
-from groupstorm.storms.fuzz.trial import try_scenario
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.world.simulation import simulate
-from tests.command import groupstorm
+from tests.command import groupstorm, tool
 from tests.soaking import sizes
 from tests.storms.planted_faults import BROKEN_RULES, PLANT
+from tools.fuzz.campaign import Order, Orders, Outcome, campaign
+from tools.fuzz.corpus import Corpus
+from tools.fuzz.drawing import FAULTS, Document, draw_scenario
+from tools.fuzz.shrinking import shrink
+from tools.fuzz.trial import try_scenario
 
 DOUBLES = "tests.storms.planted_faults:DOUBLING"
 
@@ -136,7 +136,7 @@ def test_an_exception_and_a_run_that_does_not_end_are_findings(monkeypatch: pyte
     def broken(*_: Any) -> None:
         raise KeyError("member-7")
 
-    monkeypatch.setattr("groupstorm.storms.fuzz.trial.simulate", broken)
+    monkeypatch.setattr("tools.fuzz.trial.simulate", broken)
     found = try_scenario(draw_scenario(0, 0, {}), {}, exact=False)
     assert found.kind == "no_exception"
     assert "KeyError" in found.broken["no_exception"]
@@ -145,8 +145,8 @@ def test_an_exception_and_a_run_that_does_not_end_are_findings(monkeypatch: pyte
         while True:
             pass
 
-    monkeypatch.setattr("groupstorm.storms.fuzz.trial.simulate", endless)
-    monkeypatch.setattr("groupstorm.storms.fuzz.trial.CPU_LIMIT_S", 0.2)
+    monkeypatch.setattr("tools.fuzz.trial.simulate", endless)
+    monkeypatch.setattr("tools.fuzz.trial.CPU_LIMIT_S", 0.2)
     found = try_scenario(draw_scenario(0, 0, {}), {}, exact=False)
     assert found.kind == "the_run_ends"
 
@@ -157,14 +157,14 @@ def test_an_exact_run_may_take_longer_and_is_broken_off_too(monkeypatch: pytest.
             pass
         return simulate(*given)
 
-    monkeypatch.setattr("groupstorm.storms.fuzz.trial.simulate", endless_if_exact)
-    monkeypatch.setattr("groupstorm.storms.fuzz.trial.EXACT_CPU_LIMIT_S", 0.2)
+    monkeypatch.setattr("tools.fuzz.trial.simulate", endless_if_exact)
+    monkeypatch.setattr("tools.fuzz.trial.EXACT_CPU_LIMIT_S", 0.2)
     found = try_scenario(draw_scenario(0, 0, {}), {}, exact=True)
     assert found.broken == {"the_run_ends": "the run was broken off after 0.2 s of CPU time"}
 
 
 def test_the_command_says_that_everything_held(tmp_path: Path) -> None:
-    done = groupstorm("fuzz", "--count", "3", "--processes", "1", cwd=tmp_path)
+    done = tool("fuzz", "--count", "3", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("3 scenarios in ")
     assert "every invariant held" in done.stdout
@@ -173,7 +173,7 @@ def test_the_command_says_that_everything_held(tmp_path: Path) -> None:
 
 def test_the_command_prints_the_smallest_scenario_and_tries_it_first_the_next_time(tmp_path: Path) -> None:
     own = ("--set", f"partition.assignment.strategy={DOUBLES}")
-    done = groupstorm("fuzz", "--count", "6", "--processes", "1", *own, cwd=tmp_path)
+    done = tool("fuzz", "--count", "6", "--processes", "1", *own, cwd=tmp_path)
     assert done.returncode == 1
     assert "one_owner_per_generation: topic-0-0 is owned by member-0 and member-1" in done.stdout
     assert "smallest: 2 members, 1 topics of 1 partitions, 1 steps, 0 other settings" in done.stdout
@@ -182,7 +182,7 @@ def test_the_command_prints_the_smallest_scenario_and_tries_it_first_the_next_ti
     again = groupstorm("run", str(kept[0]), *own, cwd=tmp_path)
     assert again.returncode == 1
     assert "one_owner_per_generation" in again.stderr
-    replayed = groupstorm("fuzz", "--count", "1", "--processes", "1", *own, cwd=tmp_path)
+    replayed = tool("fuzz", "--count", "1", "--processes", "1", *own, cwd=tmp_path)
     assert replayed.returncode == 1
     assert f"{len(kept) + 1} scenarios in " in replayed.stderr
 
@@ -212,7 +212,7 @@ def test_kafkas_own_behaviour_is_said_and_is_no_failure(tmp_path: Path) -> None:
             }
         )
     )
-    done = groupstorm("fuzz", "--count", "1", "--processes", "1", cwd=tmp_path)
+    done = tool("fuzz", "--count", "1", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0
     assert "x: a real group does this, too\n  no new assignment for topic-0-1: no owner" in done.stdout
     assert "Kafka itself: no new assignment (1).\n2 scenarios in " in done.stdout

@@ -12,13 +12,13 @@ from groupstorm.assignors import registry
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.check.properties import BALANCE, MOVES, Subject
 from groupstorm.assignors.check.rendering import history_from_json, history_to_json
-from groupstorm.assignors.historical import comparison
-from groupstorm.assignors.historical.bug_histories import OURS, BugHistory, load, names, read
-from groupstorm.assignors.historical.comparison import Side, render, sides
-from groupstorm.assignors.historical.properties import QUESTIONS
-from groupstorm.assignors.historical.recordings import recorded
 from groupstorm.assignors.promises import promises_of
 from groupstorm.problems import InputError
+from tools.historical_assignors import comparison
+from tools.historical_assignors.bug_histories import OURS, BugHistory, load, names, read
+from tools.historical_assignors.comparison import Side, render, sides
+from tools.historical_assignors.properties import QUESTIONS
+from tools.historical_assignors.recordings import recorded
 
 STORIES = [load(name) for name in names()]
 WITH_PROPERTY = [story for story in STORIES if story.property is not None]
@@ -155,7 +155,7 @@ def test_a_name_that_is_none_is_refused() -> None:
 
 
 def test_the_page_has_every_story_and_its_example_can_be_played() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "historical-bugs.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "historical-bugs.md").read_text("utf-8")
     for story in STORIES:
         assert f"| `{story.name}` |" in page
         assert all(str(release) in page for release in (story.before, story.after) if release != OURS)

@@ -1,19 +1,21 @@
-"""`groupstorm assignor-history`: bugs of Kafka's assignors, round by round, before and after."""
+"""`./dev assignor-history`: bugs of Kafka's assignors, round by round, before and after."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.check.rendering import change_to_json
-from groupstorm.assignors.historical.bug_histories import BugHistory, load, names
-from groupstorm.assignors.historical.comparison import Side, render, sides
+from groupstorm.assignors.check.history import Change
+from groupstorm.assignors.check.rendering import step_to_json
 from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json, print_line
+from tools.command import run_tool
+from tools.historical_assignors.bug_histories import BugHistory, load, names
+from tools.historical_assignors.comparison import Side, render, sides
 
 
 def assignor_history(
@@ -76,5 +78,23 @@ def _side_to_json(side: Side) -> dict[str, object]:
     return {
         "title": side.title,
         "broken": broken,
-        "changes": [change_to_json(change) for change in side.changes],
+        "changes": [_change_to_json(change) for change in side.changes],
     }
+
+
+def _change_to_json(change: Change) -> dict[str, Any]:
+    """``{"step", "rounds": [{"generation", "owned", "assigned", "refusal"}]}``, lists in their order."""
+    rounds = [
+        {
+            "generation": round_.generation,
+            "owned": round_.owned,
+            "assigned": round_.assigned,
+            "refusal": round_.refusal,
+        }
+        for round_ in change.rounds
+    ]
+    return {"step": step_to_json(change.step), "rounds": rounds}
+
+
+if __name__ == "__main__":
+    run_tool("assignor-history", assignor_history)

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from groupstorm.assignors.historical.bug_histories import folder
-from groupstorm.assignors.historical.released import Answerer, Case
+from tools.historical_assignors.bug_histories import FOLDER
+from tools.historical_assignors.released import Answerer, Case
 
 
 class Recorded(NamedTuple):
@@ -24,7 +24,7 @@ class Recorded(NamedTuple):
 
 def recorded(bug: str) -> list[Recorded]:
     """All recorded answers of a history, in the order of the rounds."""
-    lines = (folder() / f"{bug}.jsonl").read_text("utf-8").splitlines()
+    lines = (FOLDER / f"{bug}.jsonl").read_text("utf-8").splitlines()
     return [Recorded(**json.loads(line)) for line in lines]
 
 

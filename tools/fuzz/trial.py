@@ -22,12 +22,12 @@ import yaml
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.verdicts import HELD
-from groupstorm.storms.fuzz.drawing import Document
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
+from tools.fuzz.drawing import Document
 
 EQUAL_TRACES: Final = "exact_and_computed_traces_are_equal"
 ENDS: Final = "the_run_ends"

@@ -1,4 +1,4 @@
-"""Scenarios that `groupstorm fuzz` has found and made smaller. Each failed once: its question says how."""
+"""Scenarios that `./dev fuzz` has found and made smaller. Each failed once: its question says how."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from groupstorm.assignors.check.history import Change, play
 from groupstorm.assignors.check.properties import Subject
 from groupstorm.assignors.check.rendering import render_change, render_topics
 from groupstorm.assignors.contract import Assignor
-from groupstorm.assignors.historical.bug_histories import OURS, BugHistory
-from groupstorm.assignors.historical.properties import QUESTIONS
-from groupstorm.assignors.historical.recordings import playback
-from groupstorm.assignors.historical.released import ReleasedAssignor
 from groupstorm.assignors.promises import promises_of
 from groupstorm.assignors.userdata import TopicPartition
+from tools.historical_assignors.bug_histories import OURS, BugHistory
+from tools.historical_assignors.properties import QUESTIONS
+from tools.historical_assignors.recordings import playback
+from tools.historical_assignors.released import ReleasedAssignor
 
 
 class Side(NamedTuple):

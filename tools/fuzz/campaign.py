@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.fuzz.drawing import Document, draw_scenario
-from groupstorm.storms.fuzz.shrinking import MAX_TRIALS, shrink
-from groupstorm.storms.fuzz.trial import ENDS, EQUAL_TRACES, Result, try_scenario
 from groupstorm.storms.runs.worker_processes import map_in_processes
+from tools.fuzz.drawing import Document, draw_scenario
+from tools.fuzz.shrinking import MAX_TRIALS, shrink
+from tools.fuzz.trial import ENDS, EQUAL_TRACES, Result, try_scenario
 
 #: Every so many drawn scenarios one is compared with the exact simulation.
 EXACT_SHARE: Final = 4

@@ -1,4 +1,4 @@
-"""What a coordinator logs of consumer groups (KIP-848), its assignments at DEBUG.
+"""The lines that a coordinator would log of consumer groups (KIP-848), assignments at DEBUG.
 
 Kafka prints topic ids in assignments. A trace has names, and so have these lines.
 """
@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from groupstorm.imports.printing.line import Row
+from tools.log_printing.line import Row
 
 _LEFT: Final = -2
 #: The value of group.remote.assignor that lets the broker choose.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from groupstorm.storms.fuzz.drawing import Document
+from tools.fuzz.drawing import Document
 
 MAX_TRIALS: Final = 400
 """How many smaller scenarios are tried."""

@@ -1,11 +1,11 @@
-"""What the Java consumers of a group log, all into one file."""
+"""The log that the Java consumers of a group would write, all into one file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from groupstorm.imports.printing.line import Line, Row
+from tools.log_printing.line import Line, Row
 
 _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 

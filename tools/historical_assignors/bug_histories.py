@@ -5,21 +5,23 @@ They are YAML files; ours are named after Kafka's tickets. `BugHistory` lists th
 
 from __future__ import annotations
 
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.casefields import Field
 from groupstorm.assignors.check.history import History, HistoryRacks, HistoryStep, StepKind
-from groupstorm.assignors.historical.properties import QUESTIONS
-from groupstorm.assignors.historical.released import KAFKAS, version_of
 from groupstorm.problems import InputError
 from groupstorm.yaml_documents import parse_yaml, read_text
+from tools.historical_assignors.properties import QUESTIONS
+from tools.historical_assignors.released import KAFKAS, version_of
 
 #: ``after`` if Kafka still has the bug: the assignor is ours, without ``bug_compat``.
 OURS = "groupstorm"
+
+
+#: The folder of our histories and their recordings.
+FOLDER = Path(__file__).with_name("histories")
 
 
 class BugHistory(NamedTuple):
@@ -41,21 +43,15 @@ class BugHistory(NamedTuple):
     mend: str = ""
 
 
-def folder() -> Traversable:
-    """The folder of our histories and their recordings."""
-    return resources.files("groupstorm.assignors.historical") / "histories"
-
-
 def names() -> tuple[str, ...]:
     """The names of our histories, sorted."""
-    found = (file.name for file in folder().iterdir())
-    return tuple(sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml")))
+    return tuple(sorted(file.stem for file in FOLDER.glob("*.yaml")))
 
 
 def load(name_or_file: str) -> BugHistory:
     """One of our histories by its name, or a YAML file. Raises `InputError`."""
     if name_or_file in names():
-        text = (folder() / f"{name_or_file}.yaml").read_text("utf-8")
+        text = (FOLDER / f"{name_or_file}.yaml").read_text("utf-8")
         return read(text, f"history {name_or_file}", name_or_file)
     path = Path(name_or_file)
     if path.suffix not in (".yaml", ".yml"):

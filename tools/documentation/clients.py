@@ -1,7 +1,4 @@
-"""Tables of the documentation that are made from the code; tests hold the pages to them.
-
-The consumer's options (`docs/asyncio-consumer.md`) and the client profiles (`docs/scenarios.md`).
-"""
+"""The consumer's options (docs/asyncio-consumer.md) and the client profiles (docs/scenarios.md) as tables."""
 
 from __future__ import annotations
 

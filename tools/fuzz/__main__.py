@@ -1,4 +1,4 @@
-"""`groupstorm fuzz`: random scenarios with faults, checked, shrunk and kept."""
+"""`./dev fuzz`: random scenarios with faults, checked, shrunk and kept."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import SetOption, overrides
 from groupstorm.cli.printing import print_line, print_made, print_paragraph, print_progress
 from groupstorm.problems import CheckFailed
-from groupstorm.storms.fuzz.campaign import MANY, Orders, Outcome, campaign
-from groupstorm.storms.fuzz.corpus import Corpus
-from groupstorm.storms.fuzz.trial import EQUAL_TRACES
 from groupstorm.storms.scenario.files import MAX_SEED, parse
+from tools.command import run_tool
+from tools.fuzz.campaign import MANY, Orders, Outcome, campaign
+from tools.fuzz.corpus import Corpus
+from tools.fuzz.trial import EQUAL_TRACES
 
 PROGRESS_EVERY_S = 10.0
 
@@ -50,7 +51,7 @@ def fuzz(
     What fails is made smaller as long as it fails, printed with the command that runs it again, and written
     to DIR. The scenarios of DIR are tried first. The command exits with 1 if something failed.
 
-    Example: groupstorm fuzz --count 20 --seed 7
+    Example: ./dev fuzz --count 20 --seed 7
     """
     fixed = overrides(settings)
     parse("steps: [{at_ms: 0, do: start}]", "yaml", "fuzz").resolve(None, None, fixed)  # they fit at all
@@ -118,3 +119,7 @@ def _print(outcome: Outcome, corpus: Corpus, set_again: list[str], first: bool) 
     print_made(f"  again: {command_line('run', str(path), *set_again)}\n")
     if outcome.kind == EQUAL_TRACES:
         print_line("  then:  the command's folder with `groupstorm replay DIR --exact`")
+
+
+if __name__ == "__main__":
+    run_tool("fuzz", fuzz)

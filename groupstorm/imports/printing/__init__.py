@@ -1,1 +1,0 @@
-"""Traces printed as logs: what `groupstorm trace --as` writes."""
