@@ -32,7 +32,7 @@ from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.read import read_traces
 from groupstorm.pipeline.results import MEMBER_EVENTS, TABLES
 from groupstorm.pipeline.session import spark_session
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 if TYPE_CHECKING:

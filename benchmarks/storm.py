@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import yaml
 
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER
 from groupstorm.storms.world import clock

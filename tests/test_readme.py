@@ -7,9 +7,9 @@ import pytest
 from groupstorm.figures.comparison import one_run_each
 from groupstorm.report.story import Selection, story
 from groupstorm.report.tables import figures_grid
-from groupstorm.storms.run import Run, run
+from groupstorm.storms.runs.run import Run, run
+from groupstorm.storms.runs.several import sentences
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.several import sentences
 from groupstorm.trace.reader import read_rows
 from groupstorm.visible import wrapped
 from tests.generated_pages import check_section

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.scenario_host import Timetable
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import Timetable
 from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest, EmulatorOnly
 

@@ -13,11 +13,11 @@ from groupstorm.chaos.lines import RecordPlace, read_line
 from groupstorm.chaos.process import ServiceProcess
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import RealClock, Spawn
-from groupstorm.storms.member_settings import consumer_config
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.step_runner import StepRunner
+from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.ledger import Ledger
 from groupstorm.testing.records import Produced

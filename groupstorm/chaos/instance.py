@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.chaos.process import ServiceProcess
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario_host import Timetable
+from groupstorm.storms.runs.scenario_host import Timetable
 
 
 class InstanceHost(Protocol):

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.runs.scenario_host import Timetable
 from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario_host import Timetable
 from groupstorm.testing.ledger import Ledger
 
 #: How often records are written.

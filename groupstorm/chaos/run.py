@@ -17,11 +17,11 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
-from groupstorm.storms.live.tasks import tasks
+from groupstorm.storms.live.clock import tasks
+from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.start_and_end import Progress
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.chosen import chosen_broker

@@ -24,11 +24,11 @@ from groupstorm.cli.whatif import (
 from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
-from groupstorm.storms.choices import defaults_among
-from groupstorm.storms.run_names import free_folder
+from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.folder_names import free_folder
+from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
-from groupstorm.storms.sweep import Point, Sweep
 from groupstorm.trace.reader import SUFFIXES
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
 from groupstorm.whatif.client_settings import lines_of

@@ -44,10 +44,9 @@ from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
 from groupstorm.report.tables import figures_csv, figures_grid
-from groupstorm.storms.run import Run
-from groupstorm.storms.run_names import folder_stem, free_folder
-from groupstorm.storms.scenario.files import load
-from groupstorm.storms.several import (
+from groupstorm.storms.runs.folder_names import folder_stem, free_folder
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.several import (
     Order,
     check_variants,
     folder_of,
@@ -57,6 +56,7 @@ from groupstorm.storms.several import (
     sentences,
     write_comparison,
 )
+from groupstorm.storms.scenario.files import load
 
 
 def compare(

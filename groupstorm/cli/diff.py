@@ -20,7 +20,7 @@ from groupstorm.report.differences import (
     settings_grid,
 )
 from groupstorm.report.grid import csv_text
-from groupstorm.storms.past_runs import pair, read_runs
+from groupstorm.storms.runs.past_runs import pair, read_runs
 
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="The folder of a run, of its seeds, or of a comparison.")

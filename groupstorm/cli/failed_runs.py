@@ -16,13 +16,14 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_lines_aside
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.problems import CheckFailed
+from groupstorm.storms.checks.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
-from groupstorm.storms.remedies import MOST_EVENTS, Remedy, remedies_for_livelock, remedies_for_overload
-from groupstorm.storms.run import Run
-from groupstorm.storms.scenario.files import STRATEGY, ResolvedScenario
+from groupstorm.storms.runs.remedies import MOST_EVENTS, Remedy, remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
 
 #: The kind of the finding that less is processed than arrives; `settling` has the other kinds.
 OVERLOAD: Final = "overload"

@@ -11,10 +11,10 @@ from groupstorm.clients.brokers import BrokerKind
 from groupstorm.figures.agreement import Judged, agreement_answer, judge
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import brief
+from groupstorm.storms.live.play import run_on
 from groupstorm.storms.live.real_clients.libraries import Library
-from groupstorm.storms.live.run import run_on
-from groupstorm.storms.run import run
-from groupstorm.storms.run_folder import write_json
+from groupstorm.storms.runs.run import run
+from groupstorm.storms.runs.run_folder import write_json
 from groupstorm.storms.scenario.files import ResolvedScenario
 
 FIDELITY_FILE = "fidelity.json"

@@ -19,8 +19,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
-from groupstorm.storms.real_time_options import real_time_options
-from groupstorm.storms.run_folder import write_text
+from groupstorm.storms.runs.run_folder import real_time_options, write_text
 from groupstorm.visible import visible_markdown
 
 _SUFFIXES: Final = {"html": (".html", ".htm"), "markdown": (".md", ".markdown"), "svg": (".svg",)}

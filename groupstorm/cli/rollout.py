@@ -20,16 +20,16 @@ from groupstorm.figures.wording import counted
 from groupstorm.problems import CheckFailed, writing
 from groupstorm.report.rollout_answer import rollout_answer
 from groupstorm.report.tables import figures_grid
-from groupstorm.storms.manifests.choice import choose_consumer
-from groupstorm.storms.manifests.objects import MANIFEST_BYTES_MAX, read_objects
-from groupstorm.storms.manifests.outcome import Outcome, read_outcome
-from groupstorm.storms.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.manifests.remedies import remedies_for
-from groupstorm.storms.run import Run
-from groupstorm.storms.run_names import free_folder
-from groupstorm.storms.scenario.files import STRATEGY, load
+from groupstorm.storms.deployments.manifests.choice import choose_consumer
+from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
+from groupstorm.storms.deployments.manifests.outcome import Outcome, read_outcome
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout, remedies_for
+from groupstorm.storms.runs.folder_names import free_folder
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.several import Order, run_all
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
-from groupstorm.storms.several import Order, run_all
 from groupstorm.yaml_documents import read_text, text_of
 
 #: The scenario of the rollout, beside its runs.

@@ -47,12 +47,12 @@ from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
-from groupstorm.storms.run import Run
-from groupstorm.storms.run import run as run_scenario
-from groupstorm.storms.run_names import folder_stem, free_folder
+from groupstorm.storms.runs.folder_names import folder_stem, free_folder
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.run import run as run_scenario
+from groupstorm.storms.runs.several import Order, run_all
+from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario, load
-from groupstorm.storms.several import Order, run_all
-from groupstorm.storms.start_and_end import Progress
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind
@@ -180,7 +180,7 @@ def _run_one(
         progress = with_progress(sinks.on_progress, shown)
         if kind is None:
             return run_scenario(scenario, folder, trace_format, exact, progress, sinks.sink)
-        from groupstorm.storms.live.run import run_on
+        from groupstorm.storms.live.play import run_on
 
         return run_on(scenario, folder, trace_format, kind, progress, sinks.sink, clients)
 

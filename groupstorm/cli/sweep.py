@@ -33,11 +33,11 @@ from groupstorm.report.sweeps import (
     sweep_recommendation,
     sweep_sentences,
 )
-from groupstorm.storms.run_folder import write_json
+from groupstorm.storms.runs.run_folder import write_json
+from groupstorm.storms.runs.sweep import Outcome, Sweep, check_sweep, parse_axis
+from groupstorm.storms.runs.sweep_runs import Plan
+from groupstorm.storms.runs.sweep_store import SweepStore
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.sweep import Outcome, Sweep, check_sweep, parse_axis
-from groupstorm.storms.sweep_runs import Plan
-from groupstorm.storms.sweep_store import SweepStore
 from groupstorm.trace.parquet import import_pyarrow
 
 SEEDS = 5

@@ -17,10 +17,10 @@ from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, roun
 from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
-from groupstorm.storms.run_folder import write_text
-from groupstorm.storms.run_names import as_folder, free_folder
+from groupstorm.storms.runs.folder_names import as_folder, free_folder
+from groupstorm.storms.runs.run_folder import write_text
+from groupstorm.storms.runs.several import Order, folder_of, forget_other_variants
 from groupstorm.storms.scenario.files import Scenario, parse
-from groupstorm.storms.several import Order, folder_of, forget_other_variants
 from groupstorm.whatif.agreement import Agreement, agreement
 from groupstorm.whatif.changes import check_change, variants_of
 from groupstorm.whatif.drafting import Draft, draft_of

@@ -12,8 +12,8 @@ from groupstorm.library.origins import OnDisk
 from groupstorm.library.run_result import RunResult
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.progress import RunsProgress
-from groupstorm.storms.run import Run
-from groupstorm.storms.several import Order, check_variants, folder_of, run_all
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.several import Order, check_variants, folder_of, run_all
 from groupstorm.trace.temporary_folder import TemporaryFolder
 
 

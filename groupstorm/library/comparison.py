@@ -15,7 +15,7 @@ from groupstorm.library.run_result import RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.report.grid import Grid
 from groupstorm.report.tables import figure_names, figures_grid
-from groupstorm.storms.several import folder_of, forget_other_variants, write_comparison
+from groupstorm.storms.runs.several import folder_of, forget_other_variants, write_comparison
 from groupstorm.trace.parquet import import_pyarrow
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from groupstorm.problems import InputError, writing
-from groupstorm.storms.run_folder import RUN_FILES, RunFolder
-from groupstorm.storms.run_in_memory import KeptRun
+from groupstorm.storms.runs.run import KeptRun
+from groupstorm.storms.runs.run_folder import RUN_FILES, RunFolder
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.trace.parquet import arrow_schema, import_pyarrow
 from groupstorm.trace.reader import Row, check_version, read_entries, trace_files

@@ -14,8 +14,8 @@ from groupstorm.library.run_result import RunResult
 from groupstorm.library.sweep_result import SweepResult
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.past_runs import PastRun, read_json, read_runs
-from groupstorm.storms.several import COMPARISON_FILE
+from groupstorm.storms.runs.past_runs import PastRun, read_json, read_runs
+from groupstorm.storms.runs.several import COMPARISON_FILE
 from groupstorm.trace.reader import SUFFIXES, trace_files
 
 

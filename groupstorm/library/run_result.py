@@ -18,9 +18,8 @@ from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
 from groupstorm.report.tables import figures_grid
-from groupstorm.storms.replay import compare_rows
-from groupstorm.storms.run import broken_invariants
-from groupstorm.storms.run_in_memory import run_in_memory
+from groupstorm.storms.runs.replay import compare_rows
+from groupstorm.storms.runs.run import broken_invariants, run_in_memory
 from groupstorm.storms.scenario.files import DEFAULT_VARIANT
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from groupstorm.library.arguments import Settings, check_seed, read_storm
 from groupstorm.library.origins import InMemory
 from groupstorm.library.run_result import RunResult
 from groupstorm.report.progress import run_progress
-from groupstorm.storms.run_in_memory import run_in_memory
+from groupstorm.storms.runs.run import run_in_memory
+from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.start_and_end import Progress
 
 
 def run(

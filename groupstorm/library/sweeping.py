@@ -12,8 +12,8 @@ from groupstorm.library.sweep_result import SweepResult
 from groupstorm.problems import InputError
 from groupstorm.report.progress import RunsProgress
 from groupstorm.report.sweeps import check_figure, figure_of_interest, sweep_content
-from groupstorm.storms.sweep import Sweep, axis_of
-from groupstorm.storms.sweep_runs import run_sweep
+from groupstorm.storms.runs.sweep import Sweep, axis_of
+from groupstorm.storms.runs.sweep_runs import run_sweep
 
 
 def sweep(

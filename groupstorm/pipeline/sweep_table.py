@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from groupstorm.figures import Figures
 from groupstorm.pipeline.arrow_tables import figure_fields, figure_values
 from groupstorm.problems import writing
-from groupstorm.storms.sweep import Outcome, Sweep
+from groupstorm.storms.runs.sweep import Outcome, Sweep
 from groupstorm.trace.parquet import import_pyarrow
 from groupstorm.trace.writer import partial_path
 

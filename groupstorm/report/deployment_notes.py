@@ -8,11 +8,11 @@ from typing import Final
 
 from groupstorm.figures.wording import listed, seconds
 from groupstorm.report.scaling_notes import scaling_note
-from groupstorm.storms.deployments.limits import limits_of
-from groupstorm.storms.run import Run
+from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.consistency import of_protocol, unused_settings
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, PROCESSES, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_consistency import of_protocol, unused_settings
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 

@@ -8,11 +8,11 @@ from statistics import median
 from groupstorm.figures import Figures
 from groupstorm.figures.wording import counted, seconds
 from groupstorm.report.deployment_notes import static_membership_note
-from groupstorm.storms.deployments.limits import limits_of
-from groupstorm.storms.manifests.outcome import Outcome
-from groupstorm.storms.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.outcome import Outcome
+from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
-from groupstorm.storms.scenario.group_protocol_consistency import of_protocol
 from groupstorm.storms.scenario.settings import Settings
 
 

@@ -16,9 +16,9 @@ from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import in_step_note, unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
-from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
-from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep
 
 SWEEP_FILE = "sweep.json"
 

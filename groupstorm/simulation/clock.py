@@ -17,7 +17,7 @@ from unittest.mock import patch
 from zlib import crc32
 
 from groupstorm.simulation.errors import not_simulated
-from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.randomness import Stream
 
 #: When a simulation begins, in seconds since 1970: 2026-01-01 00:00 UTC.
 BEGIN_S = 1_767_225_600

@@ -17,7 +17,7 @@ from groupstorm.simulation.loop import MICROSECONDS, VirtualLoop
 from groupstorm.simulation.network import Network
 from groupstorm.simulation.schedule import Latencies, Schedule
 from groupstorm.simulation.world import World
-from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.testing.arguments import Setting, Topics
 
 #: So many nested blocks with an await in their ``finally`` are closed.

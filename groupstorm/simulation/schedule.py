@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from groupstorm.problems import InputError
-from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 
 _MS = 1000
 #: So many things go wrong in a schedule at most.

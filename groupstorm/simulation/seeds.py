@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.storms.worker_processes import end_with_parent
+from groupstorm.storms.runs.worker_processes import end_with_parent
 
 #: Whether the schedule of a seed fails.
 Fails = Callable[[int], bool]

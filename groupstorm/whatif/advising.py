@@ -17,8 +17,8 @@ from groupstorm.figures.spread import Spread, spread_of, within_spread
 from groupstorm.figures.table import Figures
 from groupstorm.figures.unfit import unfit_variants
 from groupstorm.problems import InputError
-from groupstorm.storms.sweep import Outcome, Point, Sweep
-from groupstorm.storms.sweep_runs import run_points
+from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
+from groupstorm.storms.runs.sweep_runs import run_points
 from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
 
 #: Without a goal: what is to become less.

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Any
 
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
-from groupstorm.storms.sweep import VARIANT, parse_axis
 from groupstorm.whatif.knobs import names_members_after_rollout
 from groupstorm.whatif.writing import AS_IT_WAS
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
+from groupstorm.storms.runs.several import cores
+from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.several import cores
-from groupstorm.storms.worker_processes import map_in_processes
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.rows import TracedEvent, TraceEntry

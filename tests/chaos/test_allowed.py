@@ -6,7 +6,7 @@ import pytest
 
 from groupstorm.chaos.allowed import STEPS, check_scenario, needs_proxy
 from groupstorm.problems import InputError
-from groupstorm.storms.run_in_memory import run_in_memory
+from groupstorm.storms.runs.run import run_in_memory
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.scenario.steps import CHAOS_STEPS, KINDS_BY_NAME
 

@@ -13,7 +13,7 @@ import pytest
 
 from groupstorm.chaos.process import ServiceProcess
 from groupstorm.problems import InputError
-from groupstorm.storms.live.tasks import tasks
+from groupstorm.storms.live.clock import tasks
 
 PATIENCE_S = 30
 #: Starts a child that outlives it, and says both process ids.

@@ -24,7 +24,7 @@ READERS = {*("groupstorm.explain", "groupstorm.library", "groupstorm.pipeline", 
 #: What storms of other kinds need: Kafka Streams, the consumer protocol, real brokers.
 OTHER_STORMS = {
     *("groupstorm.storms.streams.application", "groupstorm.storms.world.consumer_group.process"),
-    *("groupstorm.storms.live.run", "groupstorm.broker"),
+    *("groupstorm.storms.live.play", "groupstorm.broker"),
 }
 
 

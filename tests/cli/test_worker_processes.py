@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from groupstorm.storms.run_folder import RUN_FILES
+from groupstorm.storms.runs.run_folder import RUN_FILES
+from groupstorm.storms.runs.several import forget_other_variants
+from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.several import forget_other_variants
-from groupstorm.storms.worker_processes import map_in_processes
 
 
 def test_results_come_in_the_order_of_the_arguments() -> None:

@@ -22,8 +22,8 @@ from groupstorm.coordinator.messages import (
     Response,
     SyncGroup,
 )
-from groupstorm.storms.live.protocols import BOUNDS
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.live.play import BOUNDS
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate

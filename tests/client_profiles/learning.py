@@ -14,7 +14,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, Request, Response
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate

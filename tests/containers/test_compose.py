@@ -18,7 +18,7 @@ from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from tests.containers.engine import EMULATOR, KAFKA, SPARK, need_compose, need_images
 from tests.processes import run_process

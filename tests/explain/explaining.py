@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 SECOND_US = 1_000_000

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from groupstorm.figures import Figures
 from groupstorm.figures.comparison import compare_sentences, one_run_each
-from groupstorm.storms.choices import by_circumstances
+from groupstorm.storms.runs.choices import by_circumstances
 from tests.figures.test_comparison_sentences import unowned
 from tests.storms.test_choices import resolved
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures.reasons import GapReasons, Reason, Reasons, longest_gap, reasons_sentences
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events

@@ -13,7 +13,7 @@ from groupstorm.figures.by_group import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import read_rows

@@ -9,7 +9,7 @@ import pytest
 import groupstorm
 from groupstorm.library import RunResult
 from groupstorm.problems import InputError
-from groupstorm.storms.run_in_memory import run_in_memory
+from groupstorm.storms.runs.run import run_in_memory
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.rows import TraceEntry

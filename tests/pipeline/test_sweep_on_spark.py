@@ -20,10 +20,10 @@ from groupstorm.pipeline.sweep_on_spark import (
     task_problem,
 )
 from groupstorm.problems import InputError, OutputError
+from groupstorm.storms.runs.sweep import Sweep, parse_axis
+from groupstorm.storms.runs.sweep_runs import Order, Plan
+from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.sweep import Sweep, parse_axis
-from groupstorm.storms.sweep_runs import Order, Plan
-from groupstorm.storms.sweep_store import RunsFile, SweepStore, definition_text
 from tests.command import COMMAND, environment_of_command, groupstorm
 from tests.processes import outcome_of
 

@@ -11,10 +11,10 @@ import pytest
 from groupstorm.figures import Figures
 from groupstorm.pipeline.sweep_table import FIRST_COLUMNS, TABLE_FILE, runs_table, write_runs_table
 from groupstorm.problems import OutputError
+from groupstorm.storms.runs.sweep import Outcome, Sweep, parse_axis
+from groupstorm.storms.runs.sweep_runs import Plan, run_one
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings_table import SETTINGS
-from groupstorm.storms.sweep import Outcome, Sweep, parse_axis
-from groupstorm.storms.sweep_runs import Plan, run_one
 from tests.command import ROOT
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")

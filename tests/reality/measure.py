@@ -17,8 +17,8 @@ from typing import Any
 
 from groupstorm.clients.brokers import JVM, BrokerKind
 from groupstorm.problems import ExpectedError
+from groupstorm.storms.live.play import run_on
 from groupstorm.storms.live.real_clients.libraries import LIBRARIES, library
-from groupstorm.storms.live.run import run_on
 from tests.reality.cases import BY_NAME, Case
 
 MEASURED = Path(__file__).with_name("measured.json")

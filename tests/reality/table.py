@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.world.simulation import simulate
 from tests.reality.cases import CASES, Case
 from tests.storms.storms_in_memory import MemorySink

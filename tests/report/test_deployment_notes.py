@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.report.deployment_notes import deployment_notes, notes_by_variant, unused_note
-from groupstorm.storms.run import Run, run
+from groupstorm.storms.runs.run import Run, run
 from tests.storms.storms_in_memory import START, scenario
 
 SMALL: dict[str, Any] = {

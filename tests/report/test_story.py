@@ -13,7 +13,7 @@ from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
 from groupstorm.report.sentences import GROUP_EVENTS, OVERVIEW_EVENTS, SENTENCES
 from groupstorm.report.story import Selection, sentence, story
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events

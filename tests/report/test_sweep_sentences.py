@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.report.sweeps import sweep_sentences
-from groupstorm.storms.sweep import Axis, Outcome, Point, Sweep
+from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 
 NOTHING = FiguresAccumulator().figures()
 MEMBERS = (2, 3, 4, 5, 6)

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from groupstorm.figures import Figures
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import Scenario, load, parse
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name

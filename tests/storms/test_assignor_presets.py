@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.invariants import CO_PARTITIONED, HELD
-from groupstorm.storms.run import run
+from groupstorm.storms.checks.verdicts import CO_PARTITIONED, HELD
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 

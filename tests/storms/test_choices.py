@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.storms.choices import defaults_among
+from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from tests.storms.storms_in_memory import START, scenario
 

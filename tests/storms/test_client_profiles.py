@@ -10,10 +10,10 @@ import pytest
 
 from groupstorm.clients.profiles import LATENESS, PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.member_settings import consumer_config, strategies
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.member_settings import consumer_config, strategies
 from tests.soaking import in_soak
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 

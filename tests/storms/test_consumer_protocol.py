@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.figures.reasons import GapReasons, Reason
 from groupstorm.problems import InputError
-from groupstorm.storms.invariants import HELD
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.schema import Source
 from tests.storms.handovers import handovers

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.distributions import parse
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
 
 
 def test_every_draw_from_a_number_gives_that_number() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.scenario.files import Scenario
-from groupstorm.storms.settling import kafkas_own
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 

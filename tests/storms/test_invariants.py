@@ -13,7 +13,7 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import Subscription
-from groupstorm.storms.invariants import HELD
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.world.simulation import simulate
 from tests.storms.planted_faults import Dealer, a_round_breaks_off
 from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RecordLogs
-from groupstorm.storms.record_positions import Records, Work
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.positions import Records, Work
 from groupstorm.storms.scenario.slow_record_settings import read_slow_records
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.slow_records import SlowRecordTimes

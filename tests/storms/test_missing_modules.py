@@ -26,7 +26,7 @@ sys.meta_path.insert(0, Missing())
 _STORM = """
 import hashlib, sys
 from pathlib import Path
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 settings = {"members": 3, "record_rate": 10, "group.protocol": sys.argv[1]}

@@ -9,8 +9,8 @@ import pytest
 
 from groupstorm.figures.reasons import Reasons
 from groupstorm.problems import InputError
-from groupstorm.storms.past_runs import pair, read_runs
-from groupstorm.storms.several import COMPARISON_FILE
+from groupstorm.storms.runs.past_runs import pair, read_runs
+from groupstorm.storms.runs.several import COMPARISON_FILE
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.events.member import PartitionsAssigned, PartitionsRevoked
 from groupstorm.trace.events.scenario import ScenarioStarted

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario import distributions
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.slow_record_settings import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.randomness import DRAW_BITS, DRAW_SPAN, Stream
+from groupstorm.storms.scenario.randomness import DRAW_BITS, DRAW_SPAN, Stream
 
 
 @given(st.integers(0, 2**63 - 1), st.integers(-(2**62), 2**62))
@@ -39,7 +39,10 @@ def test_streams_differ_by_seed_and_by_name() -> None:
 
 
 def test_draws_are_the_same_in_another_process() -> None:
-    code = "from groupstorm.storms.randomness import Stream; print([Stream(7, 'x').at(k) for k in range(3)])"
+    code = (
+        "from groupstorm.storms.scenario.randomness import Stream\n"
+        "print([Stream(7, 'x').at(k) for k in range(3)])"
+    )
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert printed.strip() == str([Stream(7, "x").at(k) for k in range(3)])
 

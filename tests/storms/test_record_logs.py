@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
 

@@ -7,8 +7,8 @@ from statistics import fmean, pstdev
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.randomness import Stream
 from groupstorm.storms.scenario import distributions
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.world.record_times import RecordTimes
 
 A = TopicPartition("t", 0)

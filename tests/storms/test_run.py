@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 

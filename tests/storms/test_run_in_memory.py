@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run
-from groupstorm.storms.run_in_memory import KeptRun, run_in_memory
+from groupstorm.storms.runs.run import KeptRun, run, run_in_memory
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_entries
 

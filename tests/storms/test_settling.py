@@ -9,9 +9,9 @@ import pytest
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures.overload import lag_growth
 from groupstorm.problems import InputError
-from groupstorm.storms.remedies import remedies_for_livelock, remedies_for_overload
-from groupstorm.storms.run import run
-from groupstorm.storms.settling import Rounds, Settling, finding
+from groupstorm.storms.checks.settling import Rounds, Settling, finding
+from groupstorm.storms.runs.remedies import remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.world import simulation
 from groupstorm.trace.events.coordinator import GroupStateChanged, MemberRemoved
 from tests.storms.storms_in_memory import scenario, storm

@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.problems import InputError
-from groupstorm.storms.record_logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.slow_record_settings import read_slow_records
 from groupstorm.storms.world.slow_records import SlowRecordTimes
 from tests.storms.storms_in_memory import Storm, scenario, storm

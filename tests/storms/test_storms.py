@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.world.simulation import simulate
 from tests.storms.storms_in_memory import START, MemorySink, scenario, storm
 from tests.storms.transcript import ALONE, WORLD, played

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from groupstorm.problems import InputError, OutputError
+from groupstorm.storms.runs.sweep import Sweep, parse_axis
+from groupstorm.storms.runs.sweep_runs import Order, Plan, Result, run_one
+from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text, missing_orders, run_here
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.sweep import Sweep, parse_axis
-from groupstorm.storms.sweep_runs import Order, Plan, Result, run_one
-from groupstorm.storms.sweep_store import RunsFile, SweepStore, definition_text, missing_orders, run_here
 
 SCENARIO = """
 name: small

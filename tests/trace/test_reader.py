@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import arrow_schema
 from groupstorm.trace.reader import check_version, read_entries, read_rows

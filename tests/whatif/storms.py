@@ -7,7 +7,7 @@ from typing import Any
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement, agreement

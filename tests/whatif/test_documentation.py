@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm

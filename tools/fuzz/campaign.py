@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.worker_processes import map_in_processes
+from groupstorm.storms.runs.worker_processes import map_in_processes
 from tools.fuzz.drawing import Document, draw_scenario
 from tools.fuzz.shrinking import MAX_TRIALS, shrink
 from tools.fuzz.trial import ENDS, EQUAL_TRACES, Result, try_scenario

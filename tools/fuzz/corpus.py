@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError, writing
-from groupstorm.storms.run_folder import write_text
+from groupstorm.storms.runs.run_folder import write_text
 from groupstorm.yaml_documents import parse_yaml, read_text
 from tools.fuzz.drawing import Document
 

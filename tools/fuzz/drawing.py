@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.scenario.files import STRATEGY
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.steps import DIRECTIONS
 
 Value = TypeVar("Value")

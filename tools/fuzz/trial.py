@@ -20,10 +20,10 @@ from typing import Any, Final
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.invariants import HELD
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.checks.settling import kafkas_own
+from groupstorm.storms.checks.verdicts import HELD
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
-from groupstorm.storms.settling import kafkas_own
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source

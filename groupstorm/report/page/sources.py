@@ -12,8 +12,8 @@ from groupstorm.figures import Figures
 from groupstorm.pipeline.find import find_traces
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.past_runs import read_runs
-from groupstorm.storms.several import COMPARISON_FILE
+from groupstorm.storms.runs.past_runs import read_runs
+from groupstorm.storms.runs.several import COMPARISON_FILE
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What must be true in every run: checks that read the rows of the trace, and the world at its end.
+"""The invariants of every run: checks that read the rows of the trace, and the world at its end.
 
 They share no code with the coordinator, the members and the world that they check.
 

@@ -1,4 +1,4 @@
-"""Where owners begin, by their own rows and by the commits that the coordinator has accepted.
+"""The positions where owners begin, by their rows and by the commits that the coordinator has accepted.
 
 A new owner begins at the committed offset. The group's offset of a partition is that of the last commit, as
 the row in which an owner gives the partition up names it, or that of a later commit that was seen. Background

@@ -1,4 +1,4 @@
-"""Which commits a coordinator may accept, by its own rows: those of the present generation or epoch.
+"""The commits that a coordinator may accept, by its own rows: those of the present generation or epoch.
 
 * Classic group: a member commits with the group's generation, and not between its join and its sync
   (ClassicGroup.validateOffsetCommit).
@@ -65,7 +65,7 @@ class FencedCommits:
             self._epochs.pop(member_id, None)
 
     def reason(self, member_id: str, generation: int, partitions: Iterable[str]) -> str | None:
-        """Why the coordinator must not accept this commit now; None if it may."""
+        """The reason why the coordinator must not accept this commit now; None if it may."""
         if generation < 0:
             return "the group has members" if self._members else None
         if member_id not in self._members:

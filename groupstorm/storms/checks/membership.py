@@ -1,4 +1,4 @@
-"""Who is in the group, by the rows of the coordinator, and who lives, by the rows of the processes."""
+"""The members of the group, by the rows of the coordinator, and the living, by the rows of the processes."""
 
 from __future__ import annotations
 
@@ -153,8 +153,8 @@ class MembershipChecks:
         self._living[event.member].member_id = event.member_id
 
     def paused(self, time_us: int, event: events.MemberPaused) -> None:
-        """What it has sent may be read only when the response to its last request has left, which waits for
-        the writes under way."""
+        """The coordinator may read the requests of the process only when the response to its last one has
+        left, which waits for the writes under way."""
         if event.cause == "pause":
             self._living[event.member].silent_since_us = self._log.busy_until_us(time_us)
 

@@ -1,4 +1,4 @@
-"""How long partitions had no owner, added up a second time beside the figures.
+"""The time in which partitions had no owner, added up a second time beside the figures.
 
 From the first row on after which every partition has an owner, a partition is owned, or un-owned, or it does
 not exist, or the group does not. The figures sum up single gaps. Here the number of partitions without an

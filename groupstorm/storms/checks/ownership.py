@@ -1,4 +1,4 @@
-"""Who owns which partition, by the rows of the members, and who should, by the rows of the coordinator.
+"""The owners of partitions, by the rows of the members, and the assigned ones, by those of the coordinator.
 
 A member owns a partition from `partitions_assigned` until `partitions_revoked` or `partitions_lost` names it,
 or until its process ends. It completes a generation with `partitions_assigned`, also if nothing is added.
@@ -25,8 +25,9 @@ RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_
 
 
 class _Assigned(NamedTuple):
-    """What a member was assigned in a generation. A member of a consumer group (KIP-848) that has partitions
-    to give up stays in its epoch: what it had there before, it may still complete behind the last answer."""
+    """The partitions that a member was assigned in a generation. A member of a consumer group (KIP-848) that
+    has partitions to give up stays in its epoch: it may still complete an earlier assignment of that epoch
+    behind the last answer."""
 
     generation: int | None
     at_last: tuple[str, ...]
@@ -34,7 +35,7 @@ class _Assigned(NamedTuple):
 
 
 class Holding:
-    """What one process owns, by its own rows."""
+    """The partitions that one process owns, by its own rows."""
 
     __slots__ = ("calls", "generation", "member_id", "name", "partitions", "reset_cause", "reset_in")
 
@@ -217,7 +218,7 @@ class OwnershipChecks:
             )
 
     def _assigned_in_generation(self, holding: Holding) -> _Assigned | None:
-        """What the member was assigned in the generation that it completed last; None if nobody knows."""
+        """The assignment of the generation that the member completed last; None if nobody knows."""
         assigned = self._assigned.get(holding.member_id)
         return assigned if assigned is not None and assigned.generation == holding.generation else None
 

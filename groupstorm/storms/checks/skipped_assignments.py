@@ -94,7 +94,7 @@ class SkippedAssignments:
             self._unseen = frozenset(self._created)
 
     def reason(self, without_owner: Collection[str]) -> str | None:
-        """Why nobody owns these at the end; None if it has another reason."""
+        """The sentence on why nobody owns these at the end; None if it has another reason."""
         if self._round_forgotten:
             return (
                 f"{NO_NEW_ASSIGNMENT} for {listed(sorted(without_owner))}: no owner until another round, "
@@ -126,7 +126,7 @@ class SkippedAssignments:
         return partition in self._had and partition not in self._assigned
 
     def _leader_does_not_assign(self, created: Collection[str]) -> str:
-        """Why the leader has not assigned these since they were created; "" if it has another reason."""
+        """The reason why the leader has not assigned these since their creation; "" if it is another one."""
         excused = self._created if self._joins_before_v9(self._returned) else self._unseen
         if not self._returned or not excused.issuperset(created):
             return ""

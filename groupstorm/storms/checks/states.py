@@ -119,7 +119,7 @@ class StateChecks:
         self._state = None
 
     def append_failed(self, cause: str) -> None:
-        """What a consumer group did is undone, without another event."""
+        """The write of a consumer group has failed: its changes are undone, without another event."""
         self._is_consumer = self._is_consumer or cause == _DOWNGRADE
         if self._is_consumer:
             self._state = None

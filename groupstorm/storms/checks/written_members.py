@@ -1,4 +1,4 @@
-"""What the log of the group holds, by the rows of the trace: another coordinator loads the members of it.
+"""The log of the group, by the rows of the trace: another coordinator loads its members.
 
 The coordinator writes the group when it is created, when its leader has sent the assignments, when a static
 member comes back to a Stable group, and when its last member has gone (GroupMetadataManager). A write lands
@@ -22,7 +22,7 @@ FAILING_APPENDS = "failing-appends"
 
 
 class Appends:
-    """How long an append takes, and whether it fails. ``steps``: those of the scenario."""
+    """The durations of appends, and whether they fail. ``steps``: those of the scenario."""
 
     def __init__(self, latency_ms: int = 0, steps: Iterable[Step] = ()) -> None:
         self._latency_ms = latency_ms
@@ -66,8 +66,8 @@ class _ConsumerWrite:
 
 
 class UnwrittenChanges:
-    """Who joined or left a consumer group in a write that fails: it is undone when the write has failed, and
-    so is what the group's later writes have changed by then (CoordinatorRuntime).
+    """Members that joined or left a consumer group in a write that fails: their change is undone when the
+    write has failed, and so are the changes of the group's later writes by then (CoordinatorRuntime).
 
     ``members`` is shared with the other checks: the ids in the group.
     """
@@ -197,7 +197,7 @@ class WrittenMembers:
         return self._written
 
     def busy_until_us(self, time_us: int) -> int:
-        """When the last write ends that is under way; ``time_us`` if none is."""
+        """The end of the last write that is under way; ``time_us`` if none is."""
         _ = self.at(time_us)
         return self._under_way[-1].due_ms * 1000 if self._under_way else time_us
 

@@ -8,10 +8,10 @@ from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, rules
 from groupstorm.storms.deployments.kafka_scaler import scaler_metric, trigger_of
 from groupstorm.storms.deployments.readiness import await_available
 from groupstorm.storms.deployments.scaling_gains import Gain, ScalingGains
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.autoscaler_settings import HPA, KEDA, NO_AUTOSCALER
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
-from groupstorm.storms.scenario_host import Process
 
 #: Causes of `StepTaken`.
 SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"
@@ -33,9 +33,10 @@ class Autoscaler:
         self._cooldown_us = settings.integer("cooldown_ms") * 1000
         self._ends_us = self._active_us = self._clock.now_us
         self._ends_us += for_us
+        running = sorted(steps.host.processes.values(), key=lambda process: process.index)
         #: The processes that are wanted, oldest first: running ones, and names of those that are starting.
-        self._wanted = [process.name for process in _oldest_first(steps)]
-        self._next_index = 1 + max((process.index for process in steps.host.processes.values()), default=-1)
+        self._wanted = [process.name for process in running]
+        self._next_index = running[-1].index + 1 if running else 0
         self._stateful = settings.choice("deployment") == STATEFUL_SET
         self._unready: set[str] = set()
         #: Names of processes that terminate.
@@ -138,7 +139,3 @@ class Autoscaler:
                 self._spawn(process.index, process.name)
 
         self._steps.terminate(process, SCALE_DOWN, gone)
-
-
-def _oldest_first(steps: StepsOfRun) -> list[Process]:
-    return sorted(steps.host.processes.values(), key=lambda process: process.index)

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from groupstorm.storms.deployments.limits import Limits
 from groupstorm.storms.deployments.rolling_update import Replicas, pods_to_start, pods_to_stop
-from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.deployments.rollout import Replacement, Rollout, new_pod_name
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 
 class DeploymentRollout(Rollout):
-    """Replaces the pods ``old`` in their order by pods of ``revision``.
+    """Replaces pods in their order by pods of ``revision``."""
 
-    A canary replaces the first ``canary`` pods, waits for ``pause_us`` once they are available, and goes on.
-    """
-
-    def __init__(
-        self,
-        steps: StepsOfRun,
-        do: str,
-        old: Sequence[Process],
-        limits: Limits,
-        revision: int,
-        canary: int | None = None,
-        pause_us: int = 0,
-        given: Mapping[int, Durations] | None = None,
-    ) -> None:
-        super().__init__(steps, do, given)
+    def __init__(self, steps: StepsOfRun, replacement: Replacement, revision: int) -> None:
+        super().__init__(steps, replacement.do, replacement.given)
+        old, canary = replacement.old, replacement.canary
         self._wanted = len(old)
         self._replaced = len(old) if canary is None else min(canary, len(old))
-        self._pause_us = pause_us
-        self._limits = limits
+        self._pause_us = replacement.pause_us
+        self._limits = replacement.limits
         self._revision = revision
         #: The places of pods that are still to be started, and the old pods that are still to be stopped.
         self._places = [(process.index, process.name) for process in old]
@@ -81,11 +65,8 @@ class DeploymentRollout(Rollout):
         gone = [process for process in self._old if not process.alive]
         process = gone[0] if gone else self._old[0]
         self._old.remove(process)
-        self.stop_pod(process, self._pod_gone)
+        self.stop_pod(process, self.progressed)
 
     def _pod_available(self) -> None:
         self._available += 1
         self.advance()
-
-    def _pod_gone(self) -> None:
-        self.progressed()

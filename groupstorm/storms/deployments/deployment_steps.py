@@ -7,14 +7,19 @@ from collections.abc import Callable
 from groupstorm.storms.deployments.autoscaler import Autoscaler
 from groupstorm.storms.deployments.deployment import DeploymentRollout
 from groupstorm.storms.deployments.in_place import InPlaceRollout
-from groupstorm.storms.deployments.limits import limits_of
 from groupstorm.storms.deployments.node_drain import NodeDrain
-from groupstorm.storms.deployments.rollout import given_durations, new_pod_name, processes_in_order
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.deployments.rollout import (
+    Replacement,
+    given_durations,
+    new_pod_name,
+    processes_in_order,
+)
 from groupstorm.storms.deployments.whole_fleet import WholeFleetRollout
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import Process
 
 
 class DeploymentSteps:
@@ -48,13 +53,12 @@ class DeploymentSteps:
         pause_us = step.for_ms * 1000
         order = "reverse" if self._kind == STATEFUL_SET else settings.choice("order")
         self._steps.emit_step(step.do, None, f"{len(old)} processes are replaced, {order}")
-        given = given_durations(step, old)
+        replacement = Replacement(step.do, old, limits, canary, pause_us, given_durations(step, old))
         if self._kind == DEPLOYMENT:
             self._revision += 1
-            revision = self._revision
-            DeploymentRollout(self._steps, step.do, old, limits, revision, canary, pause_us, given).advance()
+            DeploymentRollout(self._steps, replacement, self._revision).advance()
         else:
-            InPlaceRollout(self._steps, step.do, old, limits, canary, pause_us, given).advance()
+            InPlaceRollout(self._steps, replacement).advance()
 
     def _in_order(self) -> list[Process]:
         settings = self._steps.host.settings

@@ -6,36 +6,22 @@ successor under a name of its own starts first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
-from groupstorm.storms.deployments.limits import Limits
-from groupstorm.storms.deployments.rollout import Durations, Rollout
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.deployments.rollout import Replacement, Rollout
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 
 class InPlaceRollout(Rollout):
-    """Replaces the processes ``old`` in their order: never more than the limits missing or too many.
+    """Replaces processes in their order: never more than the limits missing or too many."""
 
-    A canary replaces the first ``canary`` of them, waits for ``pause_us`` once these are available, and goes
-    on.
-    """
-
-    def __init__(
-        self,
-        steps: StepsOfRun,
-        do: str,
-        old: Sequence[Process],
-        limits: Limits,
-        canary: int | None = None,
-        pause_us: int = 0,
-        given: Mapping[int, Durations] | None = None,
-    ) -> None:
-        super().__init__(steps, do, given)
-        self._waiting = list(old[:canary])
-        self._after_pause = list(old[len(self._waiting) :])
-        self._pause_us = pause_us
-        self._limits = limits
+    def __init__(self, steps: StepsOfRun, replacement: Replacement) -> None:
+        super().__init__(steps, replacement.do, replacement.given)
+        self._waiting = list(replacement.old[: replacement.canary])
+        self._after_pause = list(replacement.old[len(self._waiting) :])
+        self._pause_us = replacement.pause_us
+        self._limits = replacement.limits
         self._missing = 0
         self._extra = 0
         self._to_stop: list[Process] = []

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.rollout import Rollout
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 #: How long kubectl waits before it asks again for an eviction that the budget has refused.
 RETRY_US = 5_000_000

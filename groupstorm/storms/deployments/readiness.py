@@ -1,30 +1,15 @@
-"""When a process that has started counts as available: its readiness probe, then minReadySeconds."""
+"""The time at which a started process counts as available: its readiness probe, then minReadySeconds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.scenario_host import Process, partitions_owned
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED
-from groupstorm.storms.scenario_host import ConsumerProcess, Process, StepHost
 
 #: How often a probe looks whether the process owns a partition (`ready_when: assigned`).
 PROBE_INTERVAL_US = 1_000_000
-
-
-def consumers_of(host: StepHost, process: Process) -> list[ConsumerProcess]:
-    """The consumer that the process is, or the consumers of a Streams instance's threads."""
-    threads = f"{process.name}-StreamThread-"
-    return [
-        consumer
-        for name, consumer in host.consumers.items()
-        if name == process.name or name.startswith(threads)
-    ]
-
-
-def partitions_owned(host: StepHost, process: Process) -> int:
-    """How many partitions the process owns."""
-    return sum(len(consumer.work.partitions) for consumer in consumers_of(host, process))
 
 
 def time_to_available_us(steps: StepsOfRun) -> int:

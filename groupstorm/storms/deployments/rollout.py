@@ -1,16 +1,18 @@
-"""What all rollouts have in common: pods that start and stop, a progress deadline, an end."""
+"""The base of all rollouts: pods that start and stop, a progress deadline, an end."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
-from groupstorm.storms.deployments.readiness import await_available, partitions_owned, time_to_available_us
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
+from groupstorm.storms.deployments.readiness import await_available, time_to_available_us
+from groupstorm.storms.deployments.rolling_update import Limits
+from groupstorm.storms.runs.scenario_host import Process, partitions_owned
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import Process
 
 #: Causes of `StepTaken`: how a rollout ended.
 COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
@@ -42,6 +44,21 @@ def given_durations(step: Step, old: Sequence[Process]) -> dict[int, Durations]:
     """The durations that a step gives, for the places of the processes ``old`` in their order."""
     both = zip_longest(step.start_ms, step.ready_ms)
     return {process.index: durations for process, durations in zip(old, both, strict=False)}
+
+
+class Replacement(NamedTuple):
+    """The processes ``old`` that a step of the kind ``do`` replaces in their order.
+
+    A canary replaces the first ``canary`` of them, waits for ``pause_us`` once these are available, and goes
+    on. ``given``: as for `Rollout`.
+    """
+
+    do: str
+    old: Sequence[Process]
+    limits: Limits
+    canary: int | None
+    pause_us: int
+    given: Mapping[int, Durations]
 
 
 class Rollout:
@@ -124,7 +141,7 @@ class Rollout:
         self.steps.end()
 
     def _reason(self) -> str:
-        """Why nothing has happened for so long."""
+        """The sentence on why nothing has happened for so long."""
         host = self.steps.host
         waits = f"no progress for {self._deadline_us / 1e6:,.0f} s"
         without = [name for name, process in self.unready.items() if not partitions_owned(host, process)]

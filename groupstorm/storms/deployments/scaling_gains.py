@@ -1,4 +1,4 @@
-"""What scaling up gained: the records that a group processed after it, against the rate before it."""
+"""The gains of scaling up: the records that a group processed after it, against the rate before it."""
 
 from __future__ import annotations
 

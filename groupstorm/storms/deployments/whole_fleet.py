@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.rollout import Rollout
-from groupstorm.storms.deployments.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 
 
 class WholeFleetRollout(Rollout):
@@ -23,14 +23,11 @@ class WholeFleetRollout(Rollout):
 
     def recreate(self) -> None:
         """Stop all pods, and start the new ones when the last one is gone (strategy Recreate)."""
-        self._stop_all(self._start_all_then_complete)
+        self._stop_all(lambda: self._start_all(self.complete))
 
     def blue_green(self) -> None:
         """Start as many new pods, and stop the old ones when the last one of the new is available."""
         self._start_all(lambda: self._stop_all(self.complete))
-
-    def _start_all_then_complete(self) -> None:
-        self._start_all(self.complete)
 
     def _start_all(self, then: Callable[[], None]) -> None:
         self._starting = len(self._old)

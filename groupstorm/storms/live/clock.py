@@ -1,9 +1,10 @@
-"""Real time, in the microseconds since a scenario began."""
+"""Real time: the microseconds since a scenario began, and the tasks of its run."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 #: Starts a task of the run: an exception in it ends the run.
@@ -32,3 +33,30 @@ class RealClock:
     async def _later(self, delay_us: int, action: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         await asyncio.sleep(delay_us / 1_000_000)
         action(*arguments)
+
+
+@asynccontextmanager
+async def tasks() -> AsyncIterator[Spawn]:
+    """Tasks that end with the context; an exception in one of them ends all.
+
+    What is cancelled at the end may want to begin something, such as the restart of a process: it may not.
+    """
+    running: set[asyncio.Task[None]] = set()
+    ended = False
+    try:
+        async with asyncio.TaskGroup() as group:
+
+            def spawn(work: Coroutine[Any, Any, None]) -> None:
+                if ended:
+                    work.close()
+                    return
+                task = group.create_task(work)
+                running.add(task)
+                task.add_done_callback(running.discard)
+
+            yield spawn
+            ended = True
+            for task in tuple(running):
+                task.cancel()
+    except BaseExceptionGroup as problems:
+        raise problems.exceptions[0] from None

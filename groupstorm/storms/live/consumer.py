@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
@@ -13,22 +13,28 @@ from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.coordinator_link import RequestObserver
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
-from groupstorm.storms.live.polls import RealPolls
-from groupstorm.storms.member_settings import poll_loop
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.record_positions import Records, Work, names
+from groupstorm.storms.records.positions import Records, Work, names
+from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.member_settings import poll_loop
+from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.rebalance_callbacks import LocalState
 from groupstorm.trace.events import member as events
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
+#: Shorter work between two polls is not worth an event of the real clock.
+_SHORT_US: Final = 50_000
+
+#: How long the application stays inside poll() between two batches, so that the member notices.
+_INSIDE_US: Final = 1_000
+
 
 class ConsumerHost(RequestObserver, Protocol):
-    """What a consumer needs of the world that runs it."""
+    """The world that runs a consumer, as the consumer sees it."""
 
     seed: int
     settings: Settings
@@ -101,12 +107,13 @@ class RealConsumer:
         )
 
     @property
-    def stands_still(self) -> bool:
-        return self.pauses.lasts
-
-    @property
     def generation(self) -> int:
         return self.wire.membership.generation.id
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """The group, the name and the member id, with which the rows of a member begin."""
+        return self.wire.config.group_id, self.name, self.wire.membership.generation.member_id
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -190,12 +197,8 @@ class RealConsumer:
     def _processing_changed(
         self, partitions: tuple[str, ...], positions: tuple[int, ...], rates: tuple[int, ...]
     ) -> None:
-        config, member_id = self.wire.config, self.wire.membership.generation.member_id
         self._world.trace(
-            Source.MEMBER,
-            events.ProcessingRatesChanged(
-                config.group_id, self.name, member_id, partitions, positions, rates
-            ),
+            Source.MEMBER, events.ProcessingRatesChanged(*self.identity, partitions, positions, rates)
         )
 
     def _begin(self, event: events.PartitionsAssigned, now_us: int) -> None:
@@ -238,10 +241,8 @@ class RealPauses:
         consumer, now_us = self._consumer, self._world.clock.now_us
         partitions = consumer.work.partitions
         positions = tuple(consumer.work.positions(now_us).values())
-        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
-            Source.MEMBER,
-            events.MemberResumed(config.group_id, consumer.name, member_id, names(partitions), positions),
+            Source.MEMBER, events.MemberResumed(*consumer.identity, names(partitions), positions)
         )
         consumer.rates.changed(began=True)
         if self._paused:
@@ -262,15 +263,67 @@ class RealPauses:
         consumer.polls.stop()
         consumer.work.loop.stall(now_us, duration_us, polls)
         positions = tuple(consumer.work.positions(now_us).values())
-        config, member_id = consumer.wire.config, consumer.wire.membership.generation.member_id
         self._world.trace(
             Source.MEMBER,
-            events.MemberPaused(
-                config.group_id, consumer.name, member_id, names(partitions), positions, duration_us, cause
-            ),
+            events.MemberPaused(*consumer.identity, names(partitions), positions, duration_us, cause),
         )
         self._world.clock.after(duration_us, self._end_of, self._number)
 
     def _end_of(self, number: int) -> None:
         if number == self._number and self._consumer.alive:
             self.end()
+
+
+class RealPolls:
+    """Says when a process is inside poll(): its wire member stops polling while a long batch lasts.
+
+    It follows the computed polls of the process as long as they may be far apart.
+    """
+
+    def __init__(self, clock: RealClock, loop: PollLoop, application: RealConsumer) -> None:
+        self._clock = clock
+        self._loop = loop
+        self._application = application
+        self._number = 0
+        self._away = False
+        #: Whether the wire member polls just when the application does.
+        self.followed = False
+
+    def follow(self) -> None:
+        """The process has other partitions, or goes on after a pause."""
+        self._number += 1
+        self._come_back()
+        self._look(self._number)
+
+    def stop(self) -> None:
+        """Something else says from now on when the application polls."""
+        self._number += 1
+        self._away = self.followed = False
+
+    def _look(self, number: int) -> None:
+        application, loop = self._application, self._loop
+        if number != self._number or not application.alive or application.pauses.lasts:
+            return
+        now_us = self._clock.now_us
+        sure_until_us = loop.sure_until_us(now_us) if loop.keeps_up(now_us) else 0
+        if sure_until_us and loop.longest_interval_us <= 2 * _SHORT_US:
+            if sure_until_us > 0:
+                self._clock.at(sure_until_us, self._look, number)
+            self.followed = False
+            return
+        self.followed = True
+        poll_us = loop.poll_after_us(now_us)
+        if poll_us - now_us > _SHORT_US:
+            self._away = True
+            application.wire.polling.leave()
+        self._clock.at(poll_us, self._poll, number)
+
+    def _poll(self, number: int) -> None:
+        if number == self._number and self._application.alive and not self._application.pauses.lasts:
+            self._come_back()
+            self._clock.after(_INSIDE_US, self._look, number)
+
+    def _come_back(self) -> None:
+        if self._away:
+            self._away = False
+            self._application.wire.polling.enter()

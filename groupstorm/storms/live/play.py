@@ -1,36 +1,43 @@
-"""One run in real time: a scenario against a broker, from its first event to its figures."""
+"""A run in real time: a scenario against a broker, from its first event to its figures and its files."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Final
 
-from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, RunningBroker
-from groupstorm.clients.wire.admin import (
-    await_coordinator,
-    create_topics,
-    delete_group,
-    delete_topics,
+from groupstorm.clients.brokers import BrokerKind, open_broker
+from groupstorm.clients.brokers.contract import (
+    BrokerContext,
+    BrokerUnavailable,
+    OnCoordinatorEvents,
+    RunningBroker,
+    refused,
 )
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
 from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
-from groupstorm.storms.live.protocols import BOUNDS, speaks_consumer_protocol
+from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
-from groupstorm.storms.live.tasks import tasks
-from groupstorm.storms.live.world import RealWorld
+from groupstorm.storms.live.world import RealWorld, protocols
+from groupstorm.storms.runs.run import Run, chosen_assignors, record
+from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink
@@ -45,6 +52,13 @@ MEMBERS_MAX = 500
 #: Settings that have no effect on real members.
 VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm")
 
+#: The broker's bounds of options of consumer groups: a fresh broker gets them, so that it takes the options.
+BOUNDS: Final = frozenset(
+    f"group.consumer.{bound}.{option}"
+    for bound in ("min", "max")
+    for option in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+)
+
 _ADMIN = "groupstorm-admin"
 _REQUEST_TIMEOUT_MS = 30_000
 
@@ -53,9 +67,41 @@ _REQUEST_TIMEOUT_MS = 30_000
 OpenBroker = Callable[[Mapping[str, str], OnCoordinatorEvents], BrokerContext]
 
 
+def run_on(
+    scenario: ResolvedScenario,
+    folder: Path,
+    trace_format: str,
+    kind: BrokerKind,
+    progress: Progress | None = None,
+    log: TraceSink | None = None,
+    clients: Library | None = None,
+) -> Run:
+    """Run against a broker and write the same files as a run in virtual time into ``folder``.
+
+    ``clients``: the library whose consumers are the members; None: our own wire members.
+    Time is real: another run of the same seed takes the same steps, not at the same microseconds. Raises
+    InputError for a folder that holds something else, a scenario that cannot run in real time and a broker
+    that cannot be reached.
+    """
+    _ = chosen_assignors(scenario)  # before a broker is started
+    if clients is not None:
+        clients.check_settings(scenario.settings)
+    try:
+        return record(
+            scenario,
+            folder,
+            trace_format,
+            lambda sink: play(scenario, partial(open_broker, kind), sink, progress, clients),
+            log,
+            real_time={"on": kind.name} | ({} if clients is None else {"with": clients.name}),
+        )
+    except (BrokerUnavailable, ConnectionLost) as missing:
+        raise refused(kind.name, missing) from missing
+
+
 def play(
     scenario: ResolvedScenario,
-    open_broker: OpenBroker,
+    opening: OpenBroker,
     sink: TraceSink,
     progress: Progress | None = None,
     clients: Library | None = None,
@@ -63,7 +109,7 @@ def play(
     """Play ``scenario`` against a broker; every event goes to ``sink``. Returns the run's figures.
 
     ``clients``: the library whose consumers are the members; None: our own wire members.
-    Raises InputError for a scenario that cannot be played in real time, and what ``open_broker`` raises.
+    Raises InputError for a scenario that cannot be played in real time, and what ``opening`` raises.
     """
     if scenario.settings.choice("application") == STREAMS:
         raise InputError(
@@ -73,24 +119,21 @@ def play(
     for number, step in enumerate(scenario.steps, start=1):
         if step.do in VIRTUAL_STEPS:
             raise InputError(f"steps: {number}: do: {step.do}: in virtual time only, without --on")
-    defaults = dict(Settings().written())
-    changed = {name for name, value in scenario.settings.written() if value != defaults.get(name)}
-    for name in VIRTUAL_SETTINGS:
-        if name in changed:
-            raise InputError(f"{name}: in virtual time only, without --on")
+    for name, _ in scenario.settings.changed(VIRTUAL_SETTINGS):
+        raise InputError(f"{name}: in virtual time only, without --on")
     members = scenario.settings.integer("members")
     if members > MEMBERS_MAX:
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")
     if clients is not None:
         clients.check_settings(scenario.settings)
     accumulator = FiguresAccumulator()
-    run_stoppable(lambda: _play(scenario, open_broker, Tee(sink, accumulator), progress, clients))
+    run_stoppable(lambda: _play(scenario, opening, Tee(sink, accumulator), progress, clients))
     return accumulator.figures()
 
 
 async def _play(
     scenario: ResolvedScenario,
-    open_broker: OpenBroker,
+    opening: OpenBroker,
     sink: TraceSink,
     progress: Progress | None,
     clients: Library | None,
@@ -103,7 +146,7 @@ async def _play(
             for event in events:
                 world.coordinator_event(event)
 
-    async with open_broker(options, on_events) as broker, _cluster(broker) as cluster:
+    async with opening(options, on_events) as broker, _cluster(broker) as cluster:
         await _check_options(broker, cluster, options)
         topics = {broker.prefix + name: count for name, count in topic_partitions(scenario.settings).items()}
         async with _topics(broker, topics, cluster), tasks() as spawn:
@@ -121,7 +164,7 @@ async def _play(
 
 def _options(settings: Settings) -> Mapping[str, str]:
     """The broker's options; those of consumer groups only if members speak that protocol."""
-    if speaks_consumer_protocol(settings):
+    if GroupProtocol.CONSUMER in protocols(settings):
         return broker_options(settings)
     return {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
 
@@ -141,19 +184,14 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
 
 async def _storm(world: RealWorld, progress: Progress | None) -> None:
     emit_run_start(world)
-    await _to_the_end(world, StepRunner(world), progress)
+    ending = EndCondition(world, StepRunner(world), progress)
+    while not ending.is_met():
+        await asyncio.sleep(CHECK_INTERVAL_S)
+    await asyncio.sleep(ending.tail_us / 1_000_000)
     world.write_trace()
     world.invariants.finish(world, world.clock.now_us)
     emit_run_end(world)
     world.end()
-
-
-async def _to_the_end(world: RealWorld, steps: StepRunner, progress: Progress | None) -> None:
-    """Until `EndCondition` says so; then the tail."""
-    ending = EndCondition(world, steps, progress)
-    while not ending.is_met():
-        await asyncio.sleep(CHECK_INTERVAL_S)
-    await asyncio.sleep(ending.tail_us / 1_000_000)
 
 
 @asynccontextmanager

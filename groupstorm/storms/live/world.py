@@ -17,19 +17,19 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
-from groupstorm.storms.live.protocols import protocols
-from groupstorm.storms.member_settings import consumer_config
-from groupstorm.storms.record_logs import RecordLogs
-from groupstorm.storms.record_positions import Records, lag
-from groupstorm.storms.record_rate_rows import RecordRateRows
-from groupstorm.storms.response_errors import api_and_error
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.positions import Records, lag
+from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.record_rates import rates_of
-from groupstorm.storms.scenario_host import ConsumerProcess, Process
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import GROUP
+from groupstorm.storms.world.member_settings import consumer_config
+from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.events.scenario import PartitionsCreated
@@ -37,6 +37,11 @@ from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 _SETTLED_STATES = (GroupState.STABLE, GroupState.EMPTY)
+
+
+def protocols(settings: Settings) -> frozenset[GroupProtocol]:
+    """The group protocols that members speak, those of later releases included."""
+    return frozenset(GroupProtocol(own.choice("group.protocol")) for own in settings.of_profiles())
 
 
 class LiveConsumer(ConsumerProcess, Protocol):
@@ -109,7 +114,7 @@ class RealWorld:
 
     @property
     def processes(self) -> Mapping[str, Process]:
-        """What a scenario's steps start and stop."""
+        """The processes that a scenario's steps start and stop."""
         return self.consumers
 
     def use_release(self, number: int) -> None:
@@ -165,8 +170,12 @@ class RealWorld:
         if count > before:
             await grow_topic(self._cluster, topic, count)
             self._topics[topic] = count
-        created = tuple(str(TopicPartition(topic, p)) for p in range(before, self._topics[topic]))
-        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), created))
+        created = [TopicPartition(topic, number) for number in range(before, self._topics[topic])]
+        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), tuple(map(str, created))))
+        self._get_records(created)
+
+    def _get_records(self, created: Sequence[TopicPartition]) -> None:
+        """These partitions get records from now on."""
         self.rate_rows.look()
 
     def lag(self) -> int:

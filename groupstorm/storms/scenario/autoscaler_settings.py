@@ -27,10 +27,7 @@ AUTOSCALER_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("allow_idle_consumers", "flag", False, "keda: allow more processes than partitions"),
     Setting(
-        "limit_to_partitions_with_lag",
-        "flag",
-        False,
-        "keda: never more processes than partitions with lag",
+        "limit_to_partitions_with_lag", "flag", False, "keda: never more processes than partitions with lag"
     ),
     Setting(
         "even_distribution",

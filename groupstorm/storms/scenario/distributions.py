@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
 from groupstorm.units import duration_us
 
 FORMS = "a number, 20s, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50: b, 100: c}}"

@@ -17,11 +17,12 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
-from groupstorm.storms.scenario.group_protocol_consistency import check_group_protocol, of_protocol
+from groupstorm.storms.scenario.consistency import check_application, check_consistency
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.member_names import check_member_names
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
+from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
@@ -32,7 +33,6 @@ from groupstorm.storms.scenario.steps import (
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.streams_consistency import check_application
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
@@ -41,7 +41,6 @@ FIGURES_FROM = "figures_from"
 FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed", FIGURES_FROM, "rank")
 DEFAULT_VARIANT = "default"
 MAX_SEED = 2**63 - 1
-STRATEGY = "partition.assignment.strategy"
 RATE_CHANGES = "record_rate_over_time"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -98,7 +97,7 @@ class Scenario:
         if not any(step.do in ("start", "add") for step in steps):
             raise InputError(f"{self.source}: steps: nobody ever starts: a step `do: start` is needed")
         for own in settings.of_profiles():
-            _check_consistency(own)
+            check_consistency(own)
         check_member_names(settings)
         check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
         check_application(self.source, settings, steps)
@@ -161,7 +160,7 @@ def load(name_or_path: str) -> Scenario:
 
 
 def _no_scenario_file(path: Path) -> str:
-    """Why something that is there is not read as a scenario."""
+    """The reason why something that is there is not read as a scenario."""
     what = "is a folder" if path.is_dir() else "its name ends neither in .yaml nor in .toml"
     inside = (
         f"; the scenario of this run is {path / 'scenario.yaml'}"
@@ -184,6 +183,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
     if not isinstance(steps, list) or not steps:
         raise InputError(f"{source}: steps: a list of at least one step is needed")
     settings = _mapping(f"{source}: settings", document.get("settings", {}))
+    seed = document.get("seed")
     variants = {
         _name(f"{source}: variants", name): _mapping(f"{source}: variants: {name}", overlay or {})
         for name, overlay in _mapping(f"{source}: variants", document.get("variants", {})).items()
@@ -195,7 +195,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
         variants={name: _in_folder(overlay, folder) for name, overlay in variants.items()},
         steps=tuple(steps),
         source=source,
-        seed=_seed(source, document.get("seed")),
+        seed=None if seed is None else whole(f"{source}: seed", seed, 0, MAX_SEED),
         variant=_text(f"{source}: variant", document["variant"]) if "variant" in document else None,
         rank=_text(f"{source}: rank", document["rank"]) if "rank" in document else None,
         figures_from=document.get(FIGURES_FROM, 0),
@@ -240,36 +240,9 @@ def _name(where: str, value: Any) -> str:
     return value
 
 
-def _seed(source: str, value: Any) -> int | None:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_SEED
-    ):
-        raise InputError(f"{source}: seed: {value!r}: expected a whole number from 0 to {MAX_SEED}")
-    return value
-
-
 def _refuse_code(source: str, overlay: Mapping[str, Any]) -> None:
     """A file must not make us import a module: assignors of one's own are named on the command line."""
-    names = overlay.get(STRATEGY, ())
-    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
-        if isinstance(name, str) and ":" in name:
-            raise InputError(
-                f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
-            )
-
-
-def _check_consistency(settings: Settings) -> None:
-    """What no single setting can tell."""
-    check_group_protocol(settings)
-    heartbeat = of_protocol(settings, "heartbeat.interval.ms")
-    for name in (heartbeat, "auto.commit.interval.ms"):
-        largest_us = settings.distribution("net_latency_ms").largest_us
-        if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
-            raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
-    if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
-        raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
-    if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:
-        surge = settings.pods("max_surge").as_written
+    if (name := named_code(overlay)) is not None:
         raise InputError(
-            f"max_surge: {surge} with deployment statefulset: a StatefulSet has no surge, expected 0"
+            f"{source}: {STRATEGY}: {name!r}: a file cannot name code; use --set {STRATEGY}={name}"
         )

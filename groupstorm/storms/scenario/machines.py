@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.quantities import plain, thousandths
+from groupstorm.storms.scenario.quantities import is_member_list, plain, thousandths
 
 MAX_FACTOR = 1_000
 
@@ -29,7 +29,7 @@ class Machines:
         return [{"members": sorted(one.members), "factor": plain(one.factor)} for one in self.machines]
 
     def factor(self, index: int) -> int:
-        """Of the machine of the member in this place, in thousandths; 1,000 if none is named."""
+        """The factor of this member's machine, in thousandths; 1,000 if none is named."""
         return next((one.factor for one in self.machines if index in one.members), 1_000)
 
 
@@ -43,7 +43,7 @@ def read_machines(where: str, written: Any) -> Machines:
         if not isinstance(one, Mapping) or set(one) != {"members", "factor"}:
             raise InputError(f"{place}: {one!r}: expected {{members: [0, 1], factor: 3}}")
         members = one["members"]
-        if not isinstance(members, list) or not all(type(m) is int and m >= 0 for m in members):
+        if not is_member_list(members):
             raise InputError(f"{place}: members: {members!r}: expected a list of numbers of members")
         twice = [m for m in members if any(m in other.members for other in machines)]
         if twice:

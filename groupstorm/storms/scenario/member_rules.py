@@ -12,10 +12,13 @@ from typing import Any, Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
+from groupstorm.storms.scenario.quantities import is_member_list
+
+STRATEGY: Final = "partition.assignment.strategy"
 
 OF_ONE_MEMBER: Final = frozenset(
     {
-        "partition.assignment.strategy",
+        STRATEGY,
         "client_profile",
         "group.protocol",
         "group.remote.assignor",
@@ -88,7 +91,7 @@ class MemberRules:
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """What the rolling restarts of a scenario roll out, in their order; {}: nothing new."""
+    """The settings that the rolling restarts of a scenario roll out, in their order; {}: nothing new."""
 
     overlays: tuple[Mapping[str, Any], ...] = ()
 
@@ -116,7 +119,7 @@ def _rule(where: str, written: Any) -> MemberRule:
     if not {"members"} < keys <= {"members", "settings", "instance", "name"}:
         raise InputError(f"{where}: {written!r}: expected {{members: [0, 1], settings: {{...}}}}")
     members, instance = written["members"], written.get("instance")
-    if not isinstance(members, list) or not members or not all(type(m) is int and m >= 0 for m in members):
+    if not members or not is_member_list(members):
         raise InputError(f"{where}: members: {members!r}: expected a list of numbers of members")
     if instance is not None and (not isinstance(instance, str) or not instance):
         raise InputError(f"{where}: instance: {instance!r}: expected a group.instance.id")
@@ -134,9 +137,16 @@ def check_overlay(where: str, written: Any) -> Mapping[str, Any]:
     for name in written:
         if name not in OF_ONE_MEMBER:
             raise InputError(f"{where}: {name}: not a setting that single members can have")
-    names = written.get("partition.assignment.strategy", ())
-    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
-        if isinstance(name, str) and ":" in name:
-            raise InputError(f"{where}: partition.assignment.strategy: {name!r}: cannot name code here")
+    if (name := named_code(written)) is not None:
+        raise InputError(f"{where}: {STRATEGY}: {name!r}: cannot name code here")
     refuse_unsupported(f"{where}: ", written)
     return dict(written)
+
+
+def named_code(overlay: Mapping[str, Any]) -> str | None:
+    """An assignor of the user's own (module:attribute) that these settings name."""
+    names = overlay.get(STRATEGY, ())
+    for name in names.split(",") if isinstance(names, str) else names if isinstance(names, list) else ():
+        if isinstance(name, str) and ":" in name:
+            return name
+    return None

@@ -1,4 +1,4 @@
-"""Shares (`25%`, 0.25), factors and durations of a scenario as integers: millionths, thousandths, ms."""
+"""Numbers of a scenario as integers: shares (`25%`) in millionths, factors in thousandths, times in ms."""
 
 from __future__ import annotations
 
@@ -47,6 +47,18 @@ def number(where: str, written: Any, expected: str) -> Decimal:
     if value is None or not value.is_finite() or value < 0:
         raise InputError(f"{where}: {written!r}: expected {expected}")
     return value
+
+
+def whole(where: str, written: Any, least: int, most: int) -> int:
+    """A whole number in these bounds. Raises InputError."""
+    if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
+        raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
+    return written
+
+
+def is_member_list(written: Any) -> bool:
+    """Whether it is a list of places of members."""
+    return isinstance(written, list) and all(type(one) is int and one >= 0 for one in written)
 
 
 def plain(value_thousandths: int) -> int | float:

@@ -14,8 +14,16 @@ from itertools import pairwise
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.scenario.quantities import MILLION, milliseconds, number, plain, share, thousandths
+from groupstorm.storms.scenario.quantities import (
+    MILLION,
+    milliseconds,
+    number,
+    plain,
+    share,
+    thousandths,
+    whole,
+)
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.rate_files import FileRow, read_rate_file, read_rate_rows
 
 MAX_RATE: Final = 10**9
@@ -179,9 +187,7 @@ def _wave(where: str, written: Mapping[str, Any]) -> tuple[tuple[int, int], ...]
     """A sine from ``low`` at time 0 to ``high`` at half a period, in equal slots of constant rate."""
     low = thousandths(f"{where}: low", written["low"], MAX_FACTOR)
     high = thousandths(f"{where}: high", written["high"], MAX_FACTOR)
-    slots = written.get("slots", WAVE_SLOTS)
-    if not _is_count(slots, least=2) or slots > 360:
-        raise InputError(f"{where}: slots: {slots!r}: expected a whole number from 2 to 360")
+    slots = whole(f"{where}: slots", written.get("slots", WAVE_SLOTS), 2, 360)
     if high < low:
         raise InputError(f"{where}: high: {written['high']!r} lies below low ({written['low']!r})")
     slot_us = milliseconds(f"{where}: period", written["period"]) * 1000 // slots

@@ -1,4 +1,4 @@
-"""When the records of a partition arrive, from a scenario's settings: rates, each from an instant on."""
+"""The arrival of a partition's records, from a scenario's settings: rates, each from an instant on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scenario has set: values of the table's settings, read, and resolved per member and release.
+"""The settings of a scenario: values of the table's rows, read, and resolved per member and release.
 
 `groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
 `settings_table`, and no others.
@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
@@ -33,6 +33,8 @@ from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic
 from groupstorm.units import UNITS_US, duration_us
 
 MAX_PATTERN = 200
+
+_Value = TypeVar("_Value")
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
@@ -58,7 +60,9 @@ def setting(name: str, where: str) -> Setting:
 def read(name: str, written: Any, where: str = "") -> Any:
     """The value of a setting as a file or --set has it. Raises InputError with its name."""
     row = setting(name, where)
-    return _READERS[row.kind](row, written, where)
+    if row.kind in _READERS_WITHOUT_ROW:
+        return _READERS_WITHOUT_ROW[row.kind](f"{where}{name}", written)
+    return _READERS[row.kind](row, f"{where}{name}", written)
 
 
 class Settings:
@@ -158,63 +162,53 @@ class Settings:
         return self._of_rules[numbers]
 
     def integer(self, name: str) -> int:
-        value = self._values[name]
-        assert isinstance(value, int)
-        return value
+        return self._of_type(name, int)
 
     def optional_integer(self, name: str) -> int | None:
-        value = self._values[name]
-        assert value is None or isinstance(value, int)
-        return value
+        return None if self._values[name] is None else self.integer(name)
 
     def flag(self, name: str) -> bool:
-        value = self._values[name]
-        assert isinstance(value, bool)
-        return value
+        return self._of_type(name, bool)
 
     def optional_flag(self, name: str) -> bool | None:
-        value = self._values[name]
-        assert value is None or isinstance(value, bool)
-        return value
+        return None if self._values[name] is None else self.flag(name)
 
     def choice(self, name: str) -> str:
-        value = self._values[name]
-        assert isinstance(value, str)
-        return value
-
-    def names(self, name: str) -> tuple[str, ...]:
-        value = self._values[name]
-        assert isinstance(value, tuple)
-        return value
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        value = self._values[name]
-        assert isinstance(value, tuple)
-        return value
-
-    def decimal(self, name: str) -> float:
-        value = self._values[name]
-        assert isinstance(value, float)
-        return value
-
-    def distribution(self, name: str) -> Distribution:
-        value = self._values[name]
-        assert isinstance(value, Distribution)
-        return value
+        return self._of_type(name, str)
 
     def optional_text(self, name: str) -> str | None:
-        value = self._values[name]
-        assert value is None or isinstance(value, str)
-        return value
+        return None if self._values[name] is None else self._of_type(name, str)
+
+    def names(self, name: str) -> tuple[str, ...]:
+        return self._of_type(name, tuple)
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        return self._of_type(name, tuple)
+
+    def decimal(self, name: str) -> float:
+        return self._of_type(name, float)
+
+    def distribution(self, name: str) -> Distribution:
+        return self._of_type(name, Distribution)
+
+    def pods(self, name: str) -> PodCount:
+        return self._of_type(name, PodCount)
 
     def value(self, name: str) -> object:
         """The value of a setting that has a type of its own (`record_rate`, `record_skew` ...)."""
         return self._values[name]
 
-    def pods(self, name: str) -> PodCount:
+    def _of_type(self, name: str, kind: type[_Value]) -> _Value:
         value = self._values[name]
-        assert isinstance(value, PodCount)
+        assert isinstance(value, kind)
         return value
+
+    def changed(self, names: Container[str]) -> Iterator[tuple[str, Any]]:
+        """Those of ``names`` that differ from the defaults, as a file would have them."""
+        defaults = dict(Settings().written())
+        for name, written in self.written():
+            if name in names and written != defaults.get(name):
+                yield name, written
 
     def written(self) -> Iterator[tuple[str, Any]]:
         """Every setting as a file would have it, in the table's order.
@@ -249,13 +243,9 @@ _OF_THEIR_OWN = (
 
 
 def _plain(written: Any, resolved: Any) -> Any:
-    return (
-        resolved.as_written
-        if isinstance(resolved, _OF_THEIR_OWN)
-        else resolved
-        if written is not None
-        else None
-    )
+    if isinstance(resolved, _OF_THEIR_OWN):
+        return resolved.as_written
+    return None if written is None else resolved
 
 
 def duration_unit_us(name: str) -> int:
@@ -263,130 +253,97 @@ def duration_unit_us(name: str) -> int:
     return next((UNITS_US[unit] for unit in ("ms", "us") if name.endswith((f".{unit}", f"_{unit}"))), 0)
 
 
-def _integer(row: Setting, written: Any, where: str) -> int:
+def _integer(row: Setting, where: str, written: Any) -> int:
     bare_us = duration_unit_us(row.name)
     if bare_us and isinstance(written, str):
-        in_us = duration_us(f"{where}{row.name}", written, bare_us)
+        in_us = duration_us(where, written, bare_us)
         if in_us % bare_us:
-            raise InputError(f"{where}{row.name}: {written!r} is no whole number of {row.name[-2:]}")
+            raise InputError(f"{where}: {written!r} is no whole number of {row.name[-2:]}")
         written = in_us // bare_us
     if isinstance(written, bool) or not isinstance(written, int):
-        raise InputError(f"{where}{row.name}: {written!r} is no whole number ({row.meaning})")
+        raise InputError(f"{where}: {written!r} is no whole number ({row.meaning})")
     if not row.least <= written <= row.most:
-        raise InputError(f"{where}{row.name}: {written} lies outside {row.least} to {row.most}")
+        raise InputError(f"{where}: {written} lies outside {row.least} to {row.most}")
     return written
 
 
-def _optional_integer(row: Setting, written: Any, where: str) -> int | None:
-    return None if written is None else _integer(row, written, where)
+def _optional_integer(row: Setting, where: str, written: Any) -> int | None:
+    return None if written is None else _integer(row, where, written)
 
 
-def _flag(row: Setting, written: Any, where: str) -> bool:
+def _flag(row: Setting, where: str, written: Any) -> bool:
     if not isinstance(written, bool):
-        raise InputError(f"{where}{row.name}: {written!r} is neither true nor false")
+        raise InputError(f"{where}: {written!r} is neither true nor false")
     return written
 
 
-def _optional_flag(row: Setting, written: Any, where: str) -> bool | None:
-    return None if written is None else _flag(row, written, where)
+def _optional_flag(row: Setting, where: str, written: Any) -> bool | None:
+    return None if written is None else _flag(row, where, written)
 
 
-def _choice(row: Setting, written: Any, where: str) -> str:
+def _choice(row: Setting, where: str, written: Any) -> str:
     if not isinstance(written, str) or written not in row.allowed:
-        raise InputError(f"{where}{row.name}: {written!r} is not one of {', '.join(row.allowed)}")
+        raise InputError(f"{where}: {written!r} is not one of {', '.join(row.allowed)}")
     return written
 
 
-def _names(row: Setting, written: Any, where: str) -> tuple[str, ...]:
+def _names(row: Setting, where: str, written: Any) -> tuple[str, ...]:
     items = [part.strip() for part in written.split(",")] if isinstance(written, str) else written
     if not isinstance(items, list | tuple) or not items or not all(isinstance(i, str) and i for i in items):
-        raise InputError(f"{where}{row.name}: {written!r}: expected one or more names ({row.meaning})")
+        raise InputError(f"{where}: {written!r}: expected one or more names ({row.meaning})")
     if row.allowed and not set(items) <= set(row.allowed):
-        raise InputError(f"{where}{row.name}: {written!r}: expected some of {', '.join(row.allowed)}")
+        raise InputError(f"{where}: {written!r}: expected some of {', '.join(row.allowed)}")
     if len(set(items)) != len(items):
-        raise InputError(f"{where}{row.name}: {written!r}: a name stands twice")
+        raise InputError(f"{where}: {written!r}: a name stands twice")
     return tuple(items)
 
 
-def _integers(row: Setting, written: Any, where: str) -> tuple[int, ...]:
+def _integers(row: Setting, where: str, written: Any) -> tuple[int, ...]:
     if not isinstance(written, list | tuple):
-        raise InputError(f"{where}{row.name}: {written!r}: expected a list of whole numbers ({row.meaning})")
-    return tuple(_integer(row, one, where) for one in written)
+        raise InputError(f"{where}: {written!r}: expected a list of whole numbers ({row.meaning})")
+    return tuple(_integer(row, where, one) for one in written)
 
 
-def _decimal(row: Setting, written: Any, where: str) -> float:
+def _decimal(row: Setting, where: str, written: Any) -> float:
     if isinstance(written, bool) or not isinstance(written, int | float):
-        raise InputError(f"{where}{row.name}: {written!r} is no number ({row.meaning})")
+        raise InputError(f"{where}: {written!r} is no number ({row.meaning})")
     if not row.least <= written <= row.most:
-        raise InputError(f"{where}{row.name}: {written} lies outside {row.least} to {row.most}")
+        raise InputError(f"{where}: {written} lies outside {row.least} to {row.most}")
     return float(written)
 
 
-def _distribution(row: Setting, written: Any, where: str) -> Distribution:
-    return distributions.parse(f"{where}{row.name}", written)
-
-
-def _pattern(row: Setting, written: Any, where: str) -> str | None:
+def _pattern(row: Setting, where: str, written: Any) -> str | None:
     if written is None:
         return None
     if not isinstance(written, str) or len(written) > MAX_PATTERN:
-        raise InputError(f"{where}{row.name}: {written!r}: expected a regular expression, or null")
+        raise InputError(f"{where}: {written!r}: expected a regular expression, or null")
     try:
         re.compile(written)
     except re.error as error:
-        raise InputError(f"{where}{row.name}: {written!r}: no regular expression: {error}") from error
+        raise InputError(f"{where}: {written!r}: no regular expression: {error}") from error
     return written
 
 
-def _member_rules(row: Setting, written: Any, where: str) -> MemberRules:
-    return read_member_rules(f"{where}{row.name}", written)
-
-
-def _releases(row: Setting, written: Any, where: str) -> Releases:
-    return read_releases(f"{where}{row.name}", written)
-
-
-def _slow_records(row: Setting, written: Any, where: str) -> SlowRecordList:
-    return read_slow_records(f"{where}{row.name}", written)
-
-
-def _machines(row: Setting, written: Any, where: str) -> Machines:
-    return read_machines(f"{where}{row.name}", written)
-
-
-def _topic_partitions(row: Setting, written: Any, where: str) -> Mapping[str, int] | None:
+def _topic_partitions(row: Setting, where: str, written: Any) -> Mapping[str, int] | None:
     if written is None:
         return None
     if not isinstance(written, Mapping) or not written:
-        raise InputError(f"{where}{row.name}: {written!r}: expected topics with partitions, or null")
+        raise InputError(f"{where}: {written!r}: expected topics with partitions, or null")
     for topic in written:
         if not isinstance(topic, str) or not is_topic_name(topic):
-            raise InputError(f"{where}{row.name}: {topic!r}: {TOPIC_NAME_EXPECTED}")
-    return {topic: _integer(row, count, where) for topic, count in written.items()}
+            raise InputError(f"{where}: {topic!r}: {TOPIC_NAME_EXPECTED}")
+    return {topic: _integer(row, where, count) for topic, count in written.items()}
 
 
-def _rates(row: Setting, written: Any, where: str) -> RecordRate:
-    return read_record_rate(f"{where}{row.name}", written)
-
-
-def _skew(row: Setting, written: Any, where: str) -> RecordSkew | None:
-    return read_record_skew(f"{where}{row.name}", written)
-
-
-def _rate_changes(row: Setting, written: Any, where: str) -> RateChanges | None:
-    return read_rate_changes(f"{where}{row.name}", written)
-
-
-def _pods(row: Setting, written: Any, where: str) -> PodCount:
+def _pods(row: Setting, where: str, written: Any) -> PodCount:
     count = parse_pod_count(written)
     if count is None:
-        raise InputError(
-            f"{where}{row.name}: {written!r}: expected a number of pods or a percentage like 25%"
-        )
+        raise InputError(f"{where}: {written!r}: expected a number of pods or a percentage like 25%")
     return count
 
 
-_READERS: Mapping[str, Callable[[Setting, Any, str], Any]] = {
+#: By the kind of a setting: what reads a value by its row, and what reads one whatever the row.
+_READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
     "integer": _integer,
     "flag": _flag,
     "optional flag": _optional_flag,
@@ -395,15 +352,17 @@ _READERS: Mapping[str, Callable[[Setting, Any, str], Any]] = {
     "names": _names,
     "integers": _integers,
     "decimal": _decimal,
-    "distribution": _distribution,
     "pattern": _pattern,
-    "member rules": _member_rules,
-    "releases": _releases,
-    "slow records": _slow_records,
-    "machines": _machines,
     "topic partitions": _topic_partitions,
-    "rates": _rates,
-    "skew": _skew,
-    "rate changes": _rate_changes,
     "pods": _pods,
+}
+_READERS_WITHOUT_ROW: Mapping[str, Callable[[str, Any], Any]] = {
+    "distribution": distributions.parse,
+    "member rules": read_member_rules,
+    "releases": read_releases,
+    "slow records": read_slow_records,
+    "machines": read_machines,
+    "rates": read_record_rate,
+    "skew": read_record_skew,
+    "rate changes": read_rate_changes,
 }

@@ -14,14 +14,7 @@ from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
     # the group
-    Setting(
-        "members",
-        "integer",
-        10,
-        "consumers of the group, or Streams instances",
-        1,
-        MAX_MEMBERS,
-    ),
+    Setting("members", "integer", 10, "consumers of the group, or Streams instances", 1, MAX_MEMBERS),
     Setting("topics", "integer", 1, "topics: topic-0, topic-1, ...", 1, 10_000),
     Setting(
         "topic_pattern",
@@ -123,20 +116,8 @@ SETTINGS: tuple[Setting, ...] = (
     # the broker
     Setting("group.initial.rebalance.delay.ms", "integer", 3_000, "wait for more members on a first join"),
     Setting("group.max.size", "integer", INT_MAX, "members that a group may have", 1),
-    Setting(
-        "group.min.session.timeout.ms",
-        "integer",
-        6_000,
-        "shortest session.timeout.ms allowed",
-        1,
-    ),
-    Setting(
-        "group.max.session.timeout.ms",
-        "integer",
-        1_800_000,
-        "longest session.timeout.ms allowed",
-        1,
-    ),
+    Setting("group.min.session.timeout.ms", "integer", 6_000, "shortest session.timeout.ms allowed", 1),
+    Setting("group.max.session.timeout.ms", "integer", 1_800_000, "longest session.timeout.ms allowed", 1),
     *CONSUMER_GROUP_SETTINGS,
     Setting("coordinator_service_us", "integer", 20, "time that the coordinator works on one request"),
     Setting(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.setting_types import MAX_PARTITIONS
 from groupstorm.units import duration_us
 
@@ -64,7 +65,7 @@ def _read(where: str, written: Any) -> SlowRecord:
         raise InputError(f"{where}: {dict(written)!r}: expected {_FORM}")
     takes_us = duration_us(f"{where}: takes", written["takes"])
     pause_us = duration_us(f"{where}: pause", written.get("pause", 0))
-    retries = _whole(f"{where}: retries", written.get("retries", 0), 0, 1_000_000)
+    retries = whole(f"{where}: retries", written.get("retries", 0), 0, 1_000_000)
     then = written.get("then", SKIP)
     if then not in OUTCOMES:
         raise InputError(f"{where}: then: {then!r} is not one of {', '.join(OUTCOMES)}")
@@ -76,16 +77,10 @@ def _read(where: str, written: Any) -> SlowRecord:
     attempts_us = takes_us + retries * (pause_us + takes_us)
     return SlowRecord(
         topic,
-        _whole(f"{where}: partition", written.get("partition", 0), 0, MAX_PARTITIONS),
-        _whole(f"{where}: offset", written["offset"], 0, 2**62) if "offset" in written else None,
+        whole(f"{where}: partition", written.get("partition", 0), 0, MAX_PARTITIONS),
+        whole(f"{where}: offset", written["offset"], 0, 2**62) if "offset" in written else None,
         duration_us(f"{where}: at", written["at"]) if "at" in written else None,
-        _whole(f"{where}: every", written["every"], 1, 2**62) if "every" in written else None,
+        whole(f"{where}: every", written["every"], 1, 2**62) if "every" in written else None,
         attempts_us + (takes_us if then == DEAD_LETTER else 0),
         then == CRASH,
     )
-
-
-def _whole(where: str, written: Any, least: int, most: int) -> int:
-    if type(written) is not int or not least <= written <= most:
-        raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
-    return written

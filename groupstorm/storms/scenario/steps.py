@@ -8,6 +8,7 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
+from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
@@ -24,113 +25,94 @@ class StepKind:
 
     name: str
     meaning: str
-    required: frozenset[str] = frozenset()
-    optional: frozenset[str] = frozenset()
+    required: frozenset[str]
+    optional: frozenset[str]
+
+
+def _kind(name: str, meaning: str, required: str = "", optional: str = "") -> StepKind:
+    """A row of the table: names of fields with spaces between them."""
+    return StepKind(name, meaning, frozenset(required.split()), frozenset(optional.split()))
 
 
 STEP_KINDS: tuple[StepKind, ...] = (
-    StepKind("start", "first members join, spread over over_ms", optional=frozenset({"members", "over_ms"})),
-    StepKind(
-        "add",
-        "count more processes start (start_ms each), spread over over_ms",
-        optional=frozenset({"count", "over_ms"}),
-    ),
-    StepKind("stop", "SIGTERM: stop_grace_ms, close(), gone", frozenset({"members"})),
-    StepKind("crash", "SIGKILL, node loss: gone without LeaveGroup", frozenset({"members"})),
-    StepKind(
-        "restart",
-        "stop, then start again under the same name",
-        frozenset({"members"}),
-        frozenset({"settings"}),
-    ),
-    StepKind("crash-restart", "crash, then start again under the same name", frozenset({"members"})),
-    StepKind(
+    _kind("start", "first members join, spread over over_ms", optional="members over_ms"),
+    _kind("add", "count more processes start (start_ms each), spread over over_ms", optional="count over_ms"),
+    _kind("stop", "SIGTERM: stop_grace_ms, close(), gone", "members"),
+    _kind("crash", "SIGKILL, node loss: gone without LeaveGroup", "members"),
+    _kind("restart", "stop, then start again under the same name", "members", "settings"),
+    _kind("crash-restart", "crash, then start again under the same name", "members"),
+    _kind(
         "rolling-restart",
         "replace all processes (max_surge, max_unavailable, order); new ones have settings; start_ms and "
         "ready_ms: lists with the durations of each replacement, in their order",
-        optional=frozenset({"settings", "start_ms", "ready_ms"}),
+        optional="settings start_ms ready_ms",
     ),
-    StepKind("busy", "works on one batch for for_ms: no poll() until then", frozenset({"members", "for_ms"})),
-    StepKind(
-        "pause", "the whole process stands still for for_ms (GC, SIGSTOP)", frozenset({"members", "for_ms"})
-    ),
-    StepKind(
-        "disconnect",
-        "cut off from the broker for for_ms; processing goes on",
-        frozenset({"members", "for_ms"}),
-    ),
-    StepKind(
+    _kind("busy", "works on one batch for for_ms: no poll() until then", "members for_ms"),
+    _kind("pause", "the whole process stands still for for_ms (GC, SIGSTOP)", "members for_ms"),
+    _kind("disconnect", "cut off from the broker for for_ms; processing goes on", "members for_ms"),
+    _kind(
         "reconnect-storm",
         "their connections break at once, count times, evenly within for_ms; each time for 50 ms",
-        frozenset({"members", "count", "for_ms"}),
+        "members count for_ms",
     ),
-    StepKind(
+    _kind(
         "partition",
         "the network swallows requests, responses or both (direction) for for_ms, and delivers them then",
-        frozenset({"members", "for_ms", "direction"}),
+        "members for_ms direction",
     ),
-    StepKind(
+    _kind(
         "slow-appends",
         "a write of group metadata that begins within for_ms takes append_ms",
-        frozenset({"for_ms", "append_ms"}),
+        "for_ms append_ms",
     ),
-    StepKind(
+    _kind(
         "failing-appends",
         "a write of group metadata that begins within for_ms fails: COORDINATOR_NOT_AVAILABLE",
-        frozenset({"for_ms"}),
+        "for_ms",
     ),
-    StepKind(
-        "lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", frozenset({"members"})
-    ),
-    StepKind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", frozenset({"rack"})),
-    StepKind(
+    _kind("lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", "members"),
+    _kind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", "rack"),
+    _kind(
         "restore-zone",
         "Streams: the instances that lose-zone took start again on new hosts, spread over over_ms",
-        frozenset({"rack"}),
-        frozenset({"over_ms"}),
+        "rack",
+        "over_ms",
     ),
-    StepKind("rolling-upgrade", "Streams: rolling-restart, with the newest SubscriptionInfo from then on"),
-    StepKind(
-        "add-partitions", "topic has partitions partitions from now on", frozenset({"topic", "partitions"})
-    ),
-    StepKind(
+    _kind("rolling-upgrade", "Streams: rolling-restart, with the newest SubscriptionInfo from then on"),
+    _kind("add-partitions", "topic has partitions partitions from now on", "topic partitions"),
+    _kind(
         "canary",
         "replace count processes as rolling-restart does, wait for for_ms, replace the others",
-        frozenset({"count", "for_ms"}),
+        "count for_ms",
     ),
-    StepKind("recreate", "stop all processes; when the last one is gone, start them again"),
-    StepKind("blue-green", "start as many new processes; when all are available, stop the old ones"),
-    StepKind(
-        "autoscale", "the autoscaler decides on the number of processes for for_ms", frozenset({"for_ms"})
-    ),
-    StepKind(
+    _kind("recreate", "stop all processes; when the last one is gone, start them again"),
+    _kind("blue-green", "start as many new processes; when all are available, stop the old ones"),
+    _kind("autoscale", "the autoscaler decides on the number of processes for for_ms", "for_ms"),
+    _kind(
         "drain-node",
         "evict these members' pods within disruption_budget; Kubernetes replaces them",
-        frozenset({"members"}),
+        "members",
     ),
-    StepKind(
+    _kind(
         "create-topic",
         "a topic is created; members with a topic_pattern see it at their next metadata refresh",
-        frozenset({"topic", "partitions"}),
+        "topic partitions",
     ),
-    StepKind(
+    _kind(
         "coordinator-failover",
         "the coordinator's broker dies; another one has loaded the group for_ms later",
-        frozenset({"for_ms"}),
+        "for_ms",
     ),
-    StepKind("delete-topic", "a topic is deleted, with its records and offsets", frozenset({"topic"})),
-    StepKind("pause-brokers", "chaos: the brokers read and answer nothing for for_ms", frozenset({"for_ms"})),
-    StepKind(
+    _kind("delete-topic", "a topic is deleted, with its records and offsets", "topic"),
+    _kind("pause-brokers", "chaos: the brokers read and answer nothing for for_ms", "for_ms"),
+    _kind(
         "slow-requests",
         "chaos: for for_ms every request, or every one of api, is served delay_ms later",
-        frozenset({"for_ms", "delay_ms"}),
-        frozenset({"api"}),
+        "for_ms delay_ms",
+        "api",
     ),
-    StepKind(
-        "fail-requests",
-        "chaos: the next count requests of api are answered with error",
-        frozenset({"api", "error"}),
-        frozenset({"count"}),
+    _kind(
+        "fail-requests", "chaos: the next count requests of api are answered with error", "api error", "count"
     ),
 )
 #: Steps of `groupstorm chaos`: faults of the brokers between a service of one's own and its records.
@@ -228,9 +210,7 @@ def releases(source: str, steps: Sequence[Any]) -> tuple[tuple[str, Mapping[str,
     return tuple(found)
 
 
-def read_step(
-    where: str, written: Any, settings: Settings, created: Sequence[str] = (), release: int = 0
-) -> Step:
+def read_step(where: str, written: Any, settings: Settings, created: Sequence[str], release: int) -> Step:
     """Read a step of a scenario file; a time may be the name of a setting. Raises InputError.
 
     ``created``: the topics that steps of the scenario create. ``release``: how many steps with settings there
@@ -256,9 +236,9 @@ def read_step(
         members=_members(f"{where}: members", written.get("members", "all"), settings),
         for_ms=read_time(f"{where}: for_ms", written.get("for_ms", 0), settings),
         over_ms=read_time(f"{where}: over_ms", written.get("over_ms", 0), settings),
-        count=_whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
+        count=whole(f"{where}: count", written.get("count", 1), 1, MAX_MEMBERS),
         topic=_topic(f"{where}: topic", written["topic"], settings, created) if "topic" in fields else "",
-        partitions=_whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
+        partitions=whole(f"{where}: partitions", written.get("partitions", 0), 0, MAX_PARTITIONS),
         rack=_rack(f"{where}: rack", written["rack"], settings) if "rack" in fields else 0,
         append_ms=read_time(f"{where}: append_ms", written.get("append_ms", 0), settings),
         direction=_direction(f"{where}: direction", written["direction"]) if "direction" in fields else "",
@@ -291,13 +271,7 @@ def read_time(where: str, written: Any, settings: Settings) -> int:
                 "duration's setting"
             )
         written = int(in_us) // 1000
-    return _whole(where, written, 0, MAX_TIME_MS)
-
-
-def _whole(where: str, written: Any, least: int, most: int) -> int:
-    if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
-        raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
-    return written
+    return whole(where, written, 0, MAX_TIME_MS)
 
 
 def _name(where: str, written: Any) -> str:
@@ -310,7 +284,7 @@ def _name(where: str, written: Any) -> str:
 def _durations(where: str, written: Any) -> tuple[int, ...]:
     if not isinstance(written, list):
         raise InputError(f"{where}: {written!r}: expected a list of milliseconds, one for each process")
-    return tuple(_whole(where, one, 0, MAX_TIME_MS) for one in written)
+    return tuple(whole(where, one, 0, MAX_TIME_MS) for one in written)
 
 
 def _topic(where: str, written: Any, settings: Settings, created: Sequence[str]) -> str:
@@ -336,7 +310,7 @@ def _rack(where: str, written: Any, settings: Settings) -> int:
     racks = settings.integer("racks")
     if racks == 0:
         raise InputError(f"{where}: {written!r}: this scenario has no racks: set racks")
-    return _whole(where, written, 0, racks - 1)
+    return whole(where, written, 0, racks - 1)
 
 
 def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | None:

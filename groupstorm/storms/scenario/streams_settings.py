@@ -30,14 +30,7 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         0,
         10_000,
     ),
-    Setting(
-        "state_bytes",
-        "integer",
-        1_000_000_000,
-        "state of a stateful task at the beginning",
-        0,
-        10**15,
-    ),
+    Setting("state_bytes", "integer", 1_000_000_000, "state of a stateful task at the beginning", 0, 10**15),
     Setting(
         "first_hosts_have_state",
         "flag",
@@ -61,20 +54,11 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
     ),
     # the assignment of tasks
     Setting(
-        "task.assignor",
-        "choice",
-        "ha",
-        "the task assignor of the leader",
-        allowed=tuple(TASK_ASSIGNORS),
+        "task.assignor", "choice", "ha", "the task assignor of the leader", allowed=tuple(TASK_ASSIGNORS)
     ),
     Setting("num.standby.replicas", "integer", 0, "standbys of each stateful task", 0, 100),
     Setting("max.warmup.replicas", "integer", 2, "standbys at once that build up state to take over", 1),
-    Setting(
-        "acceptable.recovery.lag",
-        "integer",
-        10_000,
-        "records; a lag up to this counts as caught up",
-    ),
+    Setting("acceptable.recovery.lag", "integer", 10_000, "records; a lag up to this counts as caught up"),
     Setting(
         "probing.rebalance.interval.ms",
         "integer",

@@ -1,4 +1,4 @@
-"""What Kafka allows as the name of a topic."""
+"""The names that Kafka allows for topics."""
 
 from __future__ import annotations
 

@@ -23,6 +23,6 @@ def topic_names(settings: Settings) -> tuple[str, ...]:
 
 
 def partitions_of(settings: Settings, topic: str) -> int:
-    """How many partitions a topic has at the beginning; of one that a step creates, `partitions`."""
+    """The number of a topic's partitions at the beginning; for one that a step creates, `partitions`."""
     given, partitions = settings.value("topic_partitions"), settings.integer("partitions")
     return given.get(topic, partitions) if isinstance(given, Mapping) else partitions

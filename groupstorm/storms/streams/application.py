@@ -14,7 +14,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.figures.tasks import STABLE
-from groupstorm.storms.record_positions import Work
+from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.record_rates import mean_rate
 from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
 from groupstorm.storms.streams.invariants import StreamsInvariantChecks, outcome
@@ -116,7 +116,7 @@ class StreamsApplication:
     # -- the leader ------------------------------------------------------------------------------
 
     def as_leader(self, process: UUID, version: int) -> Application:
-        """What the leader of a generation knows now: end offsets of all changelogs included."""
+        """The knowledge of a generation's leader now: end offsets of all changelogs included."""
         now_us = self.clock.now_us
         ends = {
             task.id: self.changelog_end(number, now_us)

@@ -18,10 +18,10 @@ from groupstorm.assignors.streams.model import (
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.streams.topology import Topology
-from groupstorm.storms.member_settings import consumer_config
-from groupstorm.storms.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.topics import topic_names
+from groupstorm.storms.world.member_settings import consumer_config
 
 #: The client tag that holds an instance's rack.
 ZONE = "zone"

@@ -9,11 +9,10 @@ from uuid import UUID
 from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.figures.tasks import STABLE
-from groupstorm.storms.randomness import DRAW_BITS, Stream
-from groupstorm.storms.scenario_host import Process
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.instance import StreamsInstance
-from groupstorm.storms.streams.thread import StreamThread
+from groupstorm.storms.streams.instance import StreamsInstance, StreamThread
 
 _PROCESS_DRAWS = 4
 

@@ -9,7 +9,8 @@ from groupstorm.assignors.streams.leader import Rebalance
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import NO_REBALANCE_MS
 from groupstorm.clients.streams.topology import Topology
-from groupstorm.storms.invariants import HELD, InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
+from groupstorm.storms.checks.verdicts import HELD
 
 ONE_ACTIVE = "one_active_per_task"
 APART = "no_standby_beside_its_active"

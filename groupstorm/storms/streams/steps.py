@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.scenario_host import Process
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.streams.application_settings import rack_name
 from groupstorm.storms.streams.instances import StreamsInstances
 

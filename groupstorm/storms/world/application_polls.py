@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.record_positions import Work
+from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import LogCurve
+from groupstorm.storms.records.logs import LogCurve
 
 #: Partition, its first offset, how many records; from when until when the application works on them.
 Stretch = tuple[TopicPartition, int, int, int, int]

@@ -21,10 +21,10 @@ from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Req
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.topics import Topic
-from groupstorm.storms.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import ORDER_BITS
+from groupstorm.storms.world.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.schema import Source

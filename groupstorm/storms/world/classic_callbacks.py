@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, RunCallback
 from groupstorm.coordinator.messages import NO_GENERATION
-from groupstorm.storms.record_positions import Work
+from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls

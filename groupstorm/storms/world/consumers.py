@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.storms.member_settings import consumer_config, strategies
+from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.topics import topic_names
-from groupstorm.storms.scenario_host import Process
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.member_settings import consumer_config, strategies
 from groupstorm.storms.world.members import MemberProcess
 
 

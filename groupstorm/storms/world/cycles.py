@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RECORD
+from groupstorm.storms.records.logs import RECORD
 from groupstorm.storms.world.batches import Batch, Cycle
 
 #: The search ends behind so many looks that have not come again: it takes memory, and a tenth of their time.

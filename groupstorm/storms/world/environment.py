@@ -11,12 +11,12 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import LATENESS
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
-from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
+from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
-from groupstorm.storms.invariants import InvariantChecks, longest_silence_us
-from groupstorm.storms.record_logs import RecordLogs
-from groupstorm.storms.record_positions import Records
-from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.positions import Records
+from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.record_rates import rates_of
@@ -24,13 +24,13 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
 from groupstorm.storms.scenario.topics import topic_partitions
-from groupstorm.storms.settling import Rounds
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
+from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.slow_records import SlowRecordTimes
 from groupstorm.storms.world.topics import Topics
 from groupstorm.storms.world.trace_buffer import TraceBuffer

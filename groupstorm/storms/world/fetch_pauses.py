@@ -7,7 +7,7 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.trace.events import member as events

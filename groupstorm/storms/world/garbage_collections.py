@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.storms.randomness import Stream
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.pauses import Pauses

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RECORD, LogCurve
+from groupstorm.storms.records.logs import RECORD, LogCurve
 from groupstorm.storms.scenario.distributions import Distribution
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecords

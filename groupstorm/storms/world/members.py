@@ -10,9 +10,9 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.messages import JoinGroup, SyncGroup
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.record_positions import Records, Work, lag
-from groupstorm.storms.scenario_host import ConsumerProcess
+from groupstorm.storms.records.positions import Records, Work, lag
+from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.connection_faults import ConnectionFaults
 from groupstorm.storms.world.group_member import GroupMember

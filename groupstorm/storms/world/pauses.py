@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.records.positions import Work, names
+from groupstorm.storms.records.processing_rates import ProcessingRates
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RECORD, LogCurve, RecordLogs
+from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
 from groupstorm.storms.world.looks import Looks, PollSettings

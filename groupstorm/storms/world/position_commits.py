@@ -12,13 +12,13 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.record_positions import Work
-from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.response_errors import first_error
 
 _DISCONNECTED: Final = Disconnected()
 

@@ -13,10 +13,9 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.member_settings import poll_loop
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.randomness import Stream
-from groupstorm.storms.record_positions import Work, names
+from groupstorm.storms.records.positions import Work, names
+from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.client_timers import ClientTimers
@@ -26,6 +25,7 @@ from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.garbage_collections import GarbageCollections
 from groupstorm.storms.world.group_member import GroupMember
+from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.metadata import ClientMetadata
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests

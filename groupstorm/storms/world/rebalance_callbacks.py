@@ -17,9 +17,8 @@ from groupstorm.clients.operations import (
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.processing_rates import ProcessingRates
-from groupstorm.storms.record_positions import Work, names
-from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.records.positions import Work, names
+from groupstorm.storms.records.processing_rates import ProcessingRates
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.commit_requests import commit_request
@@ -28,6 +27,7 @@ from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.response_errors import first_error
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 

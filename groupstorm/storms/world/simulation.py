@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.storms.assignor_work import AssignorWork
+from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
+from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
+from groupstorm.storms.runs.machine_cost import AssignorWork
+from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.storms.settling import GROUP_SETTLES, MOST_ROUNDS, OBSERVED_US, Settling
-from groupstorm.storms.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.consumers import PlainConsumers
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.object_cycles import OBJECT_CYCLES

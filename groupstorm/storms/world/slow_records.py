@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.record_logs import RecordLogs
-from groupstorm.storms.record_positions import Records
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.positions import Records
 from groupstorm.storms.scenario.slow_record_settings import SlowRecord, SlowRecordList
 from groupstorm.storms.world.clock import Clock
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.step_runner import StepRunner
 from groupstorm.storms.world.slow_records import FatalRecords
 from groupstorm.storms.world.world import World
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
+from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.deployments.kafka_scaler import partition_lag
-from groupstorm.storms.record_rate_rows import RecordRateRows
-from groupstorm.storms.scenario_host import ConsumerProcess, Process
-from groupstorm.storms.settling import Rounds
+from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess

@@ -12,7 +12,7 @@ from groupstorm.report.lanes.members import Activity
 from groupstorm.report.page.content import RunView, natural, read_views
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, UNOWNED
 from groupstorm.report.page.samples import BUCKETS_MAX, Samples
-from groupstorm.storms.run import run
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 IMPORTS = Path(__file__).parents[2] / "imports"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import COMMITS_KEPT, FENCED, NOTHING_SKIPPED, TIMES_ADD_UP
-from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.trace.events import coordinator, member
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source

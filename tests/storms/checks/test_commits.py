@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import pytest
 
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import COMMITS_KEPT, FENCED, NOTHING_SKIPPED
-from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted, MemberReconciled
 from groupstorm.trace.events.member import PartitionsAssigned, PartitionsRevoked
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted

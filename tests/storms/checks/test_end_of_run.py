@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.invariants import InvariantChecks
+from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.verdicts import (
     ASSIGNED_ONLY,
     CO_PARTITIONED,
@@ -21,8 +23,6 @@ from groupstorm.storms.checks.verdicts import (
     WORKS_ON_OWN,
     Verdicts,
 )
-from groupstorm.storms.invariants import InvariantChecks
-from groupstorm.storms.settling import kafkas_own
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
 from groupstorm.trace.events.scenario import PartitionsCreated, StepTaken
 from tests.storms.checks import rows as r

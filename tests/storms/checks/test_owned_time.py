@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import TIMES_ADD_UP
-from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
 from groupstorm.trace.events.member import MemberCrashed
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted, StepTaken

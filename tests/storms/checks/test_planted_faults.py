@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.storms.checks import verdicts
-from groupstorm.storms.invariants import HELD
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.world.simulation import simulate
 from tests.storms.checks.rows import LISTED_IF_VIOLATED
 from tests.storms.planted_faults import PLANT, Dealer

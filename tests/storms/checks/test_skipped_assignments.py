@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.checks.invariants import InvariantChecks
+from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, OWNED_AT_END
-from groupstorm.storms.invariants import InvariantChecks
-from groupstorm.storms.settling import kafkas_own
 from groupstorm.trace.events.coordinator import (
     AppendFailed,
     GroupConverted,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.coordinator.classic.states import TRANSITIONS
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.states import ALLOWED
 from groupstorm.storms.checks.verdicts import GENERATIONS, STATES
 from groupstorm.storms.checks.verdicts import TRANSITIONS as AS_IN_KAFKA
-from groupstorm.storms.invariants import InvariantChecks
 from groupstorm.trace.events.coordinator import GroupCreated, GroupStateChanged
 from groupstorm.trace.schema import Source
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.verdicts import HELD, NO_NEW_ASSIGNMENT, NO_OPERATION_FAILED, OWNED_AT_END
-from groupstorm.storms.settling import kafkas_own
 from tests.storms.storms_in_memory import scenario, storm
 
 #: The second process finds no group, creates it, and meets the timer that the first one's group has left.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.verdicts import HELD, NO_OPERATION_FAILED
-from groupstorm.storms.settling import kafkas_own
 from tests.storms.storms_in_memory import START, scenario, storm
 
 #: The write of 20 s outlasts offsets.commit.timeout.ms: the second process joins again, and dies.

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.deployments.limits import Limits, deployment_limits, stateful_set_limits
-from groupstorm.storms.deployments.rolling_update import Replicas, pods_to_start, pods_to_stop
+from groupstorm.storms.deployments.rolling_update import (
+    Limits,
+    Replicas,
+    deployment_limits,
+    pods_to_start,
+    pods_to_stop,
+    stateful_set_limits,
+)
 from groupstorm.storms.scenario.pod_counts import PodCount, parse_pod_count
 
 

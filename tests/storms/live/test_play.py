@@ -15,7 +15,7 @@ from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError
 from groupstorm.storms.live.play import OpenBroker, play
-from groupstorm.storms.run import chosen_assignors
+from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events import coordinator as events

@@ -15,11 +15,11 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.figures import Figures
 from groupstorm.problems import ExitCode, InputError
+from groupstorm.storms.live.play import run_on
 from groupstorm.storms.live.real_clients import libraries
 from groupstorm.storms.live.real_clients.libraries import LIBRARIES, library
-from groupstorm.storms.live.run import run_on
-from groupstorm.storms.real_time_options import real_time_options
-from groupstorm.storms.replay import replay
+from groupstorm.storms.runs.replay import replay
+from groupstorm.storms.runs.run_folder import real_time_options
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm

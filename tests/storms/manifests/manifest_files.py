@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from groupstorm.storms.manifests.choice import Consumer, choose_consumer
-from groupstorm.storms.manifests.objects import read_objects
-from groupstorm.storms.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.deployments.manifests.choice import Consumer, choose_consumer
+from groupstorm.storms.deployments.manifests.objects import read_objects
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
 
 GIVEN: dict[str, Any] = {"partitions": 12, "record_rate": 10, "start_ms": 10_000}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.plan import Plan
 from tests.storms.manifests.manifest_files import plan_of, workload
 
 

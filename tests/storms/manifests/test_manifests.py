@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.manifests.choice import choose_consumer
-from groupstorm.storms.manifests.kafka_environment import property_named
-from groupstorm.storms.manifests.objects import read_objects
-from groupstorm.storms.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.deployments.manifests.choice import choose_consumer
+from groupstorm.storms.deployments.manifests.kafka_environment import property_named
+from groupstorm.storms.deployments.manifests.objects import read_objects
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
 from tests.storms.manifests.manifest_files import GIVEN, consumer_of, plan_of, text_of, workload
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.storms.invariants import HELD
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import Scenario
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
-from groupstorm.storms.invariants import InvariantChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.streams.invariants import (
     ALL_RUN,
     APART,

@@ -6,7 +6,7 @@ import pytest
 
 from groupstorm.figures import Figures, compare_answer
 from groupstorm.figures.comparison import one_run_each
-from groupstorm.storms.invariants import HELD
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
 from tests.storms.storms_in_memory import storm
 

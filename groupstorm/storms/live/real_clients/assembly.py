@@ -35,16 +35,15 @@ from groupstorm.storms.live.real_clients.observations import (
     Written,
 )
 from groupstorm.storms.live.real_clients.stints import Stints
+from groupstorm.storms.records.logs import RECORD
 from groupstorm.trace.events import member as events
 from groupstorm.trace.events.scenario import RecordRatesChanged
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
-_RATE_MICROSECONDS = 1_000_000_000
-
 
 class _Member:
-    """What is known of a member at a time of the run."""
+    """The state of a member at a time of the run, as far as it is known."""
 
     def __init__(self) -> None:
         self.member_id = ""
@@ -242,7 +241,7 @@ def _log_rates(group: str, seen: Sequence[Observation]) -> Mapping[int, list[Tra
     for one, following in pairwise(written):
         names = sorted(one.ends)
         passed_us = max(1, following.time_us - one.time_us)
-        rates = tuple((following.ends[tp] - one.ends[tp]) * _RATE_MICROSECONDS // passed_us for tp in names)
+        rates = tuple((following.ends[tp] - one.ends[tp]) * RECORD // passed_us for tp in names)
         if names:
             positions = tuple(one.ends[tp] for tp in names)
             found[one.time_us] = [RecordRatesChanged(group, tuple(names), positions, rates)]

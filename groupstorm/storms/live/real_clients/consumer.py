@@ -24,7 +24,7 @@ from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, Wo
 
 
 class ClientHost(Protocol):
-    """What a consumer needs of the world that runs it."""
+    """The world that runs a consumer, as the consumer sees it."""
 
     clock: RealClock
     spawn: Spawn
@@ -73,8 +73,10 @@ class ClientConsumer:
         self.given: frozenset[str] = frozenset()
         self._world = world
         self._order = order
-        self._process: WorkerProcess | None = None
-        self._stopped = False
+        #: Its worker process, once it has one.
+        self.process: WorkerProcess | None = None
+        #: Whether it was told to close.
+        self.is_stopping = False
 
     def start(self) -> None:
         self.started = True
@@ -82,17 +84,17 @@ class ClientConsumer:
 
     def stop(self) -> None:
         self.pauses.end()
-        self._stopped = True
-        if self._process is not None:
-            self._process.command("stop", self.name)
+        self.is_stopping = True
+        if self.process is not None:
+            self.process.command("stop", self.name)
 
     def crash(self) -> None:
         if not (self.alive and self.started):
             return
         self._world.observe(Crashed(self._world.clock.now_us, self.name))
-        self._stopped = True
-        if self._process is not None:
-            self._process.kill()
+        self.is_stopping = True
+        if self.process is not None:
+            self.process.kill()
         self._gone()
 
     def disconnect(self, duration_us: int) -> None:
@@ -105,16 +107,6 @@ class ClientConsumer:
         return self._world.joined_generation(self.name)
 
     @property
-    def is_stopping(self) -> bool:
-        """Whether it was told to close."""
-        return self._stopped
-
-    @property
-    def process(self) -> WorkerProcess | None:
-        """Its worker process, once it has one."""
-        return self._process
-
-    @property
     def settled(self) -> bool:
         """Whether it has taken what its last SyncGroup response gave to it."""
         return not self.pauses.lasts and self.work.names == self.given
@@ -124,20 +116,20 @@ class ClientConsumer:
     async def _live(self) -> None:
         alone = self._world.must_be_alone(self.index)
         process = await self._world.pool.take(alone)
-        if self._stopped and not self.alive:  # it crashed before it had a process
+        if self.is_stopping and not self.alive:  # it crashed before it had a process
             self._world.pool.give_back(process)
             return
-        self._process = process
+        self.process = process
         process.listen(self.name, self._on_report)
         process.command("start", **self._order)
-        if self._stopped:
+        if self.is_stopping:
             process.command("stop", self.name)
 
     def _on_report(self, report: Report) -> None:
         observation = self._observation(report)
         self._world.observe(observation)
         if isinstance(observation, Closed | Failed):
-            process, self._process = self._process, None
+            process, self.process = self.process, None
             if process is not None:
                 process.forget(self.name)
                 self._world.pool.give_back(process)

@@ -31,7 +31,7 @@ from groupstorm.protocol.headers import Header
 
 
 class _Api(NamedTuple):
-    """How one API's request is read, and its response."""
+    """The readers of one API's request and of its response."""
 
     read_request: Callable[[Any, int, str], Request]
     read_response: Callable[[Any], Response]

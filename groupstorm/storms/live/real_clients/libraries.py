@@ -1,4 +1,4 @@
-"""The client libraries of `--with`: profile, requirements, configuration, what they lack."""
+"""The client libraries of `--with`: profile, requirements, configuration, and orders for worker processes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
+from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
 
@@ -118,22 +120,42 @@ def _protocol_options(config: ConsumerConfig, strategy: str) -> Mapping[str, str
     return {"group.protocol": config.group_protocol.value, **named}
 
 
-def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+def _kafkas_names(config: ConsumerConfig, bootstrap: str, strategy: str) -> dict[str, Any]:
+    """The options that librdkafka and Java's consumer share. ``strategy``: the assignors as the library has
+    them."""
     static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
     return {
         "bootstrap.servers": bootstrap,
         "group.id": config.group_id,
         "client.id": config.client_id,
         **static,
-        **_protocol_options(config, ",".join(config.partition_assignment_strategy)),
+        **_protocol_options(config, strategy),
         "max.poll.interval.ms": config.max_poll_interval_ms,
-        "socket.timeout.ms": config.request_timeout_ms,
         "retry.backoff.ms": config.retry_backoff_ms,
         "metadata.max.age.ms": config.metadata_max_age_ms,
-        "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
         "enable.auto.commit": config.enable_auto_commit,
         "auto.commit.interval.ms": config.auto_commit_interval_ms,
         "auto.offset.reset": "latest",
+    }
+
+
+def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+    return {
+        **_kafkas_names(config, bootstrap, ",".join(config.partition_assignment_strategy)),
+        "socket.timeout.ms": config.request_timeout_ms,
+        "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
+    }
+
+
+def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+    """The worker takes texts."""
+    assignors = ",".join(_JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy)
+    options = {
+        **_kafkas_names(config, bootstrap, assignors),
+        "request.timeout.ms": config.request_timeout_ms,
+    }
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()
     }
 
 
@@ -154,26 +176,6 @@ def _python_names(config: ConsumerConfig, bootstrap: str) -> dict[str, Any]:
         "enable_auto_commit": config.enable_auto_commit,
         "auto_commit_interval_ms": config.auto_commit_interval_ms,
         "auto_offset_reset": "latest",
-    }
-
-
-def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
-    static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
-    return {
-        "bootstrap.servers": bootstrap,
-        "group.id": config.group_id,
-        "client.id": config.client_id,
-        **static,
-        **_protocol_options(
-            config, ",".join(_JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy)
-        ),
-        "max.poll.interval.ms": str(config.max_poll_interval_ms),
-        "request.timeout.ms": str(config.request_timeout_ms),
-        "retry.backoff.ms": str(config.retry_backoff_ms),
-        "metadata.max.age.ms": str(config.metadata_max_age_ms),
-        "enable.auto.commit": str(config.enable_auto_commit).lower(),
-        "auto.commit.interval.ms": str(config.auto_commit_interval_ms),
-        "auto.offset.reset": "latest",
     }
 
 
@@ -210,3 +212,37 @@ def library(name: str) -> Library:
     if name not in LIBRARIES:
         raise InputError(f"--with {name}: expected {', '.join(LIBRARIES)}")
     return LIBRARIES[name]
+
+
+#: A distribution is handed over as so many quantiles, at equal distances from 0 to 100 %.
+_QUANTILES = 101
+
+#: The distributions that a member draws from, by the names that workers know.
+_DURATIONS = {
+    "poll_interval": "poll_interval_ms",
+    "revoke_callback": "revoke_callback_ms",
+    "assign_callback": "assign_callback_ms",
+    "restore": "restore_ms",
+    "process": "process_ms",
+}
+
+
+def order(
+    library: Library, settings: Settings, config: ConsumerConfig, bootstrap: str, seed: int
+) -> dict[str, Any]:
+    """The command that starts the consumer of ``config`` in a worker process."""
+    durations = {name: _quantiles_us(settings.distribution(setting)) for name, setting in _DURATIONS.items()}
+    return {
+        "member": config.client_id,
+        "topics": list(config.topics),
+        "config": dict(library.configuration(config, bootstrap)),
+        "max_poll_records": settings.integer("max.poll.records"),
+        "durations": durations,
+        "seed": seed,
+        "leave_on_close": config.leave_group_on_close,
+    }
+
+
+def _quantiles_us(distribution: Distribution) -> list[int]:
+    last = _QUANTILES - 1
+    return [distribution.at(min(DRAW_SPAN - 1, DRAW_SPAN * number // last)) for number in range(_QUANTILES)]

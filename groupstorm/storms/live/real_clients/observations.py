@@ -1,4 +1,4 @@
-"""What is observed of real clients during a run: reports of their processes and their requests."""
+"""Observations of real clients during a run: reports of their processes, and their requests."""
 
 from __future__ import annotations
 

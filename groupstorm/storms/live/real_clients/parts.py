@@ -13,11 +13,10 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients.forwarder import Forwarder
 from groupstorm.storms.live.real_clients.java_program import java_command
-from groupstorm.storms.live.real_clients.libraries import JAVA, Library
-from groupstorm.storms.live.real_clients.orders import order
+from groupstorm.storms.live.real_clients.libraries import JAVA, Library, order
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess, python_command
-from groupstorm.storms.member_settings import consumer_config
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.world.member_settings import consumer_config
 
 #: With more members, several share a process.
 PROCESSES_MAX = 8
@@ -29,7 +28,7 @@ _WARM_UP_TIMEOUT_S = 180.0
 
 
 class Parts(NamedTuple):
-    """What a run with real clients needs beside its broker. ``bootstrap``: the forwarder's address."""
+    """The parts of a run with real clients beside its broker. ``bootstrap``: the forwarder's address."""
 
     forwarder: Forwarder
     pool: WorkerPool

@@ -26,9 +26,7 @@ from groupstorm.storms.live.real_clients.observations import (
     Resumed,
     Written,
 )
-
-#: A rate is in records per 1,000 seconds, a time in microseconds.
-_RATE_MICROSECONDS = 1_000_000_000
+from groupstorm.storms.records.logs import RECORD
 
 
 class Pace(NamedTuple):
@@ -75,7 +73,7 @@ class Stints:
         found: dict[tuple[int, str], list[Pace]] = defaultdict(list)
         for stint in self.all:
             for (time_us, position), (next_us, reached) in pairwise(stint.samples):
-                rate = (reached - position) * _RATE_MICROSECONDS // max(1, next_us - time_us)
+                rate = (reached - position) * RECORD // max(1, next_us - time_us)
                 found[time_us, stint.member].append(Pace(stint.partition, position, rate))
         return dict(found)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
 from groupstorm.clients.error_tables import FENCING
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -32,7 +31,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients.assembly import Assembly
 from groupstorm.storms.live.real_clients.consumer import ClientConsumer
-from groupstorm.storms.live.real_clients.libraries import Library
+from groupstorm.storms.live.real_clients.libraries import Library, order
 from groupstorm.storms.live.real_clients.observations import (
     Committed,
     EpochReached,
@@ -47,16 +46,15 @@ from groupstorm.storms.live.real_clients.observations import (
     Synced,
     Written,
 )
-from groupstorm.storms.live.real_clients.orders import order
 from groupstorm.storms.live.real_clients.parts import Parts
 from groupstorm.storms.live.real_clients.processes import Report
 from groupstorm.storms.live.world import RealWorld
-from groupstorm.storms.member_settings import consumer_config
-from groupstorm.storms.record_logs import LogCurve
+from groupstorm.storms.records.logs import LogCurve
+from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.record_rates import rates_of
-from groupstorm.storms.scenario_host import Process
-from groupstorm.trace.events.scenario import PartitionsCreated, RecordRatesChanged
+from groupstorm.storms.world.member_settings import consumer_config
+from groupstorm.trace.events.scenario import RecordRatesChanged
 from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
@@ -262,16 +260,10 @@ class ClientWorld(RealWorld):
         self._growing += 1
         super().add_partitions(topic, count)
 
-    async def _add_partitions(self, topic: str, count: int) -> None:
-        before = self._topics[topic]
-        if count > before:
-            await grow_topic(self._cluster, topic, count)
-            self._topics[topic] = count
-        added = [TopicPartition(topic, number) for number in range(before, self._topics[topic])]
+    def _get_records(self, created: Sequence[TopicPartition]) -> None:
         now_us = self.clock.now_us
-        for partition in added:
+        for partition in created:
             self._write_to(partition, now_us)
-        self.trace(Source.WORLD, PartitionsCreated(self.group, (topic,), tuple(map(str, added))))
         self._growing -= 1
 
     def _shifted(self, seen: Observation) -> Observation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.coordinator.errors import Error
-from groupstorm.storms.record_positions import Records
+from groupstorm.storms.records.positions import Records
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.instants import Kind
 from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer

@@ -7,7 +7,7 @@ from typing import Protocol
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
-from groupstorm.storms.record_positions import Work
+from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember

@@ -16,13 +16,13 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
-from groupstorm.storms.record_positions import Records
-from groupstorm.storms.response_errors import first_error
+from groupstorm.storms.records.positions import Records
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.instants import moment_of
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
 from groupstorm.storms.world.periodic_requests.sender import Sender
+from groupstorm.storms.world.response_errors import first_error
 
 #: Gets each answer that is an error, when the member receives it; and None for those without, at once.
 OnAnswer = Callable[[Error | None], None]

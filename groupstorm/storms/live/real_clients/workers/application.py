@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from groupstorm.storms.live.real_clients.workers.reports import report
@@ -64,7 +64,7 @@ class Durations:
 
 
 class Order(NamedTuple):
-    """What the parent orders: one consumer (`storms.live.real_clients.orders`)."""
+    """The order of the parent: one consumer (`storms.live.real_clients.libraries`)."""
 
     member: str
     topics: Sequence[str]
@@ -226,3 +226,17 @@ def on_assigned(application: Application, partitions: Sequence[str]) -> None:
 def on_revoked(application: Application, partitions: Sequence[str], lost: bool = False) -> None:
     """The whole callback of a library that calls it in the thread that polls."""
     time.sleep(application.revoked(partitions, lost))
+
+
+def names_of(partitions: Iterable[Any]) -> list[str]:
+    """The names in a trace of a library's partitions."""
+    return [f"{one.topic}-{one.partition}" for one in partitions]
+
+
+def records_of(batches: Mapping[Any, Iterable[Any]]) -> list[Record]:
+    """The records of a poll, which the pure Python libraries give by partition."""
+    return [
+        Record(f"{record.topic}-{record.partition}", record.offset)
+        for batch in batches.values()
+        for record in batch
+    ]

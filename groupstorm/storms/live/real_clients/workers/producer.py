@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from groupstorm.held_signals import leave_stopping_to_parent
 from groupstorm.storms.live.real_clients.workers.reports import report
-from groupstorm.storms.record_logs import LogCurve
+from groupstorm.storms.records.logs import LogCurve
 
 _TICK_S = 0.05
 _REPORT_S = 0.5

@@ -1,4 +1,4 @@
-"""What a worker process writes: JSON lines with the time of CLOCK_MONOTONIC."""
+"""Reports of a worker process: JSON lines with the time of CLOCK_MONOTONIC."""
 
 from __future__ import annotations
 

@@ -15,7 +15,14 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
-from groupstorm.storms.live.real_clients.workers.application import Application, Fatal, Order, Record
+from groupstorm.storms.live.real_clients.workers.application import (
+    Application,
+    Fatal,
+    Order,
+    Record,
+    names_of,
+    records_of,
+)
 
 _ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -32,13 +39,13 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka co
         self._application = application
 
     async def on_partitions_assigned(self, assigned: Any) -> None:
-        names = _names(assigned)
+        names = names_of(assigned)
         seconds = self._application.assigned(names)
         await asyncio.sleep(seconds)
         self._application.assigned_done(names, seconds)
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
-        await asyncio.sleep(self._application.revoked(_names(revoked)))
+        await asyncio.sleep(self._application.revoked(names_of(revoked)))
 
 
 class AiokafkaClient:
@@ -57,11 +64,7 @@ class AiokafkaClient:
             )
         except KafkaError as problem:
             raise Fatal(getattr(problem, "message", type(problem).__name__)) from problem
-        return [
-            Record(f"{record.topic}-{record.partition}", record.offset)
-            for batch in batches.values()
-            for record in batch
-        ]
+        return records_of(batches)
 
     def close(self) -> None:
         self._call(self._consumer.stop())
@@ -79,10 +82,6 @@ class AiokafkaClient:
 
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-
-def _names(partitions: Any) -> list[str]:
-    return [f"{one.topic}-{one.partition}" for one in partitions]
 
 
 connect = AiokafkaClient

@@ -12,6 +12,7 @@ from groupstorm.storms.live.real_clients.workers.application import (
     Fatal,
     Order,
     Record,
+    names_of,
     on_assigned,
     on_revoked,
 )
@@ -25,9 +26,9 @@ class ConfluentClient:
         self._consumer = Consumer({**order.config, "error_cb": self._on_error})
         self._consumer.subscribe(
             list(order.topics),
-            on_assign=lambda _, partitions: on_assigned(application, _names(partitions)),
-            on_revoke=lambda _, partitions: on_revoked(application, _names(partitions)),
-            on_lost=lambda _, partitions: on_revoked(application, _names(partitions), lost=True),
+            on_assign=lambda _, partitions: on_assigned(application, names_of(partitions)),
+            on_revoke=lambda _, partitions: on_revoked(application, names_of(partitions)),
+            on_lost=lambda _, partitions: on_revoked(application, names_of(partitions), lost=True),
         )
 
     def poll(self, timeout_s: float, most: int) -> Sequence[Record]:
@@ -57,10 +58,6 @@ class ConfluentClient:
 def _name(error: Any) -> str:
     """librdkafka's name of an error: FENCED_INSTANCE_ID, or _FATAL for one of its own."""
     return str(KafkaError(error.code()).name())
-
-
-def _names(partitions: Any) -> list[str]:
-    return [f"{one.topic}-{one.partition}" for one in partitions]
 
 
 connect = ConfluentClient

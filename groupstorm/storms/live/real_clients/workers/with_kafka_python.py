@@ -17,8 +17,10 @@ from groupstorm.storms.live.real_clients.workers.application import (
     Fatal,
     Order,
     Record,
+    names_of,
     on_assigned,
     on_revoked,
+    records_of,
 )
 
 _ASSIGNORS = {
@@ -34,13 +36,13 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
         self._application = application
 
     def on_partitions_assigned(self, assigned: Any) -> None:
-        on_assigned(self._application, _names(assigned))
+        on_assigned(self._application, names_of(assigned))
 
     def on_partitions_revoked(self, revoked: Any) -> None:
-        on_revoked(self._application, _names(revoked))
+        on_revoked(self._application, names_of(revoked))
 
     def on_partitions_lost(self, lost: Any) -> None:
-        on_revoked(self._application, _names(lost), lost=True)
+        on_revoked(self._application, names_of(lost), lost=True)
 
 
 class KafkaPythonClient:
@@ -59,18 +61,10 @@ class KafkaPythonClient:
             batches = self._consumer.poll(timeout_ms=timeout_s * 1000, max_records=most)
         except (FencedInstanceIdError, GroupMaxSizeReachedError) as problem:
             raise Fatal(problem.message) from problem
-        return [
-            Record(f"{record.topic}-{record.partition}", record.offset)
-            for batch in batches.values()
-            for record in batch
-        ]
+        return records_of(batches)
 
     def close(self) -> None:
         self._consumer.close()
-
-
-def _names(partitions: Any) -> list[str]:
-    return [f"{one.topic}-{one.partition}" for one in partitions]
 
 
 connect = KafkaPythonClient

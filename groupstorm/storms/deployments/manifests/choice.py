@@ -1,0 +1,142 @@
+"""The choice of the workload of a manifest file that is the consumer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
+from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
+from groupstorm.storms.deployments.manifests.objects import KubernetesObject
+from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
+
+_AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
+_BUDGET = "PodDisruptionBudget"
+#: Strimzi's object for a topic.
+_TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
+#: Types of KEDA's triggers that read a consumer group's lag.
+KAFKA_TRIGGERS = ("kafka", "apache-kafka")
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """The workload, the Kafka properties of its containers, and the objects that belong to it.
+
+    ``unseen``: what may hold more properties but cannot be read; ``unused``: how many objects of each kind
+    say nothing about it.
+    """
+
+    workload: Workload
+    properties: tuple[Found, ...]
+    unseen: tuple[str, ...]
+    autoscaler: KubernetesObject | None
+    budget: KubernetesObject | None
+    topic: KubernetesObject | None
+    unused: Mapping[str, int]
+
+
+def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: str | None) -> Consumer:
+    """The workload of that name, or the only one, or the only one with Kafka settings. Raises InputError."""
+    config_maps = {one.name: _data(one) for one in objects if one.kind == "ConfigMap"}
+    workloads = [one for one in objects if one.kind in WORKLOADS]
+    if not workloads:
+        kinds = ", ".join(sorted({one.kind for one in objects}))
+        raise InputError(f"{source}: no Deployment and no StatefulSet in it, only {kinds}")
+    scaled = {one.fields.at("spec", "scaleTargetRef").text("name") for one in objects if _scales_kafka(one)}
+    chosen = _chosen(workloads, scaled, config_maps, source, wanted)
+    workload = read_workload(chosen)
+    properties, unseen = _application(chosen, config_maps)
+    autoscaler = next((one for one in objects if _targets(one, workload)), None)
+    budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
+    topic = _topic(objects, properties)
+    used = [chosen, autoscaler, budget, topic]
+    maps = {found.config_map for found in properties}
+    unused = Counter(
+        one.kind
+        for one in objects
+        if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
+    )
+    return Consumer(
+        workload, tuple(properties), tuple(unseen), autoscaler, budget, topic, dict(sorted(unused.items()))
+    )
+
+
+def _chosen(
+    workloads: Sequence[KubernetesObject],
+    scaled: set[str],
+    config_maps: ConfigMaps,
+    source: str,
+    wanted: str | None,
+) -> KubernetesObject:
+    names = ", ".join(_named(one, workloads) for one in workloads)
+    if wanted is not None:
+        named = [one for one in workloads if wanted in (one.name, f"{one.kind}/{one.name}")]
+        if len(named) == 1:
+            return named[0]
+        found = "two workloads have this name: name it as KIND/NAME" if named else "no such workload"
+        raise InputError(f"--workload {wanted}: {found}: {source} has {names}")
+    if len(workloads) == 1:
+        return workloads[0]
+    consumers = [one for one in workloads if one.name in scaled or _application(one, config_maps).properties]
+    if len(consumers) == 1:
+        return consumers[0]
+    several = ", ".join(_named(one, workloads) for one in consumers) or names
+    raise InputError(f"{source}: several workloads ({several}): say which consumes with --workload NAME")
+
+
+def _named(one: KubernetesObject, among: Sequence[KubernetesObject]) -> str:
+    """Its name, with its kind if another one has the same name."""
+    alike = sum(other.name == one.name for other in among)
+    return one.name if alike == 1 else f"{one.kind}/{one.name}"
+
+
+def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
+    pod = one.fields.at("spec", "template", "spec")
+    read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
+    return Application(
+        [found for each in read for found in each.properties], [text for each in read for text in each.unseen]
+    )
+
+
+def _data(config_map: KubernetesObject) -> dict[str, str]:
+    data = config_map.fields.at("data")
+    return {name: value for name in data.names() if (value := data.scalar(name)) is not None}
+
+
+def _topic(objects: Sequence[KubernetesObject], properties: Sequence[Found]) -> KubernetesObject | None:
+    """The object of the topic that the properties name, if they name one."""
+    names = {
+        found.value.strip() for found in properties if found.property in ("topic", "topics") and found.value
+    }
+    found = [
+        one
+        for one in objects
+        if one.kind == _TOPIC
+        and one.group == _TOPIC_GROUP
+        and (one.fields.at("spec").text("topicName") or one.name) in names
+    ]
+    return found[0] if len(names) == len(found) == 1 else None
+
+
+def _scales_kafka(one: KubernetesObject) -> bool:
+    if one.kind != "ScaledObject":
+        return False
+    triggers = one.fields.at("spec").objects("triggers")
+    return any(trigger.text("type") in KAFKA_TRIGGERS for trigger in triggers)
+
+
+def _targets(one: KubernetesObject, workload: Workload) -> bool:
+    """Whether it is an autoscaler of the workload."""
+    if one.group != _AUTOSCALERS.get(one.kind):
+        return False
+    target = one.fields.at("spec", "scaleTargetRef")
+    return (target.text("kind", "Deployment"), target.text("name")) == (workload.kind, workload.name)
+
+
+def _selects(budget: KubernetesObject, workload: Workload) -> bool:
+    """Whether the budget's labels, all of them, are the workload's pods'."""
+    labels = budget.fields.at("spec", "selector", "matchLabels")
+    wanted = {name: labels.scalar(name) for name in labels.names()}
+    return bool(wanted) and all(workload.labels.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,247 @@
+"""Kafka settings in the files, the environment and the arguments of a container, in well-known spellings.
+
+A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with CONSUMER or
+KAFKA_CONSUMER in front), and as Spring's `spring.kafka.consumer...` in relaxed binding. Values that come from
+Secrets, or from ConfigMaps that are not in the file, are not known: only that there are some.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.configuration_files import (
+    ConfigMaps,
+    file_settings,
+    filled_in,
+    flattened,
+    mounted_files,
+)
+from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
+from groupstorm.storms.scenario.settings import BY_NAME
+from groupstorm.yaml_documents import parse_yaml
+
+#: How many consumers a process of Spring has.
+LISTENER_CONCURRENCY = "spring.kafka.listener.concurrency"
+
+#: A client's property, and the setting of a scenario that it is; None: only said, or asked about.
+PROPERTIES: Mapping[str, str | None] = {
+    "group.id": None,
+    "topic": None,
+    "topics": None,
+    "group.protocol": GROUP_PROTOCOL,
+    "group.remote.assignor": "group.remote.assignor",
+    "group.instance.id": "group.instance.id",
+    "partition.assignment.strategy": "partition.assignment.strategy",
+    "session.timeout.ms": "session.timeout.ms",
+    "heartbeat.interval.ms": "heartbeat.interval.ms",
+    "max.poll.interval.ms": "max.poll.interval.ms",
+    "max.poll.records": "max.poll.records",
+    "request.timeout.ms": "request.timeout.ms",
+    "metadata.max.age.ms": "metadata.max.age.ms",
+    "enable.auto.commit": "enable.auto.commit",
+    "auto.commit.interval.ms": "auto.commit.interval.ms",
+    LISTENER_CONCURRENCY: None,
+}
+#: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
+_SPRING = {
+    "heartbeatinterval": "heartbeat.interval.ms",
+    "autocommitinterval": "auto.commit.interval.ms",
+    "enableautocommit": "enable.auto.commit",
+    "maxpollrecords": "max.poll.records",
+    "maxpollinterval": "max.poll.interval.ms",
+    "groupid": "group.id",
+}
+_PREFIXES = (
+    "spring.kafka.consumer.properties.", "spring.kafka.properties.", "spring.kafka.consumer.",
+    "kafka.consumer.", "consumer.", "kafka.", "",
+)  # fmt: skip
+#: Spring takes all clients' properties first, its own names over them, then the consumer's properties.
+_SPRING_RANKS = {
+    "spring.kafka.properties.": 1,
+    "spring.kafka.consumer.": 2,
+    "spring.kafka.consumer.properties.": 3,
+}
+#: Without a prefix these words mean something else in other programs.
+_NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
+_ASSIGNORS = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "StickyAssignor": "sticky",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+_POD_NAME = re.compile(r"\$\((?:[A-Z_]*POD_?NAME|HOSTNAME)\)|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?")
+_ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
+_DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
+_UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
+
+#: The value of an environment variable that holds the pod's name.
+POD_NAME = "$(POD_NAME)"
+
+
+class Found(NamedTuple):
+    """A Kafka property, its value as written, where it stands, and the ConfigMap that holds it.
+
+    ``value`` None: the manifests do not have it.
+    """
+
+    property: str
+    value: str | None
+    where: str
+    config_map: str | None = None
+
+
+def property_named(name: str) -> tuple[str, str] | None:
+    """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
+    dotted = name.lower().replace("_", ".")
+    for prefix in _PREFIXES:
+        if not dotted.startswith(prefix):
+            continue
+        rest = dotted[len(prefix) :]
+        squeezed = rest.replace("-", "").replace(".", "")
+        if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
+            return _SPRING[squeezed], prefix
+        plain = rest.replace("-", ".")
+        if plain in ("consumer.group", "consumer.group.id", "group"):
+            plain = "group.id"
+        if plain in PROPERTIES and (prefix or plain not in _NEED_PREFIX):
+            return plain, prefix
+    return None
+
+
+class Application(NamedTuple):
+    """The Kafka properties of a container, and what may set more of them but cannot be read."""
+
+    properties: list[Found]
+    unseen: list[str]
+
+
+def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) -> Application:
+    """The Kafka properties of a container; of several values for one the one that the application takes."""
+    environment = list(_environment(container, config_maps))
+    arguments = list(_arguments(container))
+    json, bad_json = _spring_json(environment)
+    given = [*environment, *json, *arguments]
+    files, unseen = _from_files(pod, container, config_maps, given)
+    found: dict[str, tuple[int, Found]] = {}
+    for name, value, where, config_map in (*files, *given):
+        named = property_named(name)
+        if named is None:
+            continue
+        property_name, prefix = named
+        rank = _SPRING_RANKS.get(prefix, 0)
+        if property_name not in found or rank >= found[property_name][0]:
+            found[property_name] = rank, Found(property_name, value, where, config_map)
+    return Application([each for _, each in found.values()], [*unseen, *bad_json])
+
+
+#: Name, value (None: not in the manifests), place and ConfigMap.
+_Variable = tuple[str, str | None, str, str | None]
+
+
+def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
+    for source in container.objects("envFrom"):
+        config_map = source.at("configMapRef").text("name")
+        prefix = source.text("prefix")
+        for key, held in config_maps.get(config_map, {}).items():
+            yield prefix + key, held, f"ConfigMap {config_map}: {key}", config_map
+    for variable in container.objects("env"):
+        name = variable.scalar("name") or ""
+        value = variable.scalar("value")
+        if value is not None:
+            yield name, value, f"env {name}", None
+            if name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
+                for key, given in _ARGUMENT.findall(value):
+                    yield key, given, f"env {name}: -D{key}", None
+            continue
+        origin = variable.at("valueFrom")
+        if origin.at("fieldRef").text("fieldPath") == "metadata.name":
+            yield name, POD_NAME, f"env {name}", None
+        config_map = origin.at("configMapKeyRef").text("name")
+        referred = config_maps.get(config_map, {}).get(origin.at("configMapKeyRef").text("key"))
+        if referred is not None:
+            yield name, referred, f"env {name}, from ConfigMap {config_map}", config_map
+        elif config_map:
+            yield name, None, f"env {name}, from ConfigMap {config_map}", None
+        elif secret := origin.at("secretKeyRef").text("name"):
+            yield name, None, f"env {name}, from Secret {secret}", None
+
+
+def _spring_json(environment: Iterable[_Variable]) -> tuple[list[_Variable], list[str]]:
+    """The settings of SPRING_APPLICATION_JSON, and that it cannot be read."""
+    found: list[_Variable] = []
+    for name, value, where, config_map in environment:
+        if name.lower().replace("_", ".") != "spring.application.json":
+            continue
+        try:
+            content = parse_yaml(value or "", where)  # JSON is YAML
+        except InputError as problem:
+            return [], [f"what {problem}"]
+        found += [(key, held, f"{where}: {key}", config_map) for key, held in flattened(content)]
+    return found, []
+
+
+def _from_files(
+    pod: Fields, container: Fields, config_maps: ConfigMaps, given: Sequence[_Variable]
+) -> tuple[list[_Variable], list[str]]:
+    """The settings of the mounted files, and the files that cannot be read."""
+    variables = {_relaxed(name): value for name, value, _, _ in given}
+    active = variables.get(_relaxed("spring.profiles.active")) or ""
+    found: list[tuple[str, str, str, str]] = []
+    unseen: list[str] = []
+    settings: dict[str, str] = {}
+    for file in mounted_files(pod, container, config_maps):
+        if file.text is None:
+            unseen.append(f"what the files of ConfigMap {file.config_map} set")
+            continue
+        profiles = active or settings.get("spring.profiles.active", "")
+        try:
+            read = file_settings(file, frozenset(part.strip() for part in profiles.split(",")))
+        except InputError as problem:
+            unseen.append(f"what {problem}")
+            continue
+        settings.update(read)
+        found += [(name, value, f"{file}: {name}", file.config_map) for name, value in read]
+
+    def look_up(name: str) -> str | None:
+        if _relaxed(name) in variables:
+            return variables[_relaxed(name)]
+        return settings.get(name, POD_NAME if _POD_NAME.fullmatch(f"${{{name}}}") else None)
+
+    filled: list[_Variable] = [
+        (name, filled_in(value, look_up), where, config_map) for name, value, where, config_map in found
+    ]
+    return filled, unseen
+
+
+def _relaxed(name: str) -> str:
+    """Spring takes a variable for a name with dots and dashes."""
+    return re.sub(r"[._\-]", "", name).lower()
+
+
+def _arguments(container: Fields) -> Iterator[_Variable]:
+    for field in ("command", "args"):
+        for key, value in _ARGUMENT.findall(" ".join(container.texts(field))):
+            yield key, value, f"{field}: {key}", None
+
+
+def setting_value(found: Found) -> Any | None:
+    """The value as a scenario's setting has it; None if it is not understood, or not known."""
+    text = (found.value or "").strip()
+    if found.property in (GROUP_PROTOCOL, "group.remote.assignor"):
+        return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
+    if found.property == "partition.assignment.strategy":
+        names = [part.strip().rpartition(".")[2] for part in text.strip("[]").split(",")]
+        known = [_ASSIGNORS.get(name, name if name in _ASSIGNORS.values() else None) for name in names]
+        return known if known and all(known) else None
+    if found.property == "group.instance.id":
+        return "podname" if _POD_NAME.search(text) else None
+    if found.property == "enable.auto.commit":
+        return {"true": True, "false": False}.get(text.lower())
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    return int(match[1]) * _UNITS_MS[(match[2] or "").lower()]

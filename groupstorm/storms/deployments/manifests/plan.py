@@ -1,0 +1,313 @@
+"""A consumer's next rollout as a scenario: what the manifest says, what is assumed, what has to be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler, read_budget
+from groupstorm.storms.deployments.manifests.choice import Consumer
+from groupstorm.storms.deployments.manifests.kafka_environment import (
+    LISTENER_CONCURRENCY,
+    POD_NAME,
+    PROPERTIES,
+    setting_value,
+)
+from groupstorm.storms.deployments.manifests.workloads import ON_DELETE, RECREATE, Workload
+from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
+from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
+from groupstorm.storms.scenario.distributions import parse as parse_distribution
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
+from groupstorm.storms.scenario.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.settings import BY_NAME
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
+
+#: From a pod's creation until its container runs, image and all, if nothing says otherwise.
+CONTAINER_MS = 2_000
+
+#: From SIGTERM until the application closes its consumer, if nothing says otherwise.
+STOP_GRACE_MS = 500
+
+
+class Question(NamedTuple):
+    """A setting that no manifest has: ``meaning`` says what it is, ``example`` how to give it."""
+
+    name: str
+    meaning: str
+    example: str
+
+
+#: What a manifest cannot say and no client has a default for.
+QUESTIONS = (
+    Question("partitions", "partitions of the topic", "partitions=240"),
+    Question("record_rate", "records a second into each partition", "record_rate=100"),
+    Question("start_ms", "from a container's start to its first poll()", "start_ms=25s"),
+)
+_MEMBERS = Question("members", "pods: the manifest gives no replicas", "members=10")
+
+#: Settings whose defaults are the client library's: said if nobody gives them.
+_CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.poll.interval.ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere) and
+    ``findings`` are sentences for people."""
+
+    name: str
+    consumer: Consumer
+    settings: dict[str, Any]
+    step: str
+    read: list[str] = field(default_factory=list)
+    assumed: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    findings: list[str] = field(default_factory=list)
+
+    def scenario(self) -> dict[str, Any]:
+        """The scenario as a file has it."""
+        return {
+            "name": self.name,
+            "question": f"What does the next rollout of {self.consumer.workload} cost?",
+            "settings": self.settings,
+            "steps": [{"at_ms": 0, "do": "start"}, {"at_ms": "warm_up_ms", "do": self.step}],
+        }
+
+
+def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
+    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first.
+
+    Raises InputError that asks for all settings that are missing, in one line.
+    """
+    workload = consumer.workload
+    if workload.strategy == ON_DELETE:
+        raise InputError(
+            f"{workload}: updateStrategy OnDelete: Kubernetes replaces no pod by itself: no rollout"
+        )
+    scaling = None if consumer.autoscaler is None else read_autoscaler(consumer.autoscaler)
+    replicas = workload.replicas or 0
+    if scaling is not None:
+        replicas = max(1, scaling.least, min(replicas, scaling.most))
+    partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
+    known = {"partitions": partitions} if partitions and "partitions" not in given else {}
+    _ask(workload, replicas, {**known, **given})
+    step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
+    plan = Plan(_scenario_name(workload.name), consumer, {}, step)
+    _take_workload(plan, replicas, given)
+    if scaling is not None:
+        plan.settings.update(scaling.settings)
+        plan.read.append(f"{scaling.sentence}: the rollout below is of {given.get('members', replicas)}")
+    if consumer.budget is not None:
+        budget = read_budget(consumer.budget, replicas).as_written
+        plan.settings["disruption_budget"] = budget
+        plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
+    if known:
+        plan.settings.update(known)
+        plan.read.append(f"partitions={partitions} ({consumer.topic})")
+    _take_properties(plan, given)
+    plan.settings.update(given)
+    _drop_what_the_protocol_refuses(plan, given)
+    _say_consumers_per_pod(plan, given)
+    if workload.kind == "StatefulSet":
+        _check_stateful_set(plan)
+    _say_defaults(plan)
+    return plan
+
+
+class Remedy(NamedTuple):
+    """``change`` as a manifest has it; ``step``: the kind of the step that is the rollout."""
+
+    name: str
+    change: str
+    step: str
+    scenario: dict[str, Any]
+
+
+def remedies_for(plan: Plan) -> Iterator[Remedy]:
+    """Changes that may end a rollout that never completes, in the order in which people would try them."""
+    is_deployment = plan.settings["deployment"] == DEPLOYMENT
+    if is_deployment and plan.step == "rolling-restart":
+        yield _with(plan, "max-unavailable", "maxUnavailable: 1", max_unavailable=1)
+        recreated = replace(plan, step="recreate")
+        yield Remedy("recreate", "strategy: Recreate", "recreate", recreated.scenario())
+    if plan.settings["ready_when"] != POLLS:
+        yield _with(plan, "ready-when-polls", "a readiness probe that needs no partition", ready_when=POLLS)
+
+
+def _with(plan: Plan, name: str, change: str, **settings: Any) -> Remedy:
+    changed = replace(plan, settings={**plan.settings, **settings})
+    return Remedy(name, change, plan.step, changed.scenario())
+
+
+def _ask(workload: Workload, replicas: int, given: Mapping[str, Any]) -> None:
+    missing = [question for question in QUESTIONS if question.name not in given]
+    if not replicas and "members" not in given:
+        missing.insert(0, _MEMBERS)
+    if missing:
+        asked = "; ".join(f"{one.name} ({one.meaning})" for one in missing)
+        options = " ".join(f"--set {one.example}" for one in missing)
+        raise InputError(f"{workload}: a manifest does not say {asked}: give {options}")
+
+
+def _scenario_name(name: str) -> str:
+    return f"rollout-{_NO_NAME.sub('-', name)}"[:100]
+
+
+def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
+    workload = plan.consumer.workload
+    settings = plan.settings
+    stateful = workload.kind == "StatefulSet"
+    if replicas:
+        settings["members"] = replicas
+    settings["deployment"] = STATEFUL_SET if stateful else DEPLOYMENT
+    settings["max_surge"] = workload.max_surge.as_written
+    settings["max_unavailable"] = workload.max_unavailable.as_written
+    settings["update_partition"] = workload.partition
+    settings["min_ready_ms"] = workload.min_ready_s * 1000
+    settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
+    settings["termination_grace_ms"] = workload.grace_s * 1000
+    settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+    _take_probe(plan, given)
+
+
+def _check_stateful_set(plan: Plan) -> None:
+    """Check the pods that a StatefulSet replaces, and whether several may be missing."""
+    workload, settings = plan.consumer.workload, plan.settings
+    partition, members = settings["update_partition"], settings["members"]
+    if isinstance(members, int) and isinstance(partition, int) and partition >= members:
+        raise InputError(
+            f"{workload}: updateStrategy.rollingUpdate.partition {partition}: none of {members} pods has "
+            "such an ordinal, so Kubernetes replaces none: no rollout (--set update_partition=0 says what "
+            "one costs)"
+        )
+    if str(settings["max_unavailable"]) != "1":
+        plan.findings.append(
+            f"maxUnavailable {settings['max_unavailable']} of a StatefulSet counts only if the cluster's "
+            "feature gate MaxUnavailableStatefulSet is on (Kubernetes 1.24 brought it, switched off). "
+            "Else pods are replaced one at a time: --set max_unavailable=1 says what that costs."
+        )
+
+
+def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Readiness: what the probe waits for, and how long it takes to notice."""
+    probe = plan.consumer.workload.probe
+    settings = plan.settings
+    if probe is None:
+        settings["ready_when"], settings["ready_ms"] = RUNS, CONTAINER_MS
+        if "ready_ms" not in given:
+            plan.assumed.append(f"ready_ms={CONTAINER_MS} (a pod is scheduled and its container created)")
+        if "ready_when" not in given:
+            plan.findings.append(
+                "No readiness probe: Kubernetes takes each new pod for ready as soon as its container runs, "
+                "before it polls, and goes on to the next one."
+            )
+        return
+    start_us = parse_distribution("--set start_ms", given["start_ms"]).at(DRAW_SPAN // 2)
+    later_ms = max(0, probe.initial_delay_s * 1000 - start_us // 1000)
+    period_ms = probe.period_s * 1000
+    settings["ready_ms"] = {
+        "uniform": [later_ms + (probe.successes - 1) * period_ms, later_ms + probe.successes * period_ms]
+    }
+    if probe.file is None:
+        settings["ready_when"] = POLLS
+        if "ready_when" not in given:
+            plan.assumed.append(f"ready_when=polls (its {probe.kind} succeeds once the consumer polls)")
+    else:
+        settings["ready_when"] = ASSIGNED
+        if "ready_when" not in given:
+            plan.assumed.append(
+                f"ready_when=assigned (its {probe.kind} looks for {probe.file}, which a consumer that owns "
+                "partitions writes; if yours writes it before, --set ready_when=polls)"
+            )
+
+
+def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
+    """The Kafka properties of the containers, and what they mean for this workload."""
+    plan.unknown.extend(plan.consumer.unseen)
+    for found in plan.consumer.properties:
+        setting = PROPERTIES[found.property]
+        if found.value is None:
+            if setting is not None and setting not in given:
+                plan.unknown.append(f"{found.property} ({found.where})")
+            continue
+        if setting is None:
+            plan.read.append(f"{found.property}={found.value} ({found.where})")
+            continue
+        if setting in given or setting not in BY_NAME:
+            continue
+        value = setting_value(found)
+        if value is not None:
+            plan.settings[setting] = value
+            plan.read.append(f"{setting}={_written(value)} ({found.where})")
+        elif found.property == "group.instance.id" and found.value != POD_NAME:
+            plan.findings.append(
+                f"All pods have the same group.instance.id ({found.value}, {found.where}): each pod that "
+                "joins fences the one before it (FENCED_INSTANCE_ID). The figures are of dynamic members."
+            )
+        else:
+            plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+
+
+def _say_consumers_per_pod(plan: Plan, given: Mapping[str, Any]) -> None:
+    """The scenario has one consumer per pod: name the settings that are near to several."""
+    for found in plan.consumer.properties:
+        number = (found.value or "").strip()
+        if found.property != LISTENER_CONCURRENCY or not re.fullmatch(r"[1-9]\d{0,2}", number):
+            continue
+        each, workload = int(number), plan.consumer.workload
+        members = plan.settings["members"]
+        if each == 1 or "members" in given:
+            return
+        wanted = {"members": each * members}
+        if workload.strategy != RECREATE:
+            limits = (
+                stateful_set_limits(workload.max_unavailable, members)
+                if workload.kind == "StatefulSet"
+                else deployment_limits(workload.max_surge, workload.max_unavailable, members)
+            )
+            wanted |= {"max_surge": each * limits.surge, "max_unavailable": each * limits.unavailable}
+        options = " ".join(f"--set {name}={value}" for name, value in wanted.items() if name not in given)
+        plan.findings.append(
+            f"Each pod runs {each} consumers ({found.where}), and the figures are of one per pod. As many "
+            f"consumers go at once, though each as a pod of its own, with {options}."
+        )
+
+
+def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:
+    """Leave out settings of the manifest with which Kafka's consumer does not start, and say so."""
+    protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
+    for name, instead in UNSUPPORTED.get(protocol, {}).items():
+        if name in plan.settings and name not in given:
+            value = plan.settings.pop(name)
+            plan.findings.append(
+                f"{name}={_written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
+                f"not start (ConfigException). The figures are without it; {instead} takes its place."
+            )
+
+
+def _say_defaults(plan: Plan) -> None:
+    names = plan.settings.get("client_profile", ["java"])
+    profile = names if isinstance(names, str) else names[0]
+    if "client_profile" not in plan.settings:
+        plan.assumed.append(f"client_profile={profile}")
+    instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
+    known = PROFILES.get(profile)
+    for of_client in _CLIENT_DEFAULTS:
+        name = instead.get(of_client, of_client)
+        if name not in plan.settings:
+            default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
+            whose = "broker" if name.startswith("group.consumer.") else "client"
+            plan.assumed.append(f"{name}={_written(default)} (the {whose}'s default)")
+    for name in ("process_ms", "drain_ms"):
+        if name not in plan.settings:
+            plan.assumed.append(f"{name}={_written(BY_NAME[name].default)}")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,111 @@
+"""Deployments and StatefulSets: what decides how their pods are replaced, with Kubernetes' defaults."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.objects import KubernetesObject
+from groupstorm.storms.scenario.pod_counts import PodCount
+from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
+
+WORKLOADS = ("Deployment", "StatefulSet")
+ROLLING, RECREATE, ON_DELETE = "RollingUpdate", "Recreate", "OnDelete"
+
+_QUARTER = PodCount(25, is_percentage=True)
+_FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
+_SLEEP = re.compile(r"\bsleep\s+(\d{1,5})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A readiness or startup probe; ``file``: the file that its command looks for, if it is a command."""
+
+    kind: str
+    initial_delay_s: int
+    period_s: int
+    successes: int
+    file: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A workload. ``replicas`` None: the manifest does not say."""
+
+    kind: str
+    name: str
+    namespace: str
+    replicas: int | None
+    strategy: str
+    max_surge: PodCount
+    max_unavailable: PodCount
+    partition: int
+    min_ready_s: int
+    progress_deadline_s: int
+    grace_s: int
+    pre_stop_s: int
+    probe: Probe | None
+    labels: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def read_workload(found: KubernetesObject) -> Workload:
+    """Raises InputError with the field's path."""
+    spec = found.fields.at("spec")
+    pod = spec.at("template", "spec")
+    containers = tuple(pod.objects("containers"))
+    if not containers:
+        raise InputError(f"{pod.where}.containers: missing: expected a list of containers")
+    stateful = found.kind == "StatefulSet"
+    strategy = spec.at("updateStrategy" if stateful else "strategy")
+    rolling = strategy.at("rollingUpdate")
+    kind = strategy.text("type", ROLLING)
+    if kind not in (ROLLING, ON_DELETE if stateful else RECREATE):
+        expected = f"{ROLLING} or {ON_DELETE if stateful else RECREATE}"
+        raise InputError(f"{strategy.where}.type: {kind!r}: expected {expected}")
+    labels = spec.at("template", "metadata", "labels")
+    return Workload(
+        kind=found.kind,
+        name=found.name,
+        namespace=found.namespace,
+        replicas=spec.whole("replicas", 1, 0, MAX_MEMBERS) if "replicas" in spec else None,
+        strategy=kind,
+        max_surge=PodCount(0) if stateful else rolling.pods("maxSurge", _QUARTER),
+        max_unavailable=rolling.pods("maxUnavailable", PodCount(1) if stateful else _QUARTER),
+        partition=rolling.whole("partition", 0) if stateful else 0,
+        min_ready_s=spec.seconds("minReadySeconds", 0),
+        progress_deadline_s=max(1, spec.seconds("progressDeadlineSeconds", 600)),
+        grace_s=pod.seconds("terminationGracePeriodSeconds", 30),
+        pre_stop_s=max(map(_pre_stop_s, containers)),
+        probe=next((probe for one in containers if (probe := _probe(one)) is not None), None),
+        labels={name: labels.scalar(name) or "" for name in labels.names()},
+    )
+
+
+def _pre_stop_s(container: Fields) -> int:
+    """The sleep of the preStop hook: Kubernetes sends SIGTERM behind it."""
+    hook = container.at("lifecycle", "preStop")
+    if "sleep" in hook:
+        return hook.at("sleep").seconds("seconds", 0)
+    command = " ".join(hook.at("exec").texts("command"))
+    return sum(int(seconds) for seconds in _SLEEP.findall(command))
+
+
+def _probe(container: Fields) -> Probe | None:
+    """The probe that decides when a new pod is ready: the readiness probe, or else the startup probe."""
+    for kind in ("readinessProbe", "startupProbe"):
+        if kind in container:
+            probe = container.at(kind)
+            files = _FILE.findall(" ".join(probe.at("exec").texts("command")))
+            return Probe(
+                kind,
+                probe.seconds("initialDelaySeconds", 0),
+                max(1, probe.seconds("periodSeconds", 10)),
+                max(1, probe.whole("successThreshold", 1)),
+                files[0] if files else None,
+            )
+    return None

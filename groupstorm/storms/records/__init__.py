@@ -1,0 +1,1 @@
+"""Records as functions of time: their rates, the ends of the logs, the positions of the members."""

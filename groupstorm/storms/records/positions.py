@@ -1,0 +1,166 @@
+"""Records without records: what processes have processed and committed, and the partitions that they own.
+
+The ends of logs and the positions are functions of time (`logs`, `world/poll_loop`). Integers only;
+times in microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.world.poll_loop import PollLoop
+
+
+def names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
+    """The names of partitions in a trace: topic-partition."""
+    return tuple(map(str, partitions))
+
+
+class Records:
+    """The records of all partitions: their logs, committed offsets, furthest positions, present owners."""
+
+    def __init__(self, logs: RecordLogs) -> None:
+        self.logs = logs
+        self.committed: dict[TopicPartition, int] = {}
+        self.furthest: dict[TopicPartition, int] = {}
+        self.holders: dict[TopicPartition, list[Work]] = {}
+        self._deleted: set[TopicPartition] = set()
+
+    def commit(self, positions: Mapping[TopicPartition, int]) -> None:
+        """The coordinator has accepted these offsets."""
+        self.committed.update(positions)
+        for partition in self._deleted.intersection(positions):
+            del self.committed[partition]
+
+    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+        """These partitions were deleted, and with them the group's offsets."""
+        for partition in partitions:
+            self.committed.pop(partition, None)
+            self.furthest.pop(partition, None)
+            self._deleted.add(partition)
+
+    def created(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
+        """These partitions exist from now on, perhaps under the names of deleted ones.
+
+        An owner that has not noticed the deletion goes on at the end of the new log: its next fetch gets
+        OFFSET_OUT_OF_RANGE (auto.offset.reset=latest).
+        """
+        self._deleted.difference_update(partitions)
+        for partition in partitions:
+            self.logs.create(partition, now_us)
+            for work in self.holders.get(partition, ()):
+                work.begin_anew(partition, now_us)
+
+    def note(self, partition: TopicPartition, position: int) -> None:
+        """An owner stopped processing ``partition`` at ``position``."""
+        if position > self.furthest.get(partition, 0):
+            self.furthest[partition] = position
+
+    def reached(self, partition: TopicPartition, now_us: int) -> int:
+        """The furthest position that any process has reached, if its present owners go on until then."""
+        reached = self.furthest.get(partition, 0)
+        for work in self.holders.get(partition, ()):
+            reached = max(reached, work.position(partition, now_us))
+        return reached
+
+
+class Work:
+    """The partitions that one process owns, and its position on each: running or standing still."""
+
+    __slots__ = ("_records", "loop", "owner")
+
+    def __init__(self, records: Records, owner: str, loop: PollLoop) -> None:
+        self.owner = owner
+        self.loop = loop
+        self._records = records
+
+    def start(
+        self, partitions: tuple[TopicPartition, ...], committed: tuple[int, ...], now_us: int
+    ) -> tuple[int, ...]:
+        """Begin at the committed offsets. Returns the positions.
+
+        Without one (-1), or if the log has been created anew and does not reach that far, begin at the end of
+        the log, as auto.offset.reset=latest does.
+        """
+        logs = self._records.logs
+        ends = [logs.end(partition, now_us) for partition in partitions]
+        positions = tuple(
+            [offset if 0 <= offset <= end else end for offset, end in zip(committed, ends, strict=True)]
+        )
+        self.loop.own(partitions, positions, now_us)
+        for partition in partitions:
+            self._records.holders.setdefault(partition, []).append(self)
+        return positions
+
+    def begin_anew(self, partition: TopicPartition, now_us: int) -> None:
+        """Go on at the beginning of the partition's new log."""
+        stands_still = self.loop.held(partition)
+        self.loop.release((partition,), now_us)
+        self.loop.own((partition,), (0,), now_us)
+        if stands_still:
+            self.loop.hold((partition,), now_us)
+
+    def stop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
+        """Stop processing these but keep them; returns the positions."""
+        self.loop.hold(partitions, now_us)
+        positions = self.loop.positions(now_us)
+        for partition in partitions:
+            if partition in positions:
+                self._records.note(partition, positions[partition])
+        return tuple([positions.get(partition, 0) for partition in partitions])
+
+    def resume_some(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
+        """Process these again, which stand still; returns the positions."""
+        self.loop.go_on(partitions, now_us)
+        positions = self.loop.positions(now_us)
+        return tuple([positions[partition] for partition in partitions])
+
+    def drop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
+        """Give these up; returns the positions reached."""
+        positions = self.stop(partitions, now_us)
+        for partition in partitions:
+            if partition in self.loop:
+                self._records.holders[partition].remove(self)
+        self.loop.release(partitions, now_us)
+        return positions
+
+    def stands_still(self, partition: TopicPartition) -> bool:
+        return self.loop.held(partition)
+
+    def position(self, partition: TopicPartition, now_us: int) -> int:
+        """The position of the process; 0 if it does not own the partition."""
+        return self.loop.positions(now_us).get(partition, 0)
+
+    def positions(self, now_us: int) -> dict[TopicPartition, int]:
+        """The positions on all partitions of the process, in order."""
+        return self.loop.positions(now_us)
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions of the process, in order."""
+        return self.loop.partitions
+
+    def __contains__(self, partition: object) -> bool:
+        return partition in self.loop
+
+
+def lag(records: Records, works: Iterable[Work], partitions: Iterable[TopicPartition], now_us: int) -> int:
+    """Records of these partitions that no process has processed yet.
+
+    What arrived since an owner polled last does not count, if that owner took everything then.
+    """
+    furthest = dict(records.furthest)
+    at_rest: set[TopicPartition] = set()
+    for work in works:
+        if work.loop.keeps_up(now_us):
+            at_rest.update(work.loop.processed_partitions)
+        else:
+            for partition, position in work.positions(now_us).items():
+                furthest[partition] = max(position, furthest.get(partition, 0))
+    return sum(
+        max(0, records.logs.end(partition, now_us) - furthest.get(partition, 0))
+        for partition in partitions
+        if partition not in at_rest
+    )

@@ -1,0 +1,112 @@
+"""The rows of a member's processing: positions, and rates for the time until the next row.
+
+A row is right at its instant. A reader lets each position go on by its rate, but not beyond the log's end, so
+a member that keeps up needs no second row. One that is behind gets one every ten seconds, and the rates are
+those that lead to the next row's positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.records.logs import RECORD
+from groupstorm.storms.records.positions import names
+from groupstorm.storms.records.rate_rows import Alarm
+from groupstorm.storms.world.poll_loop import PollLoop
+
+#: How often a member that is behind gets a row.
+REVIEW_US: Final = 10_000_000
+
+#: If polls are further apart than this, a member that keeps up is behind between two polls.
+_SMOOTH_US: Final = 1_000_000
+
+#: No rate is so far above that of the log; else products with times might exceed 64 bits.
+_FASTER: Final = 1_000_000
+
+
+#: Partitions, positions, rates.
+EmitRow = Callable[[tuple[str, ...], tuple[int, ...], tuple[int, ...]], None]
+
+
+class ProcessingRates:
+    """Writes the rows of one process. ``loop`` is the process's."""
+
+    __slots__ = ("_clock", "_emit", "_loop", "_review", "_said")
+
+    def __init__(self, clock: Alarm, loop: PollLoop, emit: EmitRow) -> None:
+        self._clock = clock
+        self._loop = loop
+        self._emit = emit
+        self._review = 0
+        #: The rates of the logs of which the last row says that the member keeps up with them.
+        self._said: dict[TopicPartition, int] = {}
+
+    def changed(self, began: bool) -> None:
+        """The process owns other partitions, or goes on after a pause. ``began``: positions are new."""
+        if began or self._loop.rates(self._clock.now_us).keys() != self._said.keys():
+            self._said = {}
+            self._write()
+
+    def stop(self) -> None:
+        """The process is gone, or stands still."""
+        self._review += 1
+        self._said = {}
+
+    def finish(self) -> None:
+        """The run is over: where the process stands if it is behind."""
+        if not self._said:
+            self._write()
+        self._review += 1
+
+    def _again(self, review: int) -> None:
+        if review == self._review:
+            self._write()
+
+    def _write(self) -> None:
+        loop, now_us = self._loop, self._clock.now_us
+        self._review += 1
+        loop.forget(now_us)
+        arriving = loop.rates(now_us)
+        if not arriving:
+            return
+        next_us: int | None = now_us + REVIEW_US
+        assert next_us is not None
+        caught_up_us = loop.caught_up_us(now_us, next_us) if loop.longest_interval_us <= _SMOOTH_US else None
+        positions = loop.positions(now_us)
+        if caught_up_us is None:
+            later = loop.positions(next_us)
+            rates = {tp: (later[tp] - positions[tp]) * RECORD // REVIEW_US for tp in arriving}
+            self._said = {}
+            self._row(positions, rates)
+        else:
+            if arriving != self._said:
+                self._row(positions, self._keeping_up(positions, arriving, caught_up_us - now_us))
+            self._said = arriving
+            sure_until_us = loop.sure_until_us(now_us)
+            if sure_until_us:
+                next_us = None if sure_until_us < 0 else sure_until_us
+        if next_us is not None:
+            self._clock.at(next_us, self._again, self._review)
+
+    def _keeping_up(
+        self, positions: dict[TopicPartition, int], arriving: dict[TopicPartition, int], within_us: int
+    ) -> dict[TopicPartition, int]:
+        """Rates that reach the ends of the logs within this time and stay there."""
+        loop, now_us = self._loop, self._clock.now_us
+        spare = (loop.capacity - sum(arriving.values())) // len(arriving)
+        rates: dict[TopicPartition, int] = {}
+        for partition, rate in arriving.items():
+            missing = loop.log_end(partition, now_us) - positions[partition]
+            needed = missing * RECORD // within_us if within_us else 0
+            rates[partition] = rate + max(needed, min(spare, 9 * rate + _FASTER), 1_000)
+        return rates
+
+    def _row(self, positions: dict[TopicPartition, int], rates: dict[TopicPartition, int]) -> None:
+        partitions = tuple(rates)
+        self._emit(
+            names(partitions),
+            tuple([positions[partition] for partition in partitions]),
+            tuple([rates[partition] for partition in partitions]),
+        )

@@ -1,0 +1,168 @@
+"""The settings that tell configurations apart, and the distance of each configuration from the defaults.
+
+Only settings that an owner of consumers chooses count. If configurations differ in what befalls them (how
+long a failover takes, how many members there are), none of them can be recommended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import Any, Final
+
+from groupstorm.figures.recommendation import Defaults, Distance
+from groupstorm.figures.wording import seconds
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.settings import Settings, duration_unit_us
+from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.units import UNITS_US
+
+#: How pods are replaced. They have no defaults of their own if configurations differ in who replaces them.
+PLATFORM: Final = frozenset(
+    {"deployment", "max_surge", "max_unavailable", "min_ready_ms", "order", "ready_when"}
+)
+#: Choices beside those that Kafka has, which are spelled with dots.
+CHOSEN: Final = PLATFORM | {"leave_on_close"}
+#: Spelled as Kafka's, but no choice: they are what the topics or the processes are like.
+GIVEN: Final = frozenset({"commit.interval.ms", "replication.factor"})
+#: What befalls a group: nobody chooses it, so configurations that differ in it are not ranked together.
+BEFALLS: Final = (
+    "failover_ms",
+    "late_join_ms",
+    "pause_ms",
+    "slow_batch_ms",
+    "arrival_ms",
+    "record_rate",
+    "record_skew",
+    "record_rate_over_time",
+    "gc_pause_ms",
+    "gc_interval_ms",
+    "clock_drift_ppm",
+    "net_latency_ms",
+    "append_latency_ms",
+    "coordinator_service_us",
+)
+SESSION: Final = "session.timeout.ms"
+POLL_INTERVAL: Final = "max.poll.interval.ms"
+#: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
+SILENCE: Final = frozenset({"pause", "disconnect"})
+#: What a run does about what it finds changes no configuration.
+OF_THE_RUN: Final = frozenset({"if_never_settled"})
+
+
+def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults | None:
+    """The distances from the defaults; None if the configurations differ in no choice, or in more."""
+    written = {name: _written(one.settings) for name, one in configurations.items()}
+    first = next(iter(written.values()))
+    differing = [
+        setting
+        for setting in first
+        if setting not in OF_THE_RUN and any(one.get(setting) != first[setting] for one in written.values())
+    ]
+    if not differing or not all(_is_choice(setting) for setting in differing):
+        return None
+    of_client = _written(_client(next(iter(configurations.values())).settings))
+    without = PLATFORM if "deployment" in differing else frozenset()
+    defaults = {setting: of_client[setting] for setting in differing if setting not in without}
+    words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
+    return Defaults(
+        words,
+        {name: _distance(one, defaults) for name, one in written.items()},
+        {
+            name: " ".join(cautions)
+            for name, one in configurations.items()
+            if (cautions := [_CAUTIONS[setting](one) for setting in _shorter(one, defaults)])
+        },
+    )
+
+
+def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str, list[str]]:
+    """The names of the configurations, in their order, by the circumstances in which they differ."""
+    written = {name: _written(one.settings) for name, one in configurations.items()}
+    first = next(iter(written.values()), {})
+    differing = [
+        name for name in BEFALLS if any(one.get(name) != first.get(name) for one in written.values())
+    ]
+    groups: dict[str, list[str]] = {}
+    for name, one in written.items():
+        words = ", ".join(f"{setting}={_shown(setting, one[setting])}" for setting in differing)
+        groups.setdefault(words, []).append(name)
+    return groups
+
+
+def _shorter(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> list[str]:
+    """The timeouts that differ between the configurations and are below the default here."""
+    own = scenario.settings
+    return [name for name in _CAUTIONS if name in defaults and own.integer(name) < defaults[name]]
+
+
+def _on_silence(scenario: ResolvedScenario) -> str:
+    """The risk of a session timeout below the default: figures show only the silence of the scenario."""
+    silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
+    pause = scenario.settings.distribution("gc_pause_ms")
+    longest_us = max([*silent_us, pause.largest_us])
+    known = f"silent for {seconds(longest_us / 1e6)} at the longest" if longest_us else "never silent"
+    return (
+        f"A {SESSION} below the default removes members that are silent for longer. Here healthy processes "
+        f"are {known}: check that yours are not silent for longer (gc_pause_ms)."
+    )
+
+
+def _on_long_batches(scenario: ResolvedScenario) -> str:
+    milliseconds = scenario.settings.integer(POLL_INTERVAL)
+    return (
+        f"A {POLL_INTERVAL} below the default removes members that take longer than "
+        f"{seconds(milliseconds / 1000)} from poll() to poll(), and others process their records again: "
+        "check how long your batches take at the longest."
+    )
+
+
+_CAUTIONS: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches}
+
+
+def _is_choice(setting: str) -> bool:
+    return setting in CHOSEN or ("." in setting and setting not in GIVEN)
+
+
+def _written(settings: Settings) -> dict[str, Any]:
+    """As a file would have them, with the defaults that files leave out."""
+    left_out = {
+        row.name: list(row.default) if isinstance(row.default, tuple) else row.default
+        for row in SETTINGS
+        if not row.in_files
+    }
+    return left_out | dict(settings.written())
+
+
+def _client(settings: Settings) -> Settings:
+    return Settings(("", {"client_profile": list(settings.names("client_profile"))}))
+
+
+def _distance(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Distance:
+    changes, of_numbers = 0, 0.0
+    for setting, default in defaults.items():
+        value = settings[setting]
+        if _effective(setting, value) == _effective(setting, default):
+            continue
+        changes += 1
+        if _is_number(value) and _is_number(default) and value > 0 and default > 0:
+            of_numbers += abs(log(value / default))
+    return Distance(changes, of_numbers)
+
+
+def _effective(setting: str, value: Any) -> Any:
+    """Members that all have the same list of assignors use its first one."""
+    return value[0] if setting == STRATEGY and value else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _shown(setting: str, value: Any) -> str:
+    shown = _effective(setting, value)
+    unit_us = duration_unit_us(setting)
+    if unit_us and isinstance(shown, int) and shown * unit_us % UNITS_US["s"] == 0:
+        return f"{shown * unit_us // UNITS_US['s']}s"
+    return str(shown)

@@ -1,0 +1,218 @@
+"""Runs and their files: one folder per run, complete or not there.
+
+`trace.jsonl` or `trace.parquet`, `scenario.yaml`, `figures.json` depend on the scenario and its seed
+alone; `measured.json` holds what depends on the machine. A run in memory may write the files later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from groupstorm.assignors.contract import Assignor, RebalanceProtocol
+from groupstorm.assignors.registry import get
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.figures import Figures
+from groupstorm.figures.reasons import GapReasons, Reasons
+from groupstorm.problems import InputError
+from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
+from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
+from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
+from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.world.member_settings import strategies
+from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.kept_trace import KeptTrace
+from groupstorm.trace.rows import TraceSink
+from groupstorm.trace.writer import Tee, TraceWriter, open_writer
+
+#: Entries that a writer takes at once: about as many as a storm emits at once.
+ENTRIES_PER_BATCH = 1024
+
+ANYWAY = f"{IF_NEVER_SETTLED}=report runs it all the same"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: its figures and its files."""
+
+    scenario: ResolvedScenario
+    figures: Figures
+    folder: Path
+    trace: Path
+    events: int
+    wall_seconds: float
+    assignor_failure: str | None = None
+    reasons: Reasons = field(default_factory=Reasons)
+
+    @property
+    def violations(self) -> dict[str, str]:
+        return broken_invariants(self.figures)
+
+
+def broken_invariants(figures: Figures) -> dict[str, str]:
+    """The invariants that broke in a run, each with what happened."""
+    return {name: verdict for name, verdict in (figures.invariants or {}).items() if verdict != "held"}
+
+
+def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
+    """The assignors that the scenario's members offer, in their order. Raises InputError.
+
+    None for a Kafka Streams application, whose threads bring their own.
+    """
+    if scenario.settings.choice("application") == STREAMS:
+        return []
+    for own in scenario.settings.of_profiles():
+        _refuse_cooperative(own)
+    as_kafka = scenario.settings.flag("kafka_defects")
+    return [get(entry, bug_compat=as_kafka) for entry in strategies(scenario.settings)]
+
+
+def _refuse_cooperative(settings: Settings) -> None:
+    """A client that does not support cooperative rebalancing would keep partitions that it has to give up."""
+    client = PROFILES[settings.names("client_profile")[0]]
+    for entry in settings.names("partition.assignment.strategy"):
+        if not client.has_cooperative and RebalanceProtocol.COOPERATIVE in get(entry).protocols:
+            raise InputError(
+                f"partition.assignment.strategy: {client.name} (client_profile) has no cooperative "
+                f"rebalancing, expected eager assignors and not {entry}"
+            )
+
+
+def refuse_group(settings: Settings) -> None:
+    """Raise InputError if the broker would refuse members for good, unless the scenario is about that."""
+    if settings.choice(IF_NEVER_SETTLED) == "report":
+        return
+    members, most = settings.integer("members"), settings.integer("group.max.size")
+    if members * settings.integer("num.stream.threads") > most:
+        raise InputError(
+            f"group.max.size: {most}: the broker refuses further members with GROUP_MAX_SIZE_REACHED, and "
+            f"the scenario starts {members} (members); {ANYWAY}"
+        )
+    clients = settings.at_start()
+    if not set.intersection(*(set(own.names(STRATEGY)) for own in clients)):
+        offered = [f"{own.names('client_profile')[0]}: {', '.join(own.names(STRATEGY))}" for own in clients]
+        raise InputError(
+            f"{STRATEGY}: the clients have no assignor in common ({'; '.join(offered)}): the broker refuses "
+            f"such members with INCONSISTENT_GROUP_PROTOCOL; {ANYWAY}"
+        )
+
+
+def run(
+    scenario: ResolvedScenario,
+    folder: Path,
+    trace_format: str = "jsonl",
+    exact: bool = False,
+    progress: Progress | None = None,
+    log: TraceSink | None = None,
+) -> Run:
+    """Run in virtual time and write the files into ``folder``, whose older run they replace.
+
+    ``log``: a second sink for every event, for people.
+    Raises InputError for a folder that holds something else, or that cannot be written.
+    """
+    assignors = chosen_assignors(scenario)
+    refuse_group(scenario.settings)
+    work = AssignorWork()
+
+    def storm(sink: TraceSink) -> Figures:
+        return simulate(scenario, assignors, sink, exact, progress, work)
+
+    return record(scenario, folder, trace_format, storm, log, work)
+
+
+def record(
+    scenario: ResolvedScenario,
+    folder: Path,
+    trace_format: str,
+    storm: Callable[[TraceSink], Figures],
+    log: TraceSink | None = None,
+    work: AssignorWork | None = None,
+    real_time: Mapping[str, str] | None = None,
+) -> Run:
+    """Run ``storm``, which emits its events and returns its figures, and write the files into ``folder``.
+
+    ``work``: the sums of the assignors' work, if ``storm`` keeps them. ``real_time``: the options of a run
+    in real time, see `real_time_options`.
+    """
+    with RunFolder(folder).complete_or_absent():
+        clocks = Clocks()
+        writer, gaps = open_writer(folder, "trace", trace_format), GapReasons()
+        with ExitStack() as unfinished:
+            unfinished.callback(writer.discard)
+            sink = Tee(writer, gaps) if log is None else Tee(writer, gaps, log)
+            figures = storm(sink)
+            writer.close()
+            unfinished.pop_all()
+        cost = clocks.cost(work)
+        write_results(folder, scenario, figures, cost, writer, real_time)
+    failure = None if work is None else work.failure
+    return Run(
+        scenario, figures, folder, writer.path, writer.rows, cost.wall_seconds, failure, gaps.reasons()
+    )
+
+
+def write_results(
+    folder: Path,
+    scenario: ResolvedScenario,
+    figures: Figures,
+    cost: MachineCost,
+    trace: TraceWriter,
+    real_time: Mapping[str, str] | None = None,
+) -> None:
+    """Write the files beside ``trace``, which is closed. measured.json comes last: the run is complete."""
+    write_text(folder / "scenario.yaml", scenario.as_yaml())
+    write_json(folder / "figures.json", figures.to_json())
+    measured = {
+        **({REAL_TIME: real_time} if real_time else {}),
+        "wall_seconds": round(cost.wall_seconds, 3),
+        "cpu_seconds": round(cost.cpu_seconds, 3),
+        **cost.assignors,
+        "peak_memory_mib": cost.peak_memory_mib,
+        "trace_rows": trace.rows,
+        "trace_bytes": trace.path.stat().st_size,
+    }
+    write_json(folder / "measured.json", measured)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """A finished run and its trace."""
+
+    scenario: ResolvedScenario
+    figures: Figures
+    trace: KeptTrace
+    cost: MachineCost
+    assignor_failure: str | None
+
+    def save(self, folder: Path, trace_format: str) -> None:
+        """Write the files that `run` writes; an older run's files are replaced.
+
+        Raises InputError for a folder that holds something else, or that cannot be written.
+        """
+        with RunFolder(folder).complete_or_absent():
+            writer = open_writer(folder, "trace", trace_format)
+            with ExitStack() as unfinished:
+                unfinished.callback(writer.discard)
+                entries = self.trace.entries()
+                while batch := [*islice(entries, ENTRIES_PER_BATCH)]:
+                    writer.add_all(batch)
+                writer.close()
+                unfinished.pop_all()
+            write_results(folder, self.scenario, self.figures, self.cost, writer)
+
+
+def run_in_memory(scenario: ResolvedScenario, progress: Progress | None = None) -> KeptRun:
+    """Run in virtual time, without a folder. Raises InputError if the scenario cannot run."""
+    assignors = chosen_assignors(scenario)
+    refuse_group(scenario.settings)
+    work, trace, clocks = AssignorWork(), KeptTrace(), Clocks()
+    figures = simulate(scenario, assignors, trace, False, progress, work)
+    trace.close()
+    return KeptRun(scenario, figures, trace, clocks.cost(work), work.failure)

@@ -1,0 +1,136 @@
+"""More than one run: the variants of a scenario, or many seeds of one, in parallel processes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from groupstorm.figures.comparison import compare_sentences
+from groupstorm.figures.recommendation import recommendation
+from groupstorm.problems import InputError
+from groupstorm.storms.runs.choices import by_circumstances, defaults_among
+from groupstorm.storms.runs.run import Run, run
+from groupstorm.storms.runs.run_folder import RunFolder, remove_run, write_json
+from groupstorm.storms.runs.worker_processes import map_in_processes
+from groupstorm.storms.scenario.files import is_name, load
+
+COMPARISON_FILE = "comparison.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One run to do, in values that travel to another process."""
+
+    scenario: str
+    variant: str | None
+    seed: int | None
+    overrides: Mapping[str, Any]
+    folder: Path
+    trace_format: str = "jsonl"
+    exact: bool = False
+
+
+def run_order(order: Order) -> Run:
+    """Do one run, in this process."""
+    scenario = load(order.scenario).resolve(order.variant, order.seed, order.overrides)
+    return run(scenario, order.folder, order.trace_format, order.exact)
+
+
+def run_all(orders: Sequence[Order]) -> Generator[Run]:
+    """Do the runs, as many at once as there are cores, and return them in the order of ``orders``.
+
+    If one fails or the iteration is broken off, the folders of runs that are not complete are removed.
+    """
+    processes = min(len(orders), cores())
+    if processes <= 1:
+        yield from map(run_order, orders)
+        return
+    unfinished = [RunFolder(order.folder) for order in orders]
+    try:
+        for finished in map_in_processes(run_order, orders, processes):
+            unfinished.pop(0)
+            yield finished
+    except BaseException:
+        for folder in unfinished:
+            if not folder.is_complete():
+                folder.discard()
+        raise
+
+
+def cores() -> int:
+    """Processes that this machine can run at once."""
+    return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
+
+
+def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
+    """The variants to compare: those that were named, or all. Raises InputError."""
+    variants = load(scenario).variants
+    for name in wanted:
+        if name not in variants:
+            raise InputError(f"variant: {name!r} is not one of {', '.join(variants)}")
+    return tuple(dict.fromkeys(wanted or variants))
+
+
+def folder_of(folder: Path, variant: str | Path, seed: int, seeds: int) -> Path:
+    """The folder of the run of one seed of a variant, in the folder of a comparison of so many seeds."""
+    return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
+
+
+def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
+    """Remove the runs of an earlier comparison in ``folder`` whose variants are not compared now."""
+    older = folder / COMPARISON_FILE
+    if not older.is_file():
+        return
+    try:
+        known = json.loads(older.read_text("utf-8"))["variants"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{older}: not a comparison: name another folder with --out") from error
+    older.unlink()
+    for name in known:
+        if name not in chosen and is_name(name):
+            remove_run(folder / name)
+
+
+def comparison(
+    preset: str, seed: int, variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """The content of `comparison.json`: figures of the first seed, and the sentences on all seeds.
+
+    ``weights``: how the variants are ranked (`groupstorm.figures.ranking`).
+    """
+    return {
+        "preset": preset,
+        "seed": seed,
+        "variants": {name: runs[0].figures.to_json() for name, runs in variants.items()},
+        "answer": " ".join([*sentences(variants, weights), *recommended(variants, weights)]),
+    }
+
+
+def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None) -> list[str]:
+    """The answer on the runs of each variant."""
+    figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
+    return compare_sentences(
+        figures,
+        weights,
+        {name: [run.reasons for run in runs] for name, runs in variants.items()},
+        by_circumstances({name: runs[0].scenario for name, runs in variants.items()}),
+    )
+
+
+def recommended(
+    variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """The sentences on the variant to take; none if the variants are no choices of the consumers' owner."""
+    defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
+    if defaults is None:
+        return []
+    figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
+    return recommendation(figures, defaults, weights)
+
+
+def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:
+    write_json(folder / COMPARISON_FILE, content)

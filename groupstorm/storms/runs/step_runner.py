@@ -1,0 +1,127 @@
+"""Carries out a scenario's steps: which process starts, stops or crashes when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
+from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, StepHost
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.scenario.steps import Step
+
+#: reconnect.backoff.ms, the default of Kafka's clients.
+RECONNECT_US = 50_000
+
+
+class StepRunner(StepsOfRun):
+    """Takes the steps of a scenario on its host's clock.
+
+    ``handlers`` has a method for each kind of step; an application may add kinds of its own.
+    """
+
+    def __init__(self, host: StepHost, kind: str = "member") -> None:
+        super().__init__(host, kind)
+        self.handlers: dict[str, Callable[[Step], None]] = {
+            "start": self._start,
+            "add": self._add,
+            "stop": self._stop,
+            "restart": self._restart,
+            "crash": self._crash,
+            "crash-restart": self._crash_restart,
+            "busy": self._busy,
+            "pause": self._pause,
+            "disconnect": self._disconnect,
+            "reconnect-storm": self._reconnect_storm,
+            "add-partitions": self._add_partitions,
+            **DeploymentSteps(self).handlers,
+        }
+        self._members = 0
+        for step in host.scenario.steps:
+            self.begin()
+            host.clock.at(step.at_ms * 1000, self._take, step)
+
+    def _take(self, step: Step) -> None:
+        if step.settings:
+            self.host.use_release(step.release)
+        self.handlers[step.do](step)
+        self.end()
+
+    def chosen(self, step: Step) -> list[Process]:
+        """The processes that a step names, if they run."""
+        indexes = range(self._members) if step.members is None else step.members
+        running = self.host.processes
+        return [running[self.name_of(index)] for index in indexes if self.name_of(index) in running]
+
+    def _start(self, step: Step) -> None:
+        wanted = self.host.settings.integer("members")
+        indexes = range(wanted) if step.members is None else step.members
+        self._members = wanted
+        self.emit_step(step.do, None, f"{len(indexes)} members join within {step.over_ms} ms")
+        for index in indexes:
+            self.spawn(index, self.name_of(index), self.delay_within_us(step.over_ms))
+
+    def _add(self, step: Step) -> None:
+        self.emit_step(step.do, None, f"{step.count} more processes are started")
+        for _ in range(step.count):
+            index = self._members
+            self._members += 1
+            delay_us = self.delay_within_us(step.over_ms)
+            self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
+
+    def _stop(self, step: Step) -> None:
+        for process in self.chosen(step):
+            self.terminate(process, step.do, None)
+
+    def _restart(self, step: Step) -> None:
+        for process in self.chosen(step):
+            self.terminate(process, step.do, self._respawn(process))
+
+    def _respawn(self, process: Process) -> Callable[[], None]:
+        return lambda: self.spawn(process.index, process.name, self.duration_us("start_ms"))
+
+    def _crash(self, step: Step) -> None:
+        for process in self.chosen(step):
+            self.emit_step(step.do, process.name, "SIGKILL")
+            self.killed.add(process)
+            process.crash()
+
+    def _crash_restart(self, step: Step) -> None:
+        for process in self.chosen(step):
+            self.emit_step(step.do, process.name, "SIGKILL")
+            self.killed.add(process)
+            process.crash()
+            self._respawn(process)()
+
+    def _for_a_while(self, step: Step, begin: Callable[[ConsumerProcess, int], None]) -> None:
+        for process in self.chosen(step):
+            consumer = self.host.consumers[process.name]
+            self.begin()
+            self.emit_step(step.do, consumer.name, f"for {step.for_ms} ms")
+            begin(consumer, step.for_ms * 1000)
+            self.host.clock.after(step.for_ms * 1000, self.end)
+
+    def _busy(self, step: Step) -> None:
+        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.busy(for_us))
+
+    def _pause(self, step: Step) -> None:
+        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.pause(for_us))
+
+    def _disconnect(self, step: Step) -> None:
+        self._for_a_while(step, lambda consumer, for_us: consumer.disconnect(for_us))
+
+    def _reconnect_storm(self, step: Step) -> None:
+        """As a load balancer that restarts, or a certificate that is exchanged, breaks connections."""
+        every_us = step.for_ms * 1000 // step.count
+        self.emit_step(step.do, None, f"{step.count} times, every {every_us // 1000} ms")
+        for number in range(step.count):
+            self.begin()
+            self.host.clock.after(number * every_us, self._break_connections, step)
+
+    def _break_connections(self, step: Step) -> None:
+        for process in self.chosen(step):
+            self.host.consumers[process.name].disconnect(RECONNECT_US)
+        self.host.clock.after(RECONNECT_US + 1, self.end)
+
+    def _add_partitions(self, step: Step) -> None:
+        self.emit_step(step.do, None, f"{step.topic} has {step.partitions} partitions from now on")
+        self.host.add_partitions(step.topic, step.partitions)

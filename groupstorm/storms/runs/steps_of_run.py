@@ -1,0 +1,168 @@
+"""The processes of a run, as its steps start and stop them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
+from groupstorm.storms.scenario.member_names import member_name
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.trace.events.scenario import StepTaken
+from groupstorm.trace.schema import Source
+
+#: The back-off of a container that fails again and again (kubelet, CrashLoopBackOff).
+FIRST_BACKOFF_US = 10_000_000
+LONGEST_BACKOFF_US = 300_000_000
+FORGOTTEN_AFTER_US = 600_000_000
+
+
+class StepsOfRun:
+    """Starts and stops processes on the host's clock, draws durations, emits what was done.
+
+    ``pending`` counts steps that are not finished. Processes are named by ``kind`` and their place.
+    """
+
+    def __init__(self, host: StepHost, kind: str) -> None:
+        self.host = host
+        self.pending = 0
+        #: Processes that steps have killed.
+        self.killed: set[Process] = set()
+        self._kind = kind
+        self._names: dict[int, str] = {}
+        self._draws = Stream(host.seed, "plan")
+        self._drawn = 0
+        self._drains = host.settings.distribution("drain_ms").largest_us > 0
+        self._grace_ms = host.settings.optional_integer("termination_grace_ms")
+        #: Who waits for the end of each process that got SIGTERM.
+        self._terminating: dict[Process, list[Callable[[], None]]] = {}
+        #: The last failure of a process, and the back-off after it.
+        self._failures: dict[str, tuple[int, int]] = {}
+
+    def begin(self) -> None:
+        """Something has begun that a run must wait for."""
+        self.pending += 1
+
+    def end(self) -> None:
+        """Something that `begin` announced is finished."""
+        self.pending -= 1
+
+    def duration_us(self, setting: str) -> int:
+        """Draw a duration from a setting's distribution."""
+        return self.host.settings.distribution(setting).at(self._draw())
+
+    def delay_within_us(self, over_ms: int) -> int:
+        """Draw a delay that spreads processes evenly over ``over_ms``."""
+        return self._draw() * over_ms * 1000 >> DRAW_BITS
+
+    def random_order(self, count: int) -> list[int]:
+        """The numbers below ``count`` in an order that is drawn."""
+        return sorted(range(count), key=lambda _: self._draw())
+
+    def emit_step(self, do: str, member: str | None, detail: str) -> None:
+        self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
+
+    def spawn(
+        self, index: int, name: str, delay_us: int, on_started: Callable[[Process], None] | None = None
+    ) -> None:
+        """Start a new process under ``name``, which polls for the first time after ``delay_us``.
+
+        If another step has started one under that name by then, ``on_started`` gets that one.
+        """
+        self.begin()
+
+        def first_poll() -> None:
+            self._first_poll(index, name, on_started)
+            self.end()
+
+        self.host.clock.after(delay_us, first_poll)
+
+    def _first_poll(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> None:
+        process = self.host.processes.get(name)
+        if process is None or not process.alive:
+            process = self._new_process(index, name)
+        if on_started is not None:
+            on_started(process)
+
+    def _new_process(self, index: int, name: str) -> Process:
+        process = self.host.new_process(index, name)
+        if self.host.settings.flag("restart_failed"):
+            process.on_exit = lambda: self._restart_failed(process)
+        process.start()
+        return process
+
+    def _restart_failed(self, process: Process) -> None:
+        """A fatal error has ended the consumer, and its process: Kubernetes starts the process again.
+
+        A run does not wait for that: some processes fail again and again.
+        """
+        if process in self.killed:
+            return
+        now_us = self.host.clock.now_us
+        last_us, backoff_us = self._failures.get(process.name, (now_us, 0))
+        if now_us - last_us > FORGOTTEN_AFTER_US:
+            backoff_us = 0
+        backoff_us = min(max(2 * backoff_us, FIRST_BACKOFF_US), LONGEST_BACKOFF_US)
+        self._failures[process.name] = now_us, backoff_us
+        self.emit_step("restart-failed", process.name, f"in {backoff_us // 1_000_000} s")
+        delay_us = backoff_us + self.duration_us("start_ms")
+        self.host.clock.after(delay_us, self._first_poll, process.index, process.name, None)
+
+    def terminate(self, process: Process, do: str, then: Callable[[], None] | None) -> None:
+        """Send SIGTERM: the process drains and closes, or is killed; call ``then`` when it is gone.
+
+        A process that another step has sent SIGTERM to goes on closing.
+        """
+        self.begin()
+        self.emit_step(do, process.name, "SIGTERM")
+
+        def gone() -> None:
+            if then is not None:
+                then()
+            self.end()
+
+        if not process.alive:
+            gone()
+            return
+        waiting = self._terminating.setdefault(process, [])
+        waiting.append(gone)
+        if len(waiting) == 1:
+            process.on_exit = lambda: self._terminated(process)
+            self._shut_down(process, do)
+
+    def _terminated(self, process: Process) -> None:
+        for gone in self._terminating.pop(process):
+            gone()
+
+    def _shut_down(self, process: Process, do: str) -> None:
+        """The application notices SIGTERM after `stop_grace_ms`. SIGKILL follows if that was too slow."""
+        clock = self.host.clock
+        clock.after(self.duration_us("stop_grace_ms"), self._drain, process)
+        if self._grace_ms is not None:
+            clock.after(self._grace_ms * 1000, self._kill, process, do)
+
+    def _drain(self, process: Process) -> None:
+        """The application finishes its batch: it does not poll, but its heartbeats go on."""
+        if not self._drains:
+            process.stop()
+            return
+        drain_us = self.duration_us("drain_ms")
+        for consumer in consumers_of(self.host, process):
+            consumer.pauses.busy(drain_us)
+        self.host.clock.after(drain_us, process.stop)
+
+    def _kill(self, process: Process, do: str) -> None:
+        """terminationGracePeriodSeconds are over: SIGKILL, without LeaveGroup."""
+        if process.alive:
+            self.emit_step(do, process.name, f"SIGKILL {self._grace_ms} ms after SIGTERM")
+            process.crash()
+
+    def _draw(self) -> int:
+        self._drawn += 1
+        return self._draws.at(self._drawn)
+
+    def name_of(self, index: int) -> str:
+        """The name of the process in this place."""
+        name = self._names.get(index)
+        if name is None:
+            name = self._names[index] = member_name(self.host.settings, index, self._kind)
+        return name

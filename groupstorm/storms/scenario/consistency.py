@@ -1,0 +1,193 @@
+"""Checks of several settings, and of the steps, together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from groupstorm.assignors.streams.model import Strategy
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import JAVA, PROFILES
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CONSUMER_SESSION_TIMEOUT,
+    GROUP_PROTOCOL,
+    UNSUPPORTED,
+)
+from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.streams_settings import CONSUMER as PLAIN_CONSUMERS
+from groupstorm.storms.scenario.streams_settings import STREAMS, STREAMS_SETTINGS
+
+#: Steps for instances of a Streams application only, and steps for consumers only.
+STREAMS_STEPS = frozenset({"lose-host", "lose-zone", "restore-zone", "rolling-upgrade"})
+CONSUMER_STEPS = frozenset(
+    {
+        "pause",
+        "busy",
+        "disconnect",
+        "reconnect-storm",
+        "partition",
+        "slow-appends",
+        "failing-appends",
+        "add-partitions",
+        "create-topic",
+        "delete-topic",
+        "coordinator-failover",
+    }
+)
+
+#: Settings of consumers only.
+OF_PLAIN_CONSUMERS = frozenset(
+    {
+        "member_settings",
+        "topic_partitions",
+        "releases",
+        "topic_pattern",
+        "slow_records",
+        "gc_pause_ms",
+        "clock_drift_ppm",
+        "restart_failed",
+    }
+)
+
+
+def check_consistency(settings: Settings) -> None:
+    """Raise InputError for settings that do not go together. ``settings``: those of one client."""
+    _check_group_protocol(settings)
+    heartbeat = of_protocol(settings, "heartbeat.interval.ms")
+    for name in (heartbeat, "auto.commit.interval.ms"):
+        largest_us = settings.distribution("net_latency_ms").largest_us
+        if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
+            raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
+    if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
+        raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
+    if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:
+        surge = settings.pods("max_surge").as_written
+        raise InputError(
+            f"max_surge: {surge} with deployment statefulset: a StatefulSet has no surge, expected 0"
+        )
+
+
+def _check_group_protocol(settings: Settings) -> None:
+    _check_heartbeats(settings, "group.consumer.heartbeat.interval.ms", CONSUMER_SESSION_TIMEOUT)
+    protocol = GroupProtocol(settings.choice(GROUP_PROTOCOL))
+    if protocol is GroupProtocol.CLASSIC:
+        _check_heartbeats(settings, "heartbeat.interval.ms", "session.timeout.ms")
+        _check_session(settings)
+        return
+    profile = PROFILES[settings.names("client_profile")[0]]
+    if protocol not in profile.group_protocols:
+        raise InputError(
+            f"{GROUP_PROTOCOL}: {protocol}: the members of client_profile {profile.name} speak the classic "
+            "protocol only"
+        )
+    if settings.choice("application") == STREAMS:
+        raise InputError(f"{GROUP_PROTOCOL}: {protocol}: the threads of Kafka Streams speak the classic one")
+
+
+def _check_heartbeats(settings: Settings, heartbeat: str, session: str) -> None:
+    heartbeat_ms, session_ms = settings.integer(heartbeat), settings.integer(session)
+    if heartbeat_ms >= session_ms:
+        raise InputError(f"{heartbeat}: {heartbeat_ms} must be lower than {session} ({session_ms})")
+
+
+def _check_session(settings: Settings) -> None:
+    """The broker has bounds for the sessions of classic members, who choose their own."""
+    least = settings.integer("group.min.session.timeout.ms")
+    most = settings.integer("group.max.session.timeout.ms")
+    session_ms = settings.integer("session.timeout.ms")
+    if not least <= session_ms <= most:
+        raise InputError(
+            f"session.timeout.ms: {session_ms}: the broker allows {least} to {most} "
+            "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
+        )
+
+
+def of_protocol(settings: Settings, name: str) -> str:
+    """The setting ``name`` of the classic protocol, or what members of these settings have in its place."""
+    return UNSUPPORTED[settings.choice(GROUP_PROTOCOL)].get(name, name)
+
+
+def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:
+    """Those of the settings ``given`` on the command line that no member has, because all members speak one
+    protocol, with what takes their place."""
+    protocols = {own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}
+    if len(protocols) > 1:
+        return {}
+    return {name: instead for name, instead in UNSUPPORTED[protocols.pop()].items() if name in given}
+
+
+def check_application(source: str, settings: Settings, steps: Sequence[Step]) -> None:
+    """Raise InputError for settings and steps that have no effect on this application."""
+    if settings.choice("application") == PLAIN_CONSUMERS:
+        _check_no_streams(source, settings, steps)
+        return
+    for number, step in enumerate(steps, start=1):
+        if step.do in CONSUMER_STEPS:
+            raise InputError(
+                f"{source}: steps: {number}: do: {step.do!r} is not for application: streams; "
+                "its instances crash, stop, restart, lose hosts and are upgraded"
+            )
+        if step.settings:
+            raise InputError(f"{source}: steps: {number}: settings: not for application: streams")
+    for name, written in settings.changed(OF_PLAIN_CONSUMERS):
+        raise InputError(f"{name}: {written!r} is not for application: streams")
+    profiles = settings.names("client_profile")
+    if profiles != (JAVA.name,):
+        raise InputError(
+            f"client_profile: {', '.join(profiles)}: Kafka Streams runs on the Java client, "
+            f"expected {JAVA.name}"
+        )
+    _check_tasks(settings)
+    _check_racks(settings)
+
+
+def _check_no_streams(source: str, settings: Settings, steps: Sequence[Step]) -> None:
+    for name, written in settings.changed({row.name for row in STREAMS_SETTINGS}):
+        raise InputError(f"{name}: {written!r} has no effect without application: streams")
+    for number, step in enumerate(steps, start=1):
+        if step.do in STREAMS_STEPS:
+            raise InputError(f"{source}: steps: {number}: do: {step.do!r} needs application: streams")
+
+
+def _check_tasks(settings: Settings) -> None:
+    feeding = 1 if settings.flag("joins") else settings.integer("topics")
+    stateless = settings.integer("stateless_topics")
+    if stateless > feeding:
+        raise InputError(f"stateless_topics: {stateless}: there are {feeding} sub-topologies")
+
+    follow = mean_rate(settings) * settings.integer("standby_lag_ms") // 1000
+    near = settings.optional_integer("near_zero_gap")
+    if near is not None and near < follow:
+        raise InputError(
+            f"near_zero_gap: {near}: standbys follow {follow} records behind (record_rate, standby_lag_ms): "
+            "no gap would ever be close to zero"
+        )
+
+
+def _check_racks(settings: Settings) -> None:
+    racks, replicas = settings.integer("racks"), settings.integer("replication.factor")
+    spread = settings.integers("members_per_rack")
+    if racks == 0:
+        for name, without in (
+            ("rack.aware.assignment.strategy", Strategy.NONE.value),
+            ("rack.aware.assignment.tags", "none"),
+        ):
+            if settings.choice(name) != without:
+                raise InputError(f"{name}: {settings.choice(name)!r} needs racks: set racks to two or more")
+        if spread:
+            raise InputError(f"members_per_rack: {list(spread)} needs racks: set racks to {len(spread)}")
+        return
+    if replicas > racks:
+        raise InputError(
+            f"replication.factor: {replicas}: each replica has a rack of its own, of {racks} racks"
+        )
+    if spread and len(spread) != racks:
+        raise InputError(f"members_per_rack: {list(spread)}: expected {racks} numbers, one for each rack")
+    if spread and sum(spread) != settings.integer("members"):
+        members = settings.integer("members")
+        raise InputError(
+            f"members_per_rack: {list(spread)}: their sum is {sum(spread)}, members is {members}"
+        )
