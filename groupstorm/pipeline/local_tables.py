@@ -19,7 +19,7 @@ PARTITIONS_DELETED = "partitions_deleted"
 
 
 class _End(NamedTuple):
-    """What the row said that ended a partition's last interval."""
+    """The row that ended a partition's last interval."""
 
     event: str
     cause: str | None
@@ -215,8 +215,7 @@ class GroupTables:
         if old_owner is None or old_owner != new_owner:
             paused_us = min(gap_us, max(0, end.callback_us - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
-        generation = None if row is None else row.get("generation")
-        known = generation is not None and end.generation is not None
+        old, new = end.generation, None if row is None else row.get("generation")
         handover = {
             "partition": partition,
             "from_us": from_us,
@@ -225,9 +224,9 @@ class GroupTables:
             "paused_us": paused_us,
             "old_owner": old_owner,
             "new_owner": new_owner,
-            "old_generation": end.generation,
-            "new_generation": generation,
-            "generations": generation - end.generation if known else None,
+            "old_generation": old,
+            "new_generation": new,
+            "generations": None if old is None or new is None else new - old,
             "ended_by": end.event,
             "cause": end.cause,
             # the last round that was prepared before the gap was closed
