@@ -8,14 +8,15 @@ at the end, the group comes to rest. If members join their topics, partition n o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.storms.checks.committed_positions import CommittedPositions, GivenUp
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
 from groupstorm.storms.checks.fenced_commits import FencedCommits
+from groupstorm.storms.checks.final_state import FinalState
 from groupstorm.storms.checks.membership import MembershipChecks
 from groupstorm.storms.checks.owned_time import OwnedTime
 from groupstorm.storms.checks.ownership import OwnershipChecks
@@ -53,46 +54,6 @@ from groupstorm.trace.schema import Source
 _CONSUMER_GROUP_WRITES = frozenset(
     {AppendCause.MEMBER_HEARTBEAT, AppendCause.MEMBERS_REMOVED, AppendCause.GROUP_DOWNGRADED}
 )
-
-
-class Owner(Protocol):
-    """The work of a process."""
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]: ...
-
-
-class Consumer(Protocol):
-    """A process that can own partitions."""
-
-    name: str
-    started: bool
-
-    @property
-    def work(self) -> Owner: ...
-
-
-class FinalState(Protocol):
-    """The world when the run is over, as the checks see it."""
-
-    @property
-    def consumers(self) -> Mapping[str, Consumer]: ...
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]: ...
-
-    @property
-    def settled(self) -> bool: ...
-
-    @property
-    def unanswered(self) -> Sequence[str]:
-        """Names of the processes whose requests are still parked."""
-        ...
-
-    @property
-    def left_behind(self) -> Sequence[str]:
-        """Names of members of a consumer group whose process is gone, and which no session removes."""
-        ...
 
 
 def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
