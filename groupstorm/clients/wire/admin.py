@@ -81,8 +81,7 @@ async def broker_options(cluster: ClusterClient, names: Collection[str]) -> dict
 
     A user needs the right to describe the cluster's configuration. Raises ConnectionLost.
     """
-    await cluster.refresh(())
-    node_id = cluster.node_ids()[0]
+    node_id = await _first_node(cluster)
 
     def build(types: RequestTypes) -> Any:
         broker = types.make(
@@ -102,6 +101,19 @@ async def broker_options(cluster: ClusterClient, names: Collection[str]) -> dict
         for option in result.configs
         if option.name in names and option.value is not None
     }
+
+
+async def _first_node(cluster: ClusterClient) -> int:
+    """A Kafka that has just started answers Metadata without brokers: ask again, as its own clients do."""
+    try:
+        async with asyncio.timeout(cluster.request_timeout_ms / 1000):
+            await cluster.refresh(())
+            while not cluster.node_ids():
+                await asyncio.sleep(_POLL_S)
+                await cluster.refresh(())
+    except TimeoutError as late:
+        raise ConnectionLost("the cluster names no broker") from late
+    return cluster.node_ids()[0]
 
 
 async def await_coordinator(cluster: ClusterClient, group: str) -> None:
