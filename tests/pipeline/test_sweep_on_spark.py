@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -164,6 +165,9 @@ def test_a_worker_that_reads_another_scenario_ends_the_sweep_with_one_line(tmp_p
     assert not (tmp_path / "x").exists(), "no run was done"
 
 
+Met = TypeVar("Met")
+
+
 class Cluster:
     """`groupstorm sweep` on a cluster of two workers that Spark plays with processes of this machine."""
 
@@ -185,20 +189,27 @@ class Cluster:
 
     def executors(self) -> list[int]:
         """The processes of Spark's workers: children of the JVM that the command has started."""
-        return [pid for jvm in java_children(self.process.pid) for pid in java_children(jvm)]
+        return [pid for jvm in children(self.process.pid, "java") for pid in children(jvm, "java")]
+
+    def at_work(self) -> list[int]:
+        """Those of them whose Python has a file of runs open: the middle of a task."""
+        runs = str(self.folder / "x" / "runs")
+        return [pid for pid in self.executors() if any(one.startswith(runs) for one in open_files(pid))]
 
     def count(self) -> int:
         return SweepStore(self.folder / "x").count()
 
-    def wait_for(self, condition: Callable[[], object]) -> None:
+    def wait_for(self, condition: Callable[[], Met]) -> Met:
         late = time.monotonic() + DEADLINE_S
-        while not condition():
+        while not (met := condition()):
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < late, outcome_of(self.process, 0)
             time.sleep(0.05)
+        return met
 
 
-def java_children(parent: int) -> list[int]:
+def children(parent: int, name: str = "") -> list[int]:
+    """The processes that it has started, or those of them with that name."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -206,9 +217,19 @@ def java_children(parent: int) -> list[int]:
         except OSError:  # it has ended
             continue
         fields = rest.split()
-        if command == "java" and int(fields[1]) == parent and fields[0] != "Z":
+        if name in ("", command) and int(fields[1]) == parent and fields[0] != "Z":
             found.append(int(folder.name))
     return found
+
+
+def open_files(pid: int) -> Iterator[str]:
+    """Of the process, and of those that it has started."""
+    with suppress(OSError):  # it has ended
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                yield os.readlink(link)
+    for child in children(pid):
+        yield from open_files(child)
 
 
 @pytest.fixture
@@ -235,8 +256,9 @@ def cluster(tmp_path: Path, spark_home: Path) -> Iterator[Cluster]:
 @pytest.mark.slow
 def test_a_sweep_survives_a_worker_that_is_killed(cluster: Cluster) -> None:
     cluster.wait_for(lambda: len(cluster.executors()) == 2 and cluster.count() >= 6)
+    at_work = cluster.wait_for(cluster.at_work)
     store = SweepStore(cluster.folder / "x")
-    os.kill(cluster.executors()[0], signal.SIGKILL)
+    os.kill(at_work[0], signal.SIGKILL)
     finished = store.results()
     _, errors = outcome_of(cluster.process, DEADLINE_S)
     assert cluster.process.returncode == 0, errors
