@@ -84,7 +84,7 @@ class GroupTables:
             self._deleted_us = None
 
     def end_trace(self, end_us: int) -> None:
-        """What is heard from now on is about the trace's end."""
+        """The trace ends: intervals and gaps that end from now on were open until then."""
         self._row, self._end_us = None, end_us
 
     def complete(self) -> None:

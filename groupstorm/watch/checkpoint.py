@@ -94,7 +94,7 @@ class Checkpoint:
             raise _refusal(self._folder, f"its state does not go with the rows: {problem!r}") from problem
 
     def progress(self) -> dict[str, int]:
-        """How far each part of the source has been read."""
+        """The position up to which each part of the source has been read. Raises InputError."""
         names = self._connection.execute("SELECT name FROM about WHERE name >= ? AND name < ?", _READ_NAMES)
         parts = [name.removeprefix(_READ) for (name,) in names.fetchall()]
         found = {part: self._about(_READ + part, int) for part in parts}

@@ -1,4 +1,4 @@
-"""How the lines of a trace reach a watch, whatever writes them."""
+"""The lines of a trace on their way to a watch, whatever writes them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCHES: Final = ""
 
 
 class Progress(NamedTuple):
-    """How far a part of a source has been read: to byte ``position`` of a file, or up to a batch."""
+    """A part of a source was read up to ``position``: bytes of a file, or the number of a batch."""
 
     part: str
     position: int

@@ -223,7 +223,7 @@ def children(parent: int, name: str = "") -> list[int]:
 
 
 def open_files(pid: int) -> Iterator[str]:
-    """Of the process, and of those that it has started."""
+    """The files that a process has open, and those of the processes that it has started."""
     with suppress(OSError):  # it has ended
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What comes in the middle of something else, and was lost: found by `./dev fuzz`."""
+"""Events in the middle of something else, which were lost: found by `./dev fuzz`."""
 
 from __future__ import annotations
 

@@ -67,3 +67,14 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "trace-0.jsonl").mkdir()
     with pytest.raises(InputError, match=r"trace-0\.jsonl: Is a directory"):
         Tail(tmp_path, {}, Reader().take).catch_up(1)
+
+
+def test_a_file_that_got_its_last_line_as_the_next_one_appeared_is_read_to_its_end(tmp_path: Path) -> None:
+    reader = Reader()
+    tail = Tail(tmp_path, {}, reader.take)
+    append(tmp_path / "trace-0.jsonl", "0\n")
+    assert not tail.catch_up(10)
+    append(tmp_path / "trace-0.jsonl", "1\n")
+    append(tmp_path / "trace-1.jsonl", "2\n")
+    assert not tail.catch_up(10)
+    assert reader.texts == ["0", "1", "2"]

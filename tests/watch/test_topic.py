@@ -169,7 +169,7 @@ def figures_of(entries: list[TraceEntry]) -> Any:
 
 def skip_without_source(errors: str) -> None:
     if "unresolved dependenc" in errors:
-        pytest.skip("Spark cannot fetch its source for Kafka: it reaches no repository")
+        pytest.skip("Spark cannot fetch spark-sql-kafka-0-10: give it a way to Maven Central")
 
 
 @pytest.mark.slow

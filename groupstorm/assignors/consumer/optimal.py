@@ -42,7 +42,7 @@ class OptimalStickyAssignor(PlannedAssignor):
 
 @dataclass(frozen=True)
 class OptimalCooperativeStickyAssignor(OptimalStickyAssignor):
-    """The same plan for a cooperative group: moved partitions are handed out in the second round."""
+    """Assigns by the same plan in a cooperative group: partitions that move come in the second round."""
 
     protocol: RebalanceProtocol = COOPERATIVE
 
