@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures.comparison import one_run_each
 from groupstorm.report.story import Selection, story
 from groupstorm.report.tables import figures_grid
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.several import sentences
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
+from groupstorm.verdicts.comparison import one_run_each
 from groupstorm.visible import wrapped
 from tests.generated_pages import check_section
 

@@ -21,7 +21,6 @@ from groupstorm.cli.whatif import (
     repeat,
     write_scenario,
 )
-from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.choices import defaults_among
@@ -30,6 +29,7 @@ from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import SUFFIXES
+from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
 from groupstorm.whatif.client_settings import lines_of
 from groupstorm.whatif.writing import AS_IT_WAS, scenario_text

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from groupstorm.figures.measures import BY_FIGURE
-from groupstorm.figures.requirements import Requirement
-from groupstorm.figures.spread import Spread
-from groupstorm.figures.wording import counted, number, seconds
 from groupstorm.report.grid import Grid, Row
+from groupstorm.verdicts.measures import BY_FIGURE
+from groupstorm.verdicts.requirements import Requirement
+from groupstorm.verdicts.spread import Spread
 from groupstorm.whatif.advising import UNOWNED, Advice, Tried
 from groupstorm.whatif.client_settings import LIBRARIES, Lines, lines_of
+from groupstorm.wording import counted, number, seconds
 
 #: Figures of the table, behind the goals' own: their medians alone.
 _COLUMNS = (UNOWNED, "generations")

@@ -21,8 +21,6 @@ from groupstorm.cli.printing import (
 )
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
-from groupstorm.figures.comparison import one_run_each
-from groupstorm.figures.wording import seconds
 from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
 from groupstorm.pipeline.find import find_traces
@@ -31,6 +29,8 @@ from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHa
 from groupstorm.problems import CheckFailed
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid
+from groupstorm.verdicts.comparison import one_run_each
+from groupstorm.wording import seconds
 
 
 def analyze(

@@ -12,13 +12,13 @@ from groupstorm.cli.printing import print_paragraph, print_progress
 from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.wire.client_properties import read_client_properties
 from groupstorm.clients.wire.security import PLAINTEXT
-from groupstorm.figures.wording import counted
 from groupstorm.imports.capture.shell import Progress, Watch
 from groupstorm.imports.capture.shell import capture as watch_cluster
 from groupstorm.imports.importing import Options, import_sources
 from groupstorm.imports.output import check_folder
 from groupstorm.problems import InputError
 from groupstorm.units import duration_us
+from groupstorm.wording import counted
 
 _SECOND_US = 1_000_000
 

@@ -39,7 +39,6 @@ from groupstorm.cli.printing import (
 )
 from groupstorm.cli.requiring import check_variants_meet, requirements_of
 from groupstorm.cli.run import print_assignor_failures, print_run
-from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
@@ -57,6 +56,7 @@ from groupstorm.storms.runs.several import (
     write_comparison,
 )
 from groupstorm.storms.scenario.files import load
+from groupstorm.verdicts.ranking import parse_ranking
 
 
 def compare(

@@ -11,8 +11,6 @@ import typer
 from groupstorm.cli.options import RankOption
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
-from groupstorm.figures.comparison import compare_sentences
-from groupstorm.figures.ranking import parse_ranking
 from groupstorm.report.differences import (
     changed_figures,
     changed_settings,
@@ -21,6 +19,8 @@ from groupstorm.report.differences import (
 )
 from groupstorm.report.grid import csv_text
 from groupstorm.storms.runs.past_runs import pair, read_runs
+from groupstorm.verdicts.comparison import compare_sentences
+from groupstorm.verdicts.ranking import parse_ranking
 
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="The folder of a run, of its seeds, or of a comparison.")

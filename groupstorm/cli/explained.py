@@ -11,11 +11,11 @@ from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, quoted
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
-from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
 from groupstorm.trace.events.imported import CLIENT_HOST
+from groupstorm.wording import counted, listed, seconds
 
 _SECOND_US: Final = 1_000_000
 _INDENT: Final = "   "

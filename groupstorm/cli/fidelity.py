@@ -8,7 +8,6 @@ from pathlib import Path
 from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.printing import print_grid, print_json, print_line, print_paragraph
 from groupstorm.clients.brokers import BrokerKind
-from groupstorm.figures.agreement import Judged, agreement_answer, judge
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import brief
 from groupstorm.storms.live.play import run_on
@@ -16,6 +15,7 @@ from groupstorm.storms.live.real_clients.libraries import Library
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.runs.run_folder import write_json
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.verdicts.agreement import Judged, agreement_answer, judge
 
 FIDELITY_FILE = "fidelity.json"
 

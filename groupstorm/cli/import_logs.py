@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.printing import print_command, print_line, print_paragraph
-from groupstorm.figures.wording import counted, seconds
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
@@ -17,6 +16,7 @@ from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.times import Instant, instant, shown, zone
 from groupstorm.problems import InputError
+from groupstorm.wording import counted, seconds
 
 _SHAPES_SHOWN = 40
 

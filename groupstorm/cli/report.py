@@ -13,7 +13,6 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_made, print_paragraph, print_progress
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
-from groupstorm.figures.wording import size
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError
 from groupstorm.report.page.content import RunView
@@ -21,6 +20,7 @@ from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
 from groupstorm.storms.runs.run_folder import real_time_options, write_text
 from groupstorm.visible import visible_markdown
+from groupstorm.wording import size
 
 _SUFFIXES: Final = {"html": (".html", ".htm"), "markdown": (".md", ".markdown"), "svg": (".svg",)}
 #: Traces of more bytes (as JSON lines) take a while: the command says that it reads them.

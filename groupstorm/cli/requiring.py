@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from groupstorm.cli.printing import print_paragraph
 from groupstorm.figures import Figures
-from groupstorm.figures.requirements import Requirement, parse
-from groupstorm.figures.wording import listed
 from groupstorm.problems import CheckFailed
+from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.wording import listed
 
 Runs = Mapping[str, Sequence[Figures]]
 

@@ -16,7 +16,6 @@ from groupstorm.cli.output_options import AllOption, JsonOption
 from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph
 from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.figures.reasons import reasons_sentences
-from groupstorm.figures.wording import counted
 from groupstorm.problems import CheckFailed, writing
 from groupstorm.report.rollout_answer import rollout_answer
 from groupstorm.report.tables import figures_grid
@@ -30,6 +29,7 @@ from groupstorm.storms.runs.several import Order, run_all
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
+from groupstorm.wording import counted
 from groupstorm.yaml_documents import read_text, text_of
 
 #: The scenario of the rollout, beside its runs.

@@ -41,7 +41,6 @@ from groupstorm.cli.printing import (
 from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
 from groupstorm.cli.trace_to import TraceToOption
-from groupstorm.figures import compare_answer
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
@@ -53,6 +52,7 @@ from groupstorm.storms.runs.run import run as run_scenario
 from groupstorm.storms.runs.several import Order, run_all
 from groupstorm.storms.runs.start_and_end import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario, load
+from groupstorm.verdicts.comparison import compare_answer
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind

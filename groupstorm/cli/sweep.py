@@ -18,8 +18,6 @@ from groupstorm.cli.options import (
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
-from groupstorm.figures.ranking import parse_ranking
-from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import (
@@ -39,6 +37,8 @@ from groupstorm.storms.runs.sweep_runs import Plan
 from groupstorm.storms.runs.sweep_store import SweepStore
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
+from groupstorm.verdicts.ranking import parse_ranking
+from groupstorm.verdicts.requirements import Requirement, parse
 
 SEEDS = 5
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from groupstorm.cli.printing import print_line, print_made, print_paragraph, width
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import Window
-from groupstorm.figures.wording import counted
 from groupstorm.imports.times import instant
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import require
@@ -23,6 +22,7 @@ from groupstorm.report.lanes.perfetto import write_perfetto
 from groupstorm.report.lanes.picture import Line, picture
 from groupstorm.report.lanes.recording import Recording
 from groupstorm.report.lanes.spans import spans
+from groupstorm.wording import counted
 
 _PLAIN: Final = "\x1b[0m"
 #: Character of a picture -> its colour.

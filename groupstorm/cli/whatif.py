@@ -14,13 +14,13 @@ from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOpti
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
 from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
-from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.folder_names import as_folder, free_folder
 from groupstorm.storms.runs.run_folder import write_text
 from groupstorm.storms.runs.several import Order, folder_of, forget_other_variants
 from groupstorm.storms.scenario.files import Scenario, parse
+from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.whatif.agreement import Agreement, agreement
 from groupstorm.whatif.changes import check_change, variants_of
 from groupstorm.whatif.drafting import Draft, draft_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures.wording import number
 from groupstorm.report.grid import Grid, Row
 from groupstorm.whatif.agreement import Agreement, Line, RoundLine
+from groupstorm.wording import number
 
 #: So many rounds are shown without --all: those whose replays differ most.
 ROUNDS_SHOWN = 8

@@ -9,7 +9,6 @@ from __future__ import annotations
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.answer import answer
 from groupstorm.figures.by_group import figures_by_group
-from groupstorm.figures.comparison import compare_answer
 from groupstorm.figures.table import Figures
 
-__all__ = ["Figures", "FiguresAccumulator", "answer", "compare_answer", "figures_by_group"]
+__all__ = ["Figures", "FiguresAccumulator", "answer", "figures_by_group"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
-from groupstorm.figures.wording import counted, dollars, seconds, size
+from groupstorm.wording import counted, dollars, seconds, size
 
 #: What an invariant's detail says while it holds; anything else is the violation in a sentence.
 HELD = "held"

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from groupstorm.figures.wording import listed, seconds
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.wording import listed, seconds
 
 #: What a consumer of the new protocol gets from a group that cannot change.
 REFUSED: Final = "GROUP_ID_NOT_FOUND"

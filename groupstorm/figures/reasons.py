@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.figures.handovers import Handover, Handovers
 from groupstorm.figures.migration import Migration, MigrationWatch, migration_sentences
-from groupstorm.figures.wording import listed, seconds
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
+from groupstorm.wording import listed, seconds
 
 SLOW_US = 10_000_000
 """A join phase that takes longer waits for somebody: heartbeats bring the others within seconds."""

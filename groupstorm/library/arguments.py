@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from groupstorm.figures.ranking import parse_ranking
 from groupstorm.problems import InputError
 from groupstorm.report.progress import RunsProgress, runs_progress
 from groupstorm.storms.scenario.files import MAX_SEED, ResolvedScenario, Scenario, load
+from groupstorm.verdicts.ranking import parse_ranking
 
 #: How errors call what stands in ``settings``.
 SETTINGS = "settings: "

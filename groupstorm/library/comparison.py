@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.spread import Spread, spread_of
 from groupstorm.library.frames import as_pandas, as_spark
 from groupstorm.library.result import Result
 from groupstorm.library.run_result import RunResult, TableName
@@ -17,6 +16,7 @@ from groupstorm.report.grid import Grid
 from groupstorm.report.tables import figure_names, figures_grid
 from groupstorm.storms.runs.several import folder_of, forget_other_variants, write_comparison
 from groupstorm.trace.parquet import import_pyarrow
+from groupstorm.verdicts.spread import Spread, spread_of
 
 if TYPE_CHECKING:
     import pandas

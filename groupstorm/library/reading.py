@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures import compare_answer
 from groupstorm.library.comparison import Comparison
 from groupstorm.library.origins import OnDisk
 from groupstorm.library.run_result import RunResult
@@ -17,6 +16,7 @@ from groupstorm.report.sweeps import SWEEP_FILE
 from groupstorm.storms.runs.past_runs import PastRun, read_json, read_runs
 from groupstorm.storms.runs.several import COMPARISON_FILE
 from groupstorm.trace.reader import SUFFIXES, trace_files
+from groupstorm.verdicts.comparison import compare_answer
 
 
 def read(path: str | os.PathLike[str], group: str | None = None) -> RunResult | Comparison | SweepResult:

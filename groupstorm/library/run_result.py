@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from groupstorm.figures import Figures
-from groupstorm.figures.comparison import one_run_each
 from groupstorm.library.frames import as_pandas, as_spark
 from groupstorm.library.origins import Origin
 from groupstorm.library.result import Result
@@ -21,6 +20,7 @@ from groupstorm.report.tables import figures_grid
 from groupstorm.storms.runs.replay import compare_rows
 from groupstorm.storms.runs.run import broken_invariants, run_in_memory
 from groupstorm.storms.scenario.files import DEFAULT_VARIANT
+from groupstorm.verdicts.comparison import one_run_each
 
 if TYPE_CHECKING:
     import pandas

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.figures.requirements import parse
 from groupstorm.library.frames import as_pandas, as_spark
 from groupstorm.library.result import Result
 from groupstorm.pipeline.arrow_tables import arrow_figures
@@ -18,6 +17,7 @@ from groupstorm.storms.runs.folder_names import as_folder
 from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import write_json
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, values_of
+from groupstorm.verdicts.requirements import parse
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from groupstorm.figures.requirements import parse
 from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported, weights_of
 from groupstorm.library.sweep_result import SweepResult
 from groupstorm.problems import InputError
@@ -14,6 +13,7 @@ from groupstorm.report.progress import RunsProgress
 from groupstorm.report.sweeps import check_figure, figure_of_interest, sweep_content
 from groupstorm.storms.runs.sweep import Sweep, axis_of
 from groupstorm.storms.runs.sweep_runs import run_sweep
+from groupstorm.verdicts.requirements import parse
 
 
 def sweep(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groupstorm.figures.wording import seconds
 from groupstorm.pipeline.results import SlowHandover
+from groupstorm.wording import seconds
 
 #: How an owner came to own no more: (event, cause) or the event alone -> a clause about ``old``.
 _ENDINGS: Mapping[tuple[str, str | None], str] = {

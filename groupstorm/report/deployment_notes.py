@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from groupstorm.figures.wording import listed, seconds
 from groupstorm.report.scaling_notes import scaling_note
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.run import Run
@@ -15,6 +14,7 @@ from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, PROCESSES
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.wording import listed, seconds
 
 #: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
 ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from groupstorm.figures import Figures
-from groupstorm.figures.wording import counted, seconds
 from groupstorm.report.deployment_notes import static_membership_note
 from groupstorm.storms.deployments.manifests.outcome import Outcome
 from groupstorm.storms.deployments.manifests.plan import Plan
@@ -14,6 +13,7 @@ from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.wording import counted, seconds
 
 
 def rollout_answer(

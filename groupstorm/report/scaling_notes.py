@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.wording import counted, seconds
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.autoscaler_settings import NO_AUTOSCALER
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.reader import read_rows
+from groupstorm.wording import counted, seconds
 
 _CHANGE = re.compile(r"from (\d+) to (\d+) processes")
 _GAIN = re.compile(r"from (\d+) to (\d+) processes: ([+-][\d,]+) records in (\d+) s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from groupstorm.figures.wording import dollars, size
+from groupstorm.wording import dollars, size
 
 Row = Mapping[str, Any]
 

@@ -6,12 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.knee import first_that_meets, furthest_from_chord
-from groupstorm.figures.measures import BY_FIGURE
-from groupstorm.figures.recommendation import recommendation
-from groupstorm.figures.requirements import Requirement, figures_with_numbers
-from groupstorm.figures.spread import Spread, spread_of
-from groupstorm.figures.wording import counted, listed
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import in_step_note, unused_note
 from groupstorm.report.grid import Grid, Row
@@ -19,6 +13,12 @@ from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, ra
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
+from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.measures import BY_FIGURE
+from groupstorm.verdicts.recommendation import recommendation
+from groupstorm.verdicts.requirements import Requirement, figures_with_numbers
+from groupstorm.verdicts.spread import Spread, spread_of
+from groupstorm.wording import counted, listed
 
 SWEEP_FILE = "sweep.json"
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.spread import Spread, all_within_spread, is_number, spread_of
-from groupstorm.figures.wording import size
 from groupstorm.report.grid import Grid, Row, csv_text
+from groupstorm.verdicts.spread import Spread, all_within_spread, is_number, spread_of
+from groupstorm.wording import size
 
 #: Runs by the name of their column: one of each seed.
 Runs = Mapping[str, Sequence[Figures]]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from groupstorm.figures.measures import BY_KEY
-from groupstorm.figures.requirements import Requirement, parse
 from groupstorm.problems import InputError
 from groupstorm.units import duration_us
+from groupstorm.verdicts.measures import BY_KEY
+from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.watch.group import GroupPicture
 
 _FORM: Final = re.compile(r"\s*([\w-]+?)\s*([<>=].*?)\s+per\s+(\S+)\s*")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from groupstorm.figures.wording import counted, number, seconds
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.watching import MICROSECONDS, Picture
+from groupstorm.wording import counted, number, seconds
 
 _NO_ASSIGNMENT: Final = "not every partition has had an owner yet"
 _NO_RECORDS: Final = "no row says what members have processed"

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
-from groupstorm.figures.measures import BY_FIGURE, NOTICED_SHARE
-from groupstorm.figures.requirements import Requirement
-from groupstorm.figures.spread import Spread, spread_of, within_spread
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unfit import unfit_variants
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
+from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE
+from groupstorm.verdicts.requirements import Requirement
+from groupstorm.verdicts.spread import Spread, spread_of, within_spread
+from groupstorm.verdicts.unfit import unfit_variants
 from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
 
 #: Without a goal: what is to become less.

@@ -12,7 +12,7 @@ from math import sqrt
 from statistics import median
 from typing import Final, NamedTuple
 
-from groupstorm.figures.spread import Spread
+from groupstorm.verdicts.spread import Spread
 from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.inference import TIMEOUTS
 from groupstorm.whatif.knowledge import How

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.requirements import COMPARISONS, parse
 from groupstorm.problems import InputError
+from groupstorm.verdicts.requirements import COMPARISONS, parse
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
+from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
 from tests.conformance import table, test_clients, test_consumer_clients, tool
 from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator, answer
-from groupstorm.figures.wording import seconds
+from groupstorm.wording import seconds
 
 NOTHING = FiguresAccumulator().figures()
 

@@ -7,10 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from groupstorm.figures import Figures
-from groupstorm.figures.comparison import compare_sentences, one_run_each
 from groupstorm.storms.runs.choices import by_circumstances
-from tests.figures.test_comparison_sentences import unowned
+from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from tests.storms.test_choices import resolved
+from tests.verdicts.test_comparison_sentences import unowned
 
 RUNS = {"short": unowned(10), "long": unowned(900), "long-static": unowned(100)}
 

@@ -6,12 +6,12 @@ import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.answer import answer
-from groupstorm.figures.comparison import compare_answer, one_run_each
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
+from groupstorm.verdicts.comparison import compare_answer, one_run_each
 from tests.figures.synthetic_tasks import GROUP, streams_trace
 
 SECOND = 1_000_000

@@ -85,6 +85,7 @@ ROOMS: Final[dict[str, Room]] = {
         ("tests/storms", "tests/tools/fuzz"),
     ),
     "figures": Room(("groupstorm/figures/*.py",), ("tests/figures",)),
+    "verdicts": Room(("groupstorm/verdicts/*.py", "groupstorm/wording.py"), ("tests/verdicts",)),
     "pipeline": Room(
         ("groupstorm/pipeline/*.py",),
         ("tests/pipeline",),

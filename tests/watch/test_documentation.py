@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures.wording import seconds
 from groupstorm.visible import wrapped
 from groupstorm.watch.prometheus import METRICS
 from groupstorm.watch.rolling import LATE_US, Rolling
 from groupstorm.watch.wording import group_line, heading
+from groupstorm.wording import seconds
 from tests.explain.explaining import storm
 from tests.generated_pages import DOCS, check_section
 from tests.watch.rolling_rows import SECOND, picture_of, rows_of

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from groupstorm.figures.requirements import parse
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep
 from groupstorm.storms.scenario.files import load
+from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import Advice, Search
 from groupstorm.whatif.changes import check_change
 from groupstorm.whatif.client_settings import LIBRARIES, lines_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
 from groupstorm.explain.patterns.selecting import SECOND_US, unique
-from groupstorm.figures.wording import counted, seconds
+from groupstorm.wording import counted, seconds
 
 
 def waiting_work(history: History) -> Match | None:

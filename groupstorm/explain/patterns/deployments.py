@@ -29,8 +29,8 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
-from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.wording import counted, listed, seconds
 
 #: The next process of a deployment stops so soon after the last one is back (minReadySeconds included).
 PAUSE_US: Final = 120 * SECOND_US

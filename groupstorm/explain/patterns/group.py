@@ -9,8 +9,8 @@ from groupstorm.explain.findings import Match
 from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance
 from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
-from groupstorm.figures.wording import counted, seconds
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.wording import counted, seconds
 
 #: Generations in a row in which no record got processed, or rounds of one rebalance: the group turns in
 #: circles.

@@ -9,7 +9,7 @@ from typing import Final
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import REPLACED, Absence, ChangeKind, History, Incident, Rebalance
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, concerned, unique
-from groupstorm.figures.wording import counted, listed, seconds
+from groupstorm.wording import counted, listed, seconds
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
 REPLACED_MIN: Final = 3

@@ -7,7 +7,7 @@ from typing import Final
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident, StuckRecord
 from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
-from groupstorm.figures.wording import counted, seconds
+from groupstorm.wording import counted, seconds
 
 #: A member that left for want of a poll() joins again when its batch is done: by then at the latest.
 BACK_US: Final = 900 * SECOND_US

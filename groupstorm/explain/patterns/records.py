@@ -6,7 +6,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
-from groupstorm.figures.wording import counted
+from groupstorm.wording import counted
 
 #: This part of all processed records was given up without a commit: the application does not commit then. (A
 #: cooperative member with enable.auto.commit leaves some per cent: it processes on after its last commit.)

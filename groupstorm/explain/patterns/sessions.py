@@ -17,8 +17,8 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
-from groupstorm.figures.wording import counted, listed
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.wording import counted, listed
 
 #: A static member that is back so soon after its session expired was restarting when it expired.
 RESTART_US: Final = 180 * SECOND_US

@@ -8,8 +8,8 @@ from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Rebalance, Round
 from groupstorm.explain.patterns.selecting import SECOND_US, under_way, unique
 from groupstorm.figures.reasons import SLOW_US
-from groupstorm.figures.wording import counted, listed, seconds
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US

@@ -10,7 +10,6 @@ from typing import Any, Final
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import Window
 from groupstorm.figures.gaps import ClosedGap
-from groupstorm.figures.wording import counted
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import require
@@ -18,6 +17,7 @@ from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
 from groupstorm.report.lanes.trace_events import Process, Slice, Thread, trace_event_file
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.wording import counted
 
 UNOWNED: Final = "partitions without an owner"
 _HANDOVER: Final = "handover"

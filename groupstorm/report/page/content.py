@@ -14,15 +14,15 @@ from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.figures.comparison import compare_sentences
 from groupstorm.figures.gaps import ClosedGap
-from groupstorm.figures.wording import listed, seconds
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
 from groupstorm.report.page.pack import packed, packed_times
 from groupstorm.report.page.sources import Sources
 from groupstorm.report.page.steps import SHARES, Steps, cells
+from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.visible import escaped
+from groupstorm.wording import listed, seconds
 
 #: So many runs have lanes of their own: the first ones. The table of figures has all of them.
 DRAWN_MAX: Final = 8

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.measures import MEASURES, NOTICED_SHARE, Measure
-from groupstorm.figures.spread import spread_of
+from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure
+from groupstorm.verdicts.spread import spread_of
 
 #: Run name -> its figures, one of each seed.
 Runs = Mapping[str, Sequence[Figures]]

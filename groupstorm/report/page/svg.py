@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from groupstorm.figures.measures import BY_FIGURE
-from groupstorm.figures.wording import number, seconds
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
 from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.samples import Bucket
 from groupstorm.report.page.steps import SHARES, cells
+from groupstorm.verdicts.measures import BY_FIGURE
 from groupstorm.visible import visible_xml
+from groupstorm.wording import number, seconds
 
 WIDTH: Final = 960
 _LEFT, _RIGHT = 96, 16

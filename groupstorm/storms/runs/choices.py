@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from math import log
 from typing import Any, Final
 
-from groupstorm.figures.recommendation import Defaults, Distance
-from groupstorm.figures.wording import seconds
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.units import UNITS_US
+from groupstorm.verdicts.recommendation import Defaults, Distance
+from groupstorm.wording import seconds
 
 #: How pods are replaced. They have no defaults of their own if configurations differ in who replaces them.
 PLATFORM: Final = frozenset(

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures.comparison import compare_sentences
-from groupstorm.figures.recommendation import recommendation
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.choices import by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run, write_json
 from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import is_name, load
+from groupstorm.verdicts.comparison import compare_sentences
+from groupstorm.verdicts.recommendation import recommendation
 
 COMPARISON_FILE = "comparison.json"
 
@@ -100,7 +100,7 @@ def comparison(
 ) -> dict[str, Any]:
     """The content of `comparison.json`: figures of the first seed, and the sentences on all seeds.
 
-    ``weights``: how the variants are ranked (`groupstorm.figures.ranking`).
+    ``weights``: how the variants are ranked (`groupstorm.verdicts.ranking`).
     """
     return {
         "preset": preset,

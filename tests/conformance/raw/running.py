@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.figures.agreement import TOLERATED_MS, TOLERATED_SHARE
+from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
 from tests.conformance.backends import CONSUMERS, Backend, Backends, Configuration
 from tests.conformance.raw.consumer_requests import LEAVE, beat, enter
 from tests.conformance.raw.memory import Ids

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures import Figures, compare_answer
-from groupstorm.figures.comparison import one_run_each
+from groupstorm.figures import Figures
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
+from groupstorm.verdicts.comparison import compare_answer, one_run_each
 from tests.storms.storms_in_memory import storm
 
 #: What makes a preset small enough for a test.

@@ -7,9 +7,9 @@ from typing import Final
 
 from groupstorm.figures.migration import REFUSED
 from groupstorm.figures.overload import lag_growth, overload_sentence
-from groupstorm.figures.ranking import Runs
 from groupstorm.figures.table import Figures
-from groupstorm.figures.wording import listed
+from groupstorm.verdicts.ranking import Runs
+from groupstorm.wording import listed
 
 #: Begins the sentence on such a variant.
 UNFIT: Final = "Not ranked is"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator, answer
-from groupstorm.figures.knee import first_that_meets, furthest_from_chord
-from groupstorm.figures.requirements import figures_with_numbers, parse
-from groupstorm.figures.unfit import unfit_variants
-from groupstorm.figures.wording import counted, dollars, listed, number, ratio, seconds, size
 from groupstorm.problems import InputError
+from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.requirements import figures_with_numbers, parse
+from groupstorm.verdicts.unfit import unfit_variants
+from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 NOTHING = FiguresAccumulator().figures()
 

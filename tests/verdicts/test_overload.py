@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.figures.overload import lag_growth
-from groupstorm.figures.unfit import unfit_variants
-from tests.figures.test_comparison import figures
+from groupstorm.verdicts.unfit import unfit_variants
+from tests.verdicts.test_comparison import figures
 
 
 @pytest.mark.parametrize(

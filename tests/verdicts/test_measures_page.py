@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.measures import MEASURES, Measure, Unit
+from groupstorm.verdicts.measures import MEASURES, Measure, Unit
 from tests.generated_pages import check_section
 
 

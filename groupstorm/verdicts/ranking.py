@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groupstorm.figures.measures import BY_KEY, NOTICED_SHARE, Measure
-from groupstorm.figures.spread import Spread, spread_of, within_spread
 from groupstorm.figures.table import Figures
-from groupstorm.figures.wording import listed
 from groupstorm.problems import InputError
+from groupstorm.verdicts.measures import BY_KEY, NOTICED_SHARE, Measure
+from groupstorm.verdicts.spread import Spread, spread_of, within_spread
+from groupstorm.wording import listed
 
 Runs = Mapping[str, Sequence[Figures]]
 

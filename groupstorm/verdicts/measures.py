@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.figures.wording import dollars, number, seconds, size
+from groupstorm.wording import dollars, number, seconds, size
 
 #: The least difference that counts, as a share of the larger value.
 NOTICED_SHARE = 0.1

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from groupstorm.figures.measures import MEASURES, NOTICED_SHARE, Measure
-from groupstorm.figures.ranking import Runs, rank
-from groupstorm.figures.spread import Spread, spread_of, within_spread
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unfit import unfit_variants
-from groupstorm.figures.wording import counted, listed
+from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure
+from groupstorm.verdicts.ranking import Runs, rank
+from groupstorm.verdicts.spread import Spread, spread_of, within_spread
+from groupstorm.verdicts.unfit import unfit_variants
+from groupstorm.wording import counted, listed
 
 #: What the recommended configuration costs: these figures are told with their spread, if they have a value.
 PRICE = (

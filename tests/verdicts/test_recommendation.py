@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.figures import Figures
-from groupstorm.figures.recommendation import Defaults, Distance, recommendation
-from tests.figures.test_comparison import figures
+from groupstorm.verdicts.recommendation import Defaults, Distance, recommendation
+from tests.verdicts.test_comparison import figures
 
 UNOWNED = {"unowned": 1.0}
 

@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from groupstorm.figures.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
-from groupstorm.figures.ranking import Runs, Verdict, has_tasks, rank
 from groupstorm.figures.reasons import Reasons, reasons_sentences
-from groupstorm.figures.spread import Spread, all_within_spread, spread_of
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unfit import UNFIT, unfit_variants
-from groupstorm.figures.wording import counted, dollars, listed, number, ratio, seconds, size
+from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
+from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank
+from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
+from groupstorm.verdicts.unfit import UNFIT, unfit_variants
+from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 #: More values than this are not all named: the least and the most are.
 VALUES_NAMED_MAX = 4

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.comparison import compare_sentences, one_run_each
-from groupstorm.figures.measures import BY_KEY
-from groupstorm.figures.ranking import has_tasks, parse_ranking, rank
-from groupstorm.figures.spread import Spread
 from groupstorm.problems import InputError
+from groupstorm.verdicts.comparison import compare_sentences, one_run_each
+from groupstorm.verdicts.measures import BY_KEY
+from groupstorm.verdicts.ranking import has_tasks, parse_ranking, rank
+from groupstorm.verdicts.spread import Spread
 
 NOTHING = FiguresAccumulator().figures()
 

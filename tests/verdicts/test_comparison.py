@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures import Figures, FiguresAccumulator, compare_answer
-from groupstorm.figures.comparison import compare_sentences, one_run_each
-from groupstorm.figures.measures import BY_FIGURE, BY_KEY, MEASURES
-from groupstorm.figures.ranking import parse_ranking, rank
-from groupstorm.figures.spread import Spread, spread_of, within_spread
+from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
+from groupstorm.verdicts.comparison import compare_answer, compare_sentences, one_run_each
+from groupstorm.verdicts.measures import BY_FIGURE, BY_KEY, MEASURES
+from groupstorm.verdicts.ranking import parse_ranking, rank
+from groupstorm.verdicts.spread import Spread, spread_of, within_spread
 
 NOTHING = FiguresAccumulator().figures()
 #: Whatever the figures of records need to be known at all.

@@ -1,0 +1,1 @@
+"""Judgements over figures, in sentences: comparisons, rankings, recommendations, limits."""
