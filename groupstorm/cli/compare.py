@@ -14,6 +14,7 @@ from groupstorm.cli.options import (
     ClientConfigOption,
     ExactOption,
     FormatOption,
+    NoRemediesOption,
     OnOption,
     OutOption,
     RankOption,
@@ -43,6 +44,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
 from groupstorm.report.tables import figures_csv, figures_grid
+from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.folder_names import folder_stem, free_folder
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import (
@@ -78,6 +80,7 @@ def compare(
     ] = 1,
     ranked_by: RankOption = None,
     require: RequireOption = None,
+    no_remedies: NoRemediesOption = False,
     on: OnOption = None,
     with_library: WithOption = None,
     allow_writes: AllowWritesOption = False,
@@ -132,6 +135,8 @@ def compare(
     forget_other_variants(folder, chosen)
     if chosen_shape is Shape.TABLES:
         print_paragraph(" ".join(loaded.question.split()), emphasized=True)
+        for sentence in contradictions({name: one.settings for name, one in resolved.items()}):
+            print_paragraph(f"Before any run: {sentence}")
         print()
     if kind is not None:
         from groupstorm.cli.fidelity import compare_with_broker
@@ -143,7 +148,9 @@ def compare(
         for name in chosen
         for number in range(first_seed, first_seed + seeds)
     ]
-    runs = run_compared(loaded.name, orders, folder, weights, chosen_shape, everything)
+    runs = run_compared(
+        loaded.name, orders, folder, weights, chosen_shape, everything, look_for_remedies=not no_remedies
+    )
     figures = {name: [run.figures for run in each] for name, each in runs.items()}
     check_variants_meet(figures, required, chosen_shape is Shape.TABLES)
 
@@ -155,6 +162,7 @@ def run_compared(
     weights: Mapping[str, float] | None,
     chosen_shape: Shape,
     everything: bool,
+    look_for_remedies: bool = True,
 ) -> dict[str, list[Run]]:
     """Run the seeds of all variants, write comparison.json and print variants side by side, with an answer.
 
@@ -187,7 +195,7 @@ def run_compared(
             print_paragraph(paragraph)
         _print_files(runs, folder)
     print_assignor_failures(every)
-    require_invariants(every)
+    require_invariants(every, look_for_remedies=look_for_remedies)
     return runs
 
 

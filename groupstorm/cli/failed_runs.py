@@ -7,7 +7,8 @@ is a fault of the emulation or of an assignor: the message has all that is neede
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from textwrap import wrap
 from typing import Final
 
@@ -18,9 +19,9 @@ from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.checks.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
-from groupstorm.storms.runs.remedies import MOST_EVENTS, Remedy, remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.runs.remedies import MOST_EVENTS, remedies_for_livelock, remedies_for_overload
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -28,8 +29,9 @@ from groupstorm.storms.scenario.settings import Settings
 #: The kind of the finding that less is processed than arrives; `settling` has the other kinds.
 OVERLOAD: Final = "overload"
 
-#: With more events the remedy of an overload is not looked for: the run has not failed, nobody waits for it.
-MOST_EVENTS_OVERLOADED: Final = 5_000
+#: With more events the remedy of an overload comes from arithmetic alone: the run has not failed, nobody
+#: waits for the storms.
+MOST_EVENTS_OVERLOADED: Final = 20_000
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: What the broker chooses if members name none (group.consumer.assignors).
@@ -37,11 +39,14 @@ BROKERS_ASSIGNOR: Final = "uniform"
 
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
-_LIVELOCK_SETTINGS: Final = "no max.poll.interval.ms, no max.poll.records and no session.timeout.ms"
-_OVERLOAD_SETTINGS: Final = "neither more members nor more concurrency"
+_NO_REMEDY: Final = (
+    "no max.poll.interval.ms up to an hour, no max.poll.records and no session.timeout.ms ends it"
+)
 
 
-def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None:
+def require_invariants(
+    runs: Iterable[Run], options: Sequence[str] = (), look_for_remedies: bool = True
+) -> None:
     """Raise CheckFailed for the first run that broke an invariant, or whose group cannot settle.
 
     If the scenario says so (`if_never_settled`), print such a finding on standard error instead. The same
@@ -49,6 +54,7 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
     works as its settings say, `--require "lag_growth_per_second<1"` makes it fail.
     ``options``: those of the command line that a scenario file does not hold, such as --on. In real time
     nothing is said about keeping up: a lag that grows between two looks may be the broker's.
+    ``look_for_remedies``: repeat a scenario under other settings, to name those that end it.
     """
     overloaded: set[str] = set()
     for run in runs:
@@ -57,7 +63,7 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
                 growth = lag_growth(run.figures)
                 if growth is not None:
                     overloaded.add(run.scenario.variant)
-                    print_lines_aside("\n".join(_overload_lines(run, growth)))
+                    print_lines_aside("\n".join(_overload_lines(run, growth, look_for_remedies)))
             continue
         found, own = finding(run.violations), kafkas_own(run.violations)
         lines: Iterable[str]
@@ -67,7 +73,7 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
         if own is not None:
             lines = [f"{_named(run)}: a real group does this, too", *_indented(own)]
         elif found is not None:
-            lines = _finding_lines(run, "settle", found, remedies_for_livelock, _LIVELOCK_SETTINGS)
+            lines = _livelock_lines(run, found, look_for_remedies)
         else:
             raise CheckFailed("\n".join(_lines(run, options)))
         message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
@@ -76,11 +82,42 @@ def require_invariants(runs: Iterable[Run], options: Sequence[str] = ()) -> None
         print_lines_aside(message)
 
 
-def _overload_lines(run: Run, growth: float) -> Iterable[str]:
-    """Less is processed than arrives: by how much, and which values of which settings end it."""
-    found = f"{OVERLOAD}: {overload_sentence(growth)}"
-    most = MOST_EVENTS_OVERLOADED
-    return _finding_lines(run, "keep up", found, remedies_for_overload, _OVERLOAD_SETTINGS, most)
+def _overload_lines(run: Run, growth: float, look_for_remedies: bool) -> Iterable[str]:
+    """Less is processed than arrives: by how much, why, and which values of which settings end it."""
+    yield f"{_named(run)}: this configuration cannot keep up"
+    yield from _indented(f"{OVERLOAD}: {overload_sentence(growth)}")
+    load = member_load(run.scenario.settings)
+    if load.per_member is None:
+        return
+    yield from _indented(
+        f"{load.arriving:,.0f} records a second arrive, {load.busiest:,.0f} of them in one partition; "
+        f"a member processes at most {load.per_member:,.0f}"
+    )
+    if load.busiest >= load.per_member:
+        yield "  more members do not help: only one of them reads the busiest partition"
+    found: Iterable[tuple[str, int, int]] = ()
+    note = ""
+    if look_for_remedies and run.events <= MOST_EVENTS_OVERLOADED:
+        found = ((one.setting, one.value, one.now) for one in remedies_for_overload(run.scenario))
+    else:
+        note = ", by arithmetic alone"
+        now = run.scenario.settings.integer
+        found = (
+            (setting, value, now(setting))
+            for setting, values in (
+                ("members", load.enough_members()),
+                ("concurrency", load.enough_concurrency()),
+            )
+            for value in islice(values, 1)
+        )
+    for setting, value, before in found:
+        yield f"  {setting} with which it keeps up{note}: {value} (now {before})"
+    record_ms = load.record_ms()
+    if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
+        yield (
+            f"  or with at most {record_ms:.3g} ms of work on a record, in the mean "
+            f"(now {1000 * load.concurrency / load.per_member:.3g} ms)"
+        )
 
 
 def _tearing_assignors(settings: Settings) -> list[str]:
@@ -110,23 +147,17 @@ def _named(run: Run) -> str:
     return f"{scenario.name} ({scenario.variant}), seed {scenario.seed}"
 
 
-def _finding_lines(
-    run: Run,
-    what: str,
-    found: str,
-    remedies: Callable[[ResolvedScenario], Iterable[Remedy]],
-    settings: str,
-    most_events: int = MOST_EVENTS,
-) -> Iterable[str]:
-    """What happened, and which values of which settings end it."""
-    scenario = run.scenario
-    yield f"{_named(run)}: this configuration cannot {what}"
+def _livelock_lines(run: Run, found: str, look_for_remedies: bool) -> Iterable[str]:
+    """What keeps the group from settling, and which values of which settings end it."""
+    yield f"{_named(run)}: this configuration cannot settle"
     yield from _indented(found)
-    if run.events > most_events:
-        yield f"  with more than {most_events:,} events no remedy is looked for: try fewer members"
+    if not look_for_remedies:
+        return
+    if run.events > MOST_EVENTS:
+        yield f"  with more than {MOST_EVENTS:,} events no remedy is looked for: try fewer members"
         return
     remedied = False
-    for remedy in remedies(scenario):
+    for remedy in remedies_for_livelock(run.scenario):
         which = "largest" if remedy.is_upper_bound else "smallest"
         beginning = "or the" if remedied else "the"
         remedied = True
@@ -135,7 +166,7 @@ def _finding_lines(
             growth = f"{remedy.lag_growth:,.0f} records a second"
             yield f"    then the group settles, but {STILL_OVERLOADED} {growth}"
     if not remedied:
-        yield f"  {settings} ends it"
+        yield from _indented(_NO_REMEDY)
 
 
 def _indented(text: str) -> list[str]:

@@ -50,6 +50,10 @@ RankOption = Annotated[
         "[default: unowned, staleness, duplicates and skipped together]",
     ),
 ]
+NoRemediesOption = Annotated[
+    bool,
+    typer.Option("--no-remedies", help="Do not run again to find what ends a livelock or an overload."),
+]
 RequireOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -14,6 +14,7 @@ from groupstorm.cli.options import (
     ClientConfigOption,
     ExactOption,
     FormatOption,
+    NoRemediesOption,
     OnOption,
     OutOption,
     RequireOption,
@@ -46,6 +47,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
+from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.folder_names import folder_stem, free_folder
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.run import run as run_scenario
@@ -91,6 +93,7 @@ def run(
     allow_writes: AllowWritesOption = False,
     client_config: ClientConfigOption = None,
     require: RequireOption = None,
+    no_remedies: NoRemediesOption = False,
 ) -> None:
     """Storm a group and print what it cost: in virtual time, or with --on in real time against a broker.
 
@@ -131,6 +134,9 @@ def run(
     )
     if trace is not None and trace.absolute() == folder.absolute():
         raise InputError(f"--trace {trace}: expected another folder than that of the run")
+    if chosen_shape is Shape.TABLES:
+        for sentence in contradictions({resolved.variant: resolved.settings}):
+            print_paragraph(f"Before any run: {sentence}")
     if seeds == 1:
         with run_sinks(log, trace, trace_to) as sinks:
             runs = [_run_one(resolved, folder, trace_format, exact, sinks, log, kind, clients)]
@@ -152,7 +158,7 @@ def run(
         _print_tables(runs, folder, everything, chosen_shape)
     print_assignor_failures(runs)
     options = [] if on is None else _broker_options(on, allow_writes, client_config, with_library)
-    require_invariants(runs, options)
+    require_invariants(runs, options, not no_remedies)
     check_all_meet({f"seed {run.scenario.seed}": run.figures for run in runs}, required)
 
 

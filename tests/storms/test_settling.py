@@ -208,3 +208,24 @@ def test_a_member_that_leaves_during_its_revocation_loses_its_partitions_afterwa
     }
     verdicts = storm("rolling-deploy", 0, "cooperative", settings=settings).figures.invariants or {}
     assert verdicts["lost_partitions_are_given_up"] == "held"
+
+
+@pytest.mark.slow
+def test_a_poll_interval_that_only_moves_the_expiry_behind_the_end_is_no_remedy() -> None:
+    """A record takes seven hours with all its retries; an interval of 28 minutes outlasts a run of 30."""
+    record = {"partition": 2, "at": "2m", "takes": "20s", "retries": 1000, "pause": "5s"}
+    poison = {
+        "members": 3, "partitions": 6, "max.poll.interval.ms": 60_000, "record_rate": 10,
+        "least_duration_ms": "30m", "slow_records": [record],
+    }  # fmt: skip
+    what = scenario([START], **poison)
+    assert finding(storm(what, seed=0).figures.invariants or {}) is not None
+    assert [*remedies_for_livelock(what.resolve(None, 0, {}))] == []
+
+
+def test_a_run_reaches_the_record_that_its_scenario_names() -> None:
+    """The group is at rest after some seconds, and the record comes at two minutes."""
+    record = {"partition": 2, "at": "2m", "takes": "90s"}
+    ran = storm(scenario([START], members=3, partitions=6, record_rate=10, slow_records=[record]), seed=0)
+    assert ran.rows[-1][0] >= 2 * MINUTE_US
+    assert (ran.figures.staleness_max_seconds or 0) > 80

@@ -1,10 +1,14 @@
-"""Values of settings that let a group settle, or keep up: found by running the scenario again."""
+"""Values of settings that let a group settle, or keep up, confirmed by running the scenario again.
+
+A value counts if the group is mended with several seeds, and stays so for longer than its timeouts last: one
+that only moves an expiry behind the end of the run is no remedy. Values against an overload come from
+arithmetic, see `load`; storms confirm them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 from groupstorm.assignors.contract import Assignor
@@ -12,23 +16,39 @@ from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
 from groupstorm.storms.checks.settling import SETTLED_LATE
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
+from groupstorm.storms.runs.load import member_load, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
-from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.events.coordinator import MemberRemoved
+from groupstorm.trace.events.member import RejoinRequested
+from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink
+from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import NullSink
 
 MOST_EVENTS: Final = 400_000
 """A run with more events is not repeated a dozen times to find a remedy."""
 
-_DAY_MS: Final = 86_400_000
+_SEEDS: Final = 3
+"""With so many seeds a value has to mend the group."""
+
+_LONGEST_POLL_INTERVAL_MS: Final = 3_600_000
+"""For so long nobody would wait until a process that hangs loses its partitions."""
+
+_QUIET_TIMEOUTS: Final = 3
+"""So many times the longest timeout of the group has to pass without a member that is thrown out."""
+
+_KEEPS_UP_MS: Final = 600_000
+"""For so long after the last step a group has to keep up."""
+
 _NEAR_ENOUGH: Final = 64
 """The search ends when its two values differ by less than this part of the lower one."""
-_CONCURRENCY_MAX: Final = 100
-"""So many records at a time are looked for at most."""
+
+_FURTHER: Final = 3
+"""So often a value that only one seed likes is moved further away from the present one."""
+
+_THROWN_OUT: Final = frozenset({"rebalance-timeout", "session-expired", "sync-timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +68,76 @@ class Remedy:
 Search = tuple[str, int, int]
 
 
+class _Departures:
+    """Takes a run's events and keeps when a member was last thrown out, or left because it had not polled."""
+
+    def __init__(self) -> None:
+        self.last_us = 0
+        self.end_us = 0
+
+    def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
+        self.end_us = time_us
+        if (isinstance(event, RejoinRequested) and event.cause == "poll-timeout") or (
+            isinstance(event, MemberRemoved) and event.cause in _THROWN_OUT
+        ):
+            self.last_us = time_us
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        for time_us, source, event in entries:
+            self.add(time_us, source, event)
+
+    def close(self) -> None:
+        pass
+
+
 def remedies_for_livelock(scenario: ResolvedScenario) -> Iterator[Remedy]:
-    """Values of single settings, each of which lets the group settle with the scenario's seed."""
+    """Values of single settings, each of which lets the group settle."""
     settings = scenario.settings
-    longest_ms = settings.integer("group.max.session.timeout.ms")
     searches = [
-        ("max.poll.interval.ms", _DAY_MS, 1000),
+        ("max.poll.interval.ms", _LONGEST_POLL_INTERVAL_MS, 1000),
         *_smaller_batches(settings),
-        ("session.timeout.ms", longest_ms, 1000),
+        ("session.timeout.ms", settings.integer("group.max.session.timeout.ms"), 1000),
     ]
-    return _remedies(scenario, settles, searches)
+    for setting, furthest, grain in searches:
+        trials = _Trials(scenario, setting)
+        now = settings.integer(setting)
+        nearest = _nearest(now, furthest, grain, trials.mends)
+        found = None if nearest is None else trials.with_every_seed(nearest, now, furthest, grain)
+        if found is not None:
+            yield Remedy(setting, now, found, furthest < now, trials.lag_growths[found])
+
+
+class _Trials:
+    """Runs of a scenario with other values of one setting."""
+
+    def __init__(self, scenario: ResolvedScenario, setting: str) -> None:
+        self._scenario = scenario
+        self._setting = setting
+        self._assignors = chosen_assignors(scenario)
+        #: By value, of the last seed that was run: records a second.
+        self.lag_growths: dict[int, float | None] = {}
+
+    def mends(self, value: int, further_seed: int = 0) -> bool:
+        """Whether the group settles and then nobody is thrown out for a few timeouts."""
+        scenario = with_settings(self._scenario, {self._setting: value})
+        settings = scenario.settings
+        longest_ms = max(settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms"))
+        tail_ms = max(settings.integer("tail_ms"), _QUIET_TIMEOUTS * longest_ms)
+        departures = _Departures()
+        figures = _again(scenario, {"tail_ms": tail_ms}, further_seed, self._assignors, departures)
+        self.lag_growths[value] = lag_growth(figures)
+        return settles(figures) and departures.last_us < departures.end_us - tail_ms * 1000
+
+    def with_every_seed(self, found: int, now: int, furthest: int, grain: int) -> int | None:
+        """``found``, or a value a few per cent further from ``now``, that mends with all seeds; None if none
+        does. ``found`` mends with the scenario's own seed."""
+        step = max(grain, min(found, now) // _NEAR_ENOUGH) * (1 if furthest > now else -1)
+        for further in range(_FURTHER):
+            value = found + further * step
+            value = min(value, furthest) if furthest > now else max(value, furthest)
+            if all(self.mends(value, seed) for seed in range(0 if further else 1, _SEEDS)):
+                return value
+        return None
 
 
 def _smaller_batches(settings: Settings) -> list[Search]:
@@ -66,54 +146,30 @@ def _smaller_batches(settings: Settings) -> list[Search]:
     It ends where a full batch takes a tenth of the interval: an application that polls for each record would
     take long to simulate, and nobody would run it.
     """
-    batch_us = max(_batch_us(own) for own in settings.of_profiles())
+    records = settings.integer("max.poll.records")
+    batch_us = max(records * record_ns(own) // 1000 for own in settings.of_profiles())
     interval_us = settings.integer("max.poll.interval.ms") * 1000
     if 2 * batch_us < interval_us:
         return []
-    records = settings.integer("max.poll.records")
     return [("max.poll.records", max(1, records * interval_us // (10 * batch_us)), 1)]
 
 
-def _batch_us(settings: Settings) -> int:
-    """The mean time that the application works on a full batch, on the slowest machine."""
-    slow_records, machines = settings.value("slow_records"), settings.value("machines")
-    assert isinstance(slow_records, SlowRecordList)
-    assert isinstance(machines, Machines)
-    nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
-    nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
-    factor = max([1000, *(one.factor for one in machines.machines)])
-    records = settings.integer("max.poll.records")
-    return records * nanoseconds * factor // (settings.integer("concurrency") * 1_000_000)
-
-
 def remedies_for_overload(scenario: ResolvedScenario) -> Iterator[Remedy]:
-    """Values of single settings, each of which lets the group keep up with the scenario's seed."""
-    settings = scenario.settings
-    partitions = sum(topic_partitions(settings).values())
-    return _remedies(
-        scenario,
-        lambda figures: settles(figures) and lag_growth(figures) is None,
-        [("members", max(partitions, settings.integer("members")), 1), ("concurrency", _CONCURRENCY_MAX, 1)],
-    )
-
-
-def _remedies(
-    scenario: ResolvedScenario, is_mended: Callable[[Figures], bool], searches: Sequence[Search]
-) -> Iterator[Remedy]:
+    """Values of single settings, each of which lets the group keep up: the least by arithmetic that storms
+    confirm."""
+    load = member_load(scenario.settings)
     assignors = chosen_assignors(scenario)
+    tail_ms = max(scenario.settings.integer("tail_ms"), _KEEPS_UP_MS)
 
-    growths: dict[tuple[str, int], float | None] = {}
+    def keeps_up(setting: str, value: int) -> bool:
+        changes = {setting: value, "tail_ms": tail_ms}
+        every = (_again(scenario, changes, seed, assignors, NullSink()) for seed in range(_SEEDS))
+        return all(settles(figures) and lag_growth(figures) is None for figures in every)
 
-    def mends(setting: str, value: int) -> bool:
-        figures = _again(with_settings(scenario, {setting: value}), assignors)
-        growths[setting, value] = lag_growth(figures)
-        return is_mended(figures)
-
-    for setting, furthest, grain in searches:
-        now = scenario.settings.integer(setting)
-        found = _nearest(now, furthest, grain, partial(mends, setting))
-        if found is not None:
-            yield Remedy(setting, now, found, furthest < now, growths[setting, found])
+    for setting, values in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
+        value = next((value for value in values if keeps_up(setting, value)), None)
+        if value is not None:
+            yield Remedy(setting, scenario.settings.integer(setting), value, False, None)
 
 
 def _nearest(now: int, furthest: int, grain: int, mends: Callable[[int], bool]) -> int | None:
@@ -132,8 +188,15 @@ def _nearest(now: int, furthest: int, grain: int, mends: Callable[[int], bool]) 
     return helps
 
 
-def _again(scenario: ResolvedScenario, assignors: Sequence[Assignor]) -> Figures:
-    return simulate(scenario, assignors, NullSink())
+def _again(
+    scenario: ResolvedScenario,
+    changes: dict[str, Any],
+    further_seed: int,
+    assignors: Sequence[Assignor],
+    sink: TraceSink,
+) -> Figures:
+    changed = with_settings(scenario, changes)
+    return simulate(replace(changed, seed=scenario.seed + further_seed), assignors, sink)
 
 
 def settles(figures: Figures) -> bool:

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import ScenarioHost
 from groupstorm.storms.runs.step_runner import StepRunner
-from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.record_rates import mean_rate, rates_of
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
 from groupstorm.trace.schema import Source
 
@@ -22,6 +24,10 @@ def emit_run_start(host: ScenarioHost) -> None:
     host.rate_rows.look()
 
 
+#: Within this time a record that has arrived has been fetched, unless its owner is behind.
+FETCHED_US = 1_000_000
+
+
 class EndCondition:
     """Says when a run is over: all steps are done, the group has settled and the lag is gone, or
     `settle_timeout_ms` has passed since the last step.
@@ -34,7 +40,9 @@ class EndCondition:
         self._steps = steps
         self._progress = progress
         self._settle_timeout_us = host.settings.integer("settle_timeout_ms") * 1000
-        self._least_us = host.settings.integer("least_duration_ms") * 1000
+        #: A scenario that names a record by its time is about this record: until then nothing is over.
+        self._named_us = _named_records_us(host.settings)
+        self._least_us = max(self._named_us, host.settings.integer("least_duration_ms") * 1000)
         #: When the last step was done; None as long as there are steps to do.
         self.steps_done_us: int | None = None
         #: Whether the group had settled and the lag was gone when `is_met` was last asked.
@@ -58,16 +66,33 @@ class EndCondition:
 
     @property
     def timed_out(self) -> bool:
-        """Whether `settle_timeout_ms` has passed since the last step."""
+        """Whether `settle_timeout_ms` has passed since the last step, or the last record that is named."""
         if self.steps_done_us is None:
             return False
-        return self._host.clock.now_us - self.steps_done_us >= self._settle_timeout_us
+        return self._host.clock.now_us - max(self.steps_done_us, self._named_us) >= self._settle_timeout_us
 
     def _all_owned(self) -> bool:
         """Whether the group knows of all partitions: it does not see a new one before a metadata refresh."""
         consumers = self._host.consumers.values()
         owned = {partition for consumer in consumers for partition in consumer.work.partitions}
         return not consumers or all(partition in owned for partition in self._host.partitions)
+
+
+def _named_records_us(settings: Settings) -> int:
+    """When the last of the slow records that are named by their time has arrived, and been fetched."""
+    slow_records = settings.value("slow_records")
+    assert isinstance(slow_records, SlowRecordList)
+    latest_us = 0
+    for record in slow_records.records:
+        if record.at_us is not None:
+            rates = [
+                rate
+                for from_us, rate in rates_of(settings, record.topic, record.partition)
+                if from_us <= record.at_us
+            ]
+            if rates[-1]:
+                latest_us = max(latest_us, record.at_us + 1_000_000_000 // rates[-1] + FETCHED_US)
+    return latest_us
 
 
 def emit_run_end(host: ScenarioHost) -> None:

@@ -1,0 +1,109 @@
+"""How much work arrives for a group and how much its members do, by arithmetic: no storm is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from groupstorm.storms.scenario.machines import Machines
+from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.topics import topic_partitions
+
+#: So many values of a setting are proposed at most, each with more room than the one before.
+PROPOSED = 3
+CONCURRENCY_MAX = 100
+"""More records at a time are not proposed."""
+
+
+def record_ns(settings: Settings) -> int:
+    """The mean time of a record in nanoseconds on the slowest machine, with ``concurrency`` at a time."""
+    slow_records, machines = settings.value("slow_records"), settings.value("machines")
+    assert isinstance(slow_records, SlowRecordList)
+    assert isinstance(machines, Machines)
+    nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
+    nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
+    factor = max([1000, *(one.factor for one in machines.machines)])
+    return nanoseconds * factor // (settings.integer("concurrency") * 1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class MemberLoad:
+    """Records a second: of all partitions, the busiest first, and what one member does.
+
+    ``per_member`` None: processing takes no time. Partitions are taken to be spread evenly by number, and the
+    unluckiest member to own the busiest ones.
+    """
+
+    partitions: tuple[float, ...]
+    per_member: float | None
+    members: int
+    concurrency: int
+
+    @property
+    def arriving(self) -> float:
+        return sum(self.partitions)
+
+    @property
+    def busiest(self) -> float:
+        return self.partitions[0] if self.partitions else 0
+
+    def of_unluckiest(self, members: int) -> float:
+        """Records a second for the member that owns the busiest partitions."""
+        return sum(self.partitions[: -(-len(self.partitions) // members)])
+
+    def enough_members(self) -> Iterator[int]:
+        """Numbers of members above the present one of which none has too much to do."""
+        if self.per_member is None:
+            return
+        proposed = 0
+        seen: set[int] = set()
+        for members in range(self.members + 1, len(self.partitions) + 1):
+            owned = -(-len(self.partitions) // members)
+            if owned not in seen and self.of_unluckiest(members) < self.per_member:
+                seen.add(owned)
+                yield members
+                proposed += 1
+                if proposed == PROPOSED:
+                    return
+
+    def enough_concurrency(self) -> Iterator[int]:
+        """Values of ``concurrency`` with which the present members have no more than they can do."""
+        if self.per_member is None:
+            return
+        one_at_a_time = self.per_member / self.concurrency
+        least = int(self.of_unluckiest(self.members) // one_at_a_time) + 1
+        yield from range(max(least, self.concurrency + 1), min(least + PROPOSED, CONCURRENCY_MAX + 1))
+
+    def record_ms(self) -> float | None:
+        """The work on a record, in milliseconds, with which the members keep up; None if any will do."""
+        most = self.of_unluckiest(self.members)
+        return 1000 * self.concurrency / most if most else None
+
+
+def member_load(settings: Settings) -> MemberLoad:
+    """The load at the end of a scenario's rates, or their mean if that is more."""
+    partitions = sorted(
+        (
+            _records_per_second(rates_of(settings, topic, number))
+            for topic, count in topic_partitions(settings).items()
+            for number in range(count)
+        ),
+        reverse=True,
+    )
+    nanoseconds = max(record_ns(own) for own in settings.of_profiles())
+    return MemberLoad(
+        tuple(partitions),
+        1e9 / nanoseconds if nanoseconds else None,
+        settings.integer("members"),
+        settings.integer("concurrency"),
+    )
+
+
+def _records_per_second(rates: tuple[tuple[int, int], ...]) -> float:
+    """Of (from, in microseconds; records per 1,000 s)."""
+    last_us, last = rates[-1]
+    passed = sum(rate * (next_us - at_us) for (at_us, rate), (next_us, _) in pairwise(rates))
+    return max(last, passed / last_us if last_us else 0) / 1000

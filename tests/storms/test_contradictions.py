@@ -1,0 +1,86 @@
+"""Settings that cannot go well together, said before any run, and values that would, by arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
+from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.scenario.settings import Settings
+from tests.storms.storms_in_memory import scenario
+
+START = {"at_ms": 0, "do": "start"}
+
+
+def settings(**written: Any) -> Settings:
+    return scenario([START], **written).resolve(None, 0, {}).settings
+
+
+def test_a_contradiction_names_the_variants_that_have_it_unless_all_do() -> None:
+    slow = {"process_ms": {"p50": "20s", "p100": "8m"}, "record_rate": 0.002, "max.poll.records": 1}
+    ten_minutes = {"max.poll.interval.ms": "10m"}
+    variants = {"five": settings(**slow), "ten": settings(**slow, **ten_minutes)}
+    assert contradictions(variants) == [
+        "one record may take 480 s (process_ms), and max.poll.interval.ms is 300 s: the member leaves the "
+        "group meanwhile (five)."
+    ]
+    assert contradictions({"five": variants["five"]})[0].endswith("meanwhile.")
+    assert (outlasts_polls(variants["five"]), outlasts_polls(variants["ten"])) == (True, False)
+
+
+def test_a_slow_record_counts_with_all_its_retries_and_pauses() -> None:
+    """20 s, and 1,000 times 5 s of pause and 20 s of work: 25,020 s."""
+    record = {"partition": 0, "at": "2m", "takes": "20s", "retries": 1000, "pause": "5s"}
+    [said] = contradictions({"x": settings(slow_records=[record])})
+    assert said.startswith("a slow record takes 6 h 57 min (slow_records)")
+
+
+def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:
+    """500 records of 605 ms are 302.5 s; 300 s have room for 495."""
+    [said] = contradictions({"x": settings(process_ms=605, record_rate=0.1)})
+    assert "a full batch of 500 records takes 302 s in the mean" in said
+    assert "495 records (max.poll.records) would fit" in said
+    assert contradictions({"x": settings(process_ms=605, record_rate=0.1, client_profile="franz-go")}) == []
+
+
+def test_members_without_a_partition_are_counted() -> None:
+    assert contradictions({"x": settings(members=30, partitions=10)}) == [
+        "30 members on 10 partitions: 20 own nothing."
+    ]
+
+
+def test_more_records_than_all_members_process_and_more_than_one_owner_does() -> None:
+    assert contradictions({"x": settings(members=2, partitions=35)}) == [
+        "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows."
+    ]
+    hot = {"record_skew": {"hot": {"partitions": 1, "share": "50%"}}, "process_ms": 2, "record_rate": 50}
+    assert contradictions({"x": settings(members=12, partitions=24, **hot)}) == [
+        "one partition gets 600 records a second, and its owner processes at most 500: its lag grows, "
+        "whoever owns it."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "members", "concurrency", "work_ms"),
+    [
+        # 35 partitions of 100: 9 a member are 900 of the 1,000 that it does; 18 are 1,800
+        ({"members": 2, "partitions": 35}, 4, 2, 1 / 1.8),
+        # 480 and 23 times 20.87: with one more partition the busiest one's owner has more than its 500
+        (
+            {
+                "members": 6, "partitions": 24, "record_rate": 40, "process_ms": 2,
+                "record_skew": {"hot": {"partitions": 1, "share": "50%"}},
+            },
+            24, 2, 1 / 0.5426,
+        ),
+    ],
+)  # fmt: skip
+def test_values_that_are_enough_by_arithmetic(
+    written: dict[str, Any], members: int, concurrency: int, work_ms: float
+) -> None:
+    load = member_load(settings(**written))
+    assert next(load.enough_members()) == members
+    assert next(load.enough_concurrency()) == concurrency
+    assert load.record_ms() == pytest.approx(work_ms, rel=1e-3)
