@@ -25,13 +25,17 @@ DEFAULT_RANKING_OF_TASKS: Mapping[str, float] = {"downtime": 1, "staleness": 1, 
 
 
 class Verdict(NamedTuple):
-    """``best``: one variant, or several that do not differ enough. ``by``: the words of the ranking."""
+    """``best``: one variant, or several that do not differ enough. ``by``: the words of the ranking.
+
+    ``families``: of the figures that were weighed.
+    """
 
     best: tuple[str, ...]
     by: str
     costs: Mapping[str, Spread]
     #: Whether seeds alone may explain what lies between several that are best.
     within_spread: bool
+    families: frozenset[str]
 
 
 def parse_ranking(text: str, option: str = "--rank") -> Mapping[str, float]:
@@ -87,6 +91,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         by=_words(measures),
         costs=costs,
         within_spread=several and any(within_spread(costs[least], costs[name]) for name in tied),
+        families=frozenset(measure.family for measure in measures),
     )
 
 

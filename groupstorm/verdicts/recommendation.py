@@ -1,7 +1,9 @@
 """Which of several configurations to take, with its spread, and what that buys against the defaults.
 
-The winner of the ranking (`ranking`), if there is one. Of several that are as good, the one that is nearest
-to the defaults: a change that buys nothing is not recommended.
+The winner of the ranking (`ranking`), if there is one. Of several that are as good by the ranking, those are
+out that another one beats at no cost in a figure that the ranking does not weigh; of the rest it is the one
+that is nearest to the defaults: a change that buys nothing is not recommended. There is no recommendation if
+the seeds alone may explain all differences.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure
-from groupstorm.verdicts.ranking import Runs, rank
+from groupstorm.verdicts.ranking import Runs, Verdict, rank
 from groupstorm.verdicts.spread import Spread, spread_of, within_spread
 from groupstorm.verdicts.unfit import unfit_variants
 from groupstorm.wording import counted, listed
@@ -25,6 +27,8 @@ PRICE = (
     "staleness_max_seconds",
     "records_duplicated",
 )
+#: The longest single gap says nearly what the sum says.
+_SAID_BY_UNOWNED = frozenset({"gap"})
 #: So many others that are as good are named; of more only the number is said.
 OTHERS_NAMED_MAX = 3
 
@@ -39,12 +43,14 @@ class Distance(NamedTuple):
 class Defaults(NamedTuple):
     """``words``: the defaults of the settings that differ. ``distances``: of each configuration.
 
-    ``cautions``: what a person has to know who takes that configuration.
+    ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations
+    whose settings cannot go well together, however their runs ended.
     """
 
     words: str
     distances: Mapping[str, Distance]
     cautions: Mapping[str, str]
+    contradictory: frozenset[str] = frozenset()
 
     @property
     def has_them(self) -> str | None:
@@ -58,13 +64,22 @@ def recommendation(
     """A few sentences; none if fewer than two can be ranked, or no figure of the ranking has a value."""
     unfit = unfit_variants(variants)
     fit = {name: runs for name, runs in variants.items() if name not in unfit}
-    verdict = rank(fit, weights)
-    if verdict is None:
+    sound = {name: runs for name, runs in fit.items() if name not in defaults.contradictory}
+    verdict = rank(sound, weights)
+    if verdict is None and not (len(sound) == 1 < len(fit)):
         return []
-    distances, costs = defaults.distances, verdict.costs
-    chosen = min(verdict.best, key=lambda name: (distances[name], costs[name].median))
-    others = [name for name in verdict.best if name != chosen]
-    sentences = [f"Recommendation: {chosen}{_as_good(others)}.", _price(fit[chosen])]
+    distances = defaults.distances
+    if verdict is None:
+        [chosen] = sound
+        sentences = [f"Recommendation: {chosen}, since the settings of the others contradict themselves."]
+    else:
+        best = _unbeaten(verdict, sound)
+        chosen = min(best, key=lambda name: (distances[name], verdict.costs[name].median))
+        others = [name for name in best if name != chosen]
+        if len(best) == len(sound) and verdict.within_spread:
+            return [_seeds_decide(best, defaults.has_them)]
+        sentences = [_chosen(chosen, others, is_default=chosen == defaults.has_them)]
+    sentences.append(_price(sound[chosen]))
     plain = defaults.has_them
     if plain is None:
         sentences.append(
@@ -72,18 +87,42 @@ def recommendation(
         )
     elif plain != chosen:
         sentences.append(_against(plain, variants[plain], variants[chosen], variants))
-    else:
-        sentences.append("These are the defaults.")
     sentences.append(defaults.cautions.get(chosen, ""))
     return [sentence for sentence in sentences if sentence]
 
 
-def _as_good(others: Sequence[str]) -> str:
+def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
+    """The best ones, without those that another one beats in a figure that was not weighed, at no cost."""
+    every = [figures for runs in variants.values() for figures in runs]
+    weighed = verdict.families | _SAID_BY_UNOWNED
+
+    def beats(one: str, other: str) -> bool:
+        better = False
+        for measure in MEASURES:
+            mine, its = _spread(measure, variants[one]), _spread(measure, variants[other])
+            if measure.is_told and mine and its and _differ(measure, its, mine, every):
+                if mine.median > its.median:
+                    return False
+                better = better or measure.family not in weighed
+        return better
+
+    return [name for name in verdict.best if not any(beats(other, name) for other in verdict.best)]
+
+
+def _chosen(chosen: str, others: Sequence[str], is_default: bool) -> str:
     if not others:
-        return ""
+        return f"Recommendation: {chosen}{', which has the defaults' if is_default else ''}."
     named = listed(others) if len(others) <= OTHERS_NAMED_MAX else counted(len(others), "other")
-    verb = "is" if len(others) == 1 else "are"
-    return f". As good {verb} {named}: of all these it is the nearest to the defaults"
+    if is_default:
+        verb = "buys" if len(others) == 1 else "buy"
+        nothing = f"{named} {verb} nothing that a person would notice"
+        return f"Recommendation: stay with {chosen}, the defaults: {nothing}."
+    return f"Recommendation: {chosen}. As good, but further from the defaults: {named}."
+
+
+def _seeds_decide(best: Sequence[str], plain: str | None) -> str:
+    stay = f" Stay with {plain}, the defaults." if plain in best else ""
+    return f"No recommendation: between {listed(best)} the seeds differ by as much as the settings do.{stay}"
 
 
 def _price(runs: Sequence[Figures]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import log
 from typing import Any, Final
 
+from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
@@ -74,6 +75,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             for name, one in configurations.items()
             if (cautions := [_CAUTIONS[setting](one) for setting in _shorter(one, defaults)])
         },
+        frozenset(name for name, one in configurations.items() if outlasts_polls(one.settings)),
     )
 
 
