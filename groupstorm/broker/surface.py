@@ -19,7 +19,9 @@ from groupstorm.turns import Turns
 class Coordinator(Protocol):
     """What the broker needs of `groupstorm.coordinator.GroupCoordinator`."""
 
-    def handle(self, request: Request, now_ms: int, token: Any, /) -> Effects: ...
+    def handle(
+        self, request: Request, now_ms: int, token: Any, may_match: Callable[[str], bool] | None, /
+    ) -> Effects: ...
 
     def update_topics(
         self, changed: Mapping[str, Topic], removed: Sequence[str], now_ms: int, /
@@ -28,8 +30,6 @@ class Coordinator(Protocol):
     def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
 
     def resolve_in_turns(self) -> Turns[Effects] | None: ...
-
-    def match_only(self, may_match: Callable[[str], bool] | None, /) -> None: ...
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
 

@@ -67,9 +67,9 @@ class Shard:
         self.still_read: dict[str, AnyGroup] = {}
         #: Options of single groups.
         self.group_options = GroupOptions(config.consumer)
-        #: Regular expressions to resolve after this call, by group.
-        self.background: list[tuple[str, tuple[str, ...]]] = []
-        #: Which topics regular expressions may match; None: every one.
+        #: Regular expressions to resolve after this call, each with its group and `may_match`.
+        self.background: list[tuple[str, tuple[str, ...], Callable[[str], bool] | None]] = []
+        #: Which topics the regular expressions of this request may match; None: every one.
         self.may_match: Callable[[str], bool] | None = None
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()

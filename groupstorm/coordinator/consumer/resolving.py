@@ -3,6 +3,8 @@ background (GroupMetadataManager.handleRegularExpressionsResult). Other requests
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from groupstorm.coordinator.consumer.changes import write_records
 from groupstorm.coordinator.consumer.regexes import resolve
 from groupstorm.coordinator.consumer.subscriptions import take_resolved
@@ -13,9 +15,11 @@ from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import Turns
 
 
-def resolve_regexes(shard: Shard, name: str, regexes: tuple[str, ...]) -> Turns[Write | None]:
+def resolve_regexes(
+    shard: Shard, name: str, regexes: tuple[str, ...], may_match: Callable[[str], bool] | None
+) -> Turns[Write | None]:
     """The write of the topics that the expressions match; None if the group is gone or nothing is new."""
-    resolved = yield from resolve(shard.topics, regexes, shard.now_ms, shard.may_match)
+    resolved = yield from resolve(shard.topics, regexes, shard.now_ms, may_match)
     group = shard.consumer_group(name)
     if group is None:
         return None

@@ -125,7 +125,7 @@ def _resolve_if_due(shard: Shard, group: ConsumerGroup, old: str, new: str, is_u
         or shard.now_ms > first[1].resolved_at_ms + refresh_ms
     )
     if is_due and regexes:
-        shard.background.append((group.name, tuple(regexes)))
+        shard.background.append((group.name, tuple(regexes), shard.may_match))
 
 
 def subscribed_topics(
