@@ -28,8 +28,7 @@ from groupstorm.coordinator.consumer.descriptions import handle_describe_consume
 from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
-from groupstorm.coordinator.consumer.resolving import resolve_regexes
-from groupstorm.coordinator.consumer.subscriptions import request_refresh
+from groupstorm.coordinator.consumer.subscriptions import request_refresh, resolve_regexes
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Partitions
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
 K = TypeVar("K")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
@@ -134,3 +134,11 @@ class Clients:
 
     def _known(self, label: str) -> Client:
         return self._clients.get(label) or Client()
+
+
+class Scene(NamedTuple):
+    """The state that a step may refer to."""
+
+    clients: Clients
+    names: Names
+    topics: Mapping[str, int]
