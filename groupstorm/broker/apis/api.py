@@ -40,8 +40,8 @@ from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.quotas.rates import Windows
 from groupstorm.broker.releases import NEWEST, RELEASES
-from groupstorm.broker.security.credentials import Credentials
 from groupstorm.broker.security.scram import Credential
+from groupstorm.broker.security.users import Credentials
 from groupstorm.broker.transactions import Marker, Partition, Transactions
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.config import CoordinatorConfig
