@@ -149,7 +149,7 @@ def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) ->
 
 
 def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: int) -> None:
-    state.producer_ids.next_id = change.next_id
+    state.next_producer_id = change.next_id
 
 
 def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
@@ -193,7 +193,7 @@ def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = Fals
     file and cannot be read.
     """
     yield ClusterNamed(state.cluster_id)
-    yield ProducerIdsTaken(state.producer_ids.next_id)
+    yield ProducerIdsTaken(state.next_producer_id)
     yield from _administered(state)
     for topic in state.topics:
         yield created(topic)

@@ -35,7 +35,6 @@ from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
-from groupstorm.broker.producer_ids import ProducerIds
 from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.quotas.rates import Windows
@@ -45,6 +44,7 @@ from groupstorm.broker.security.users import Credentials
 from groupstorm.broker.transactions import Marker, Partition, Transactions
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
 from groupstorm.protocol.endpoints import Endpoint
@@ -92,7 +92,8 @@ class BrokerState:
     config: BrokerConfig
     cluster_id: str
     topics: Topics
-    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    next_producer_id: int = 0
+    """All producer ids below are in use (KIP-98)."""
     sessions: dict[int, FetchSessions] = field(default_factory=dict)
     """Fetch sessions, by broker."""
     transactions: Transactions = field(init=False)
@@ -161,8 +162,9 @@ class BrokerState:
         return topic
 
     def take_producer_id(self) -> int:
-        taken = self.producer_ids.take()
-        self.changes.append(ProducerIdsTaken(self.producer_ids.next_id))
+        taken = self.next_producer_id
+        self.next_producer_id += 1
+        self.changes.append(ProducerIdsTaken(self.next_producer_id))
         return taken
 
     def delete_topic(self, topic: Topic) -> None:
@@ -384,6 +386,12 @@ class CoordinatorsApi(Api):
 
 class AskingApi(CoordinatorsApi):
     """An API whose handler asks the group coordinator and does nothing else."""
+
+
+def producer_error(call: Call, error: Error, first_saying_fenced: int = 2) -> Error:
+    """PRODUCER_FENCED has that name since a version of each API; before, it is INVALID_PRODUCER_EPOCH."""
+    is_unnamed = error is Error.PRODUCER_FENCED and call.version < first_saying_fenced
+    return Error.INVALID_PRODUCER_EPOCH if is_unnamed else error
 
 
 def timestamp(time_ms: int | None) -> datetime.datetime | None:
