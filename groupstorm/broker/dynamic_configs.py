@@ -79,7 +79,7 @@ class DynamicConfigs:
         return [(name, self.by_broker[name]) for name in names if name in self.by_broker]
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Where the value of a setting may come from; the first one counts."""
+        """The sources of a setting's value; the first one counts."""
         found = [
             Synonym(name, configs[name], _source(broker))
             for broker, configs in self._counting()

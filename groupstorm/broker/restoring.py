@@ -1,4 +1,4 @@
-"""From a journal to a broker's state, and from the state to the shortest journal."""
+"""Makes a broker's state of a journal, and the shortest journal of the state."""
 
 from __future__ import annotations
 

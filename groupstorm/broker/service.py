@@ -37,8 +37,9 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where a broker listens and which folders it writes into. ``address_option``: host and port as the user
-    has named them, for messages; ``accept_loss``: go on with what is left of a damaged journal."""
+    """The address on which a broker listens, and the folders that it writes into. ``address_option``: host
+    and port as the user has named them, for messages; ``accept_loss``: go on with the rest of a damaged
+    journal."""
 
     host: str
     port: int
@@ -189,19 +190,19 @@ __all__ = ["configure", "log_closed", "log_events", "log_problem"]
 
 
 def log_events(_time_us: int, events: Sequence[Event]) -> None:
-    """One line per event; the clock of the log is the real one."""
+    """Log one line per event; the clock of the log is the real one."""
     with suppress(OSError):
         for event in events:
             log_event(event)
 
 
 def log_closed(peer: str, why: str) -> None:
-    """A connection that the broker has closed."""
+    """Log a connection that the broker has closed."""
     with suppress(OSError):
         structlog.get_logger().info("connection closed", peer=peer, why=why)
 
 
 def log_problem(sentence: str) -> None:
-    """What the broker has given up while it serves on."""
+    """Log a thing that the broker has given up while it serves on."""
     with suppress(OSError):
         structlog.get_logger().error(sentence)

@@ -1,4 +1,4 @@
-"""What a broker without sockets is given and gives: its coordinator, clients, outputs, events."""
+"""The surface of a broker without sockets: its coordinator, clients, outputs, events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from groupstorm.turns import Turns
 
 
 class Coordinator(Protocol):
-    """What the broker needs of `groupstorm.coordinator.GroupCoordinator`."""
+    """The part of `groupstorm.coordinator.GroupCoordinator` that the broker calls."""
 
     def handle(
         self, request: Request, now_ms: int, token: Any, may_match: Callable[[str], bool] | None, /
@@ -69,11 +69,11 @@ class ConnectionOutput(NamedTuple):
     close: str | None = None
     """Why the connection is closed; None: it stays open."""
     mute_ms: int = 0
-    """How long no further request of the connection is served (KIP-219)."""
+    """The time for which no further request of the connection is served (KIP-219)."""
 
 
 class BrokerEffects(NamedTuple):
-    """What one call of the broker brought about. A journal must hold ``changes`` before a client gets its
+    """The effects of one call of the broker. A journal must hold ``changes`` before a client gets its
     output."""
 
     outputs: list[ConnectionOutput]

@@ -76,7 +76,7 @@ class Shard:
         #: The last written record of each group, which another coordinator would read. Kept only with
         #: ``whole_records``.
         self.written: dict[str, GroupMetadataRecord] = {}
-        #: The same of consumer groups: the last written record of each of a group's entries.
+        #: The written records of consumer groups: the last one of each of a group's entries.
         self.written_consumer: dict[str, dict[Hashable, ConsumerRecord]] = {}
         self.timers = Timers()
         self.writes = PendingWrites()

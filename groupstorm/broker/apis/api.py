@@ -32,8 +32,8 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.dynamic_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
-from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.partition import Appended, PartitionLog
+from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.entities import Entity
@@ -76,12 +76,12 @@ class Call(NamedTuple):
     principal: str
     """Who the client is: ``User:alice``"""
     size_bytes: int
-    """Of the whole request."""
+    """The size of the whole request."""
     api: Api
 
     @property
     def client(self) -> Client:
-        """Whose quotas count."""
+        """The client whose quotas count."""
         return Client(self.principal.partition(":")[2], self.client_id, self.node)
 
 
@@ -112,7 +112,7 @@ class BrokerState:
     changed_groups: list[str] = field(default_factory=list)
     """Groups whose configurations the group coordinator does not know yet."""
     dynamic_configs: DynamicConfigs = field(init=False)
-    """What has changed ``config``."""
+    """The changes that make ``config`` of the settings at the start."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
     acls: Acls = field(default_factory=Acls)

@@ -44,7 +44,7 @@ _FIRST_BY_ID = 12
 _ANSWERS_KEPT = 64
 #: Topics and partitions of one kept answer. Longer ones are encoded in turns.
 _KEPT_AT_MOST = 20_000
-#: Of all kept answers.
+#: The limit of all kept answers.
 _BYTES_KEPT = 8 * 1024 * 1024
 #: A kept answer's version, address, number of changes of the topics, the cluster's operations, and topics.
 _Key = tuple[object, ...]

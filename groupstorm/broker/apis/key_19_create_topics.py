@@ -61,7 +61,7 @@ API = Api(
 
 
 def _partitions(state: BrokerState, asked: Any) -> int:
-    """How many partitions the request wants for the topic
+    """The number of partitions that the request wants for the topic
     (ReplicationControlManager.validateTotalNumberOfPartitions)."""
     if asked.assignments:
         return len(asked.assignments)

@@ -49,7 +49,7 @@ API = Api(
 
 
 def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None:
-    """Of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
+    """The error of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
     if is_repeated:
         sentence = "A user credential cannot be altered twice in the same request"
         return Error.DUPLICATE_RESOURCE, sentence

@@ -31,11 +31,11 @@ from groupstorm.broker.log.batches import (
     is_commit_marker,
     read_header,
 )
-from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.columns import LogBatches
 from groupstorm.broker.log.compression import UnpackError, pack, unpack
 from groupstorm.broker.log.producers import LastRecord
 from groupstorm.broker.log.records import KeyedRecord, keyed_records
+from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.transactions import AbortedTransaction
 
 

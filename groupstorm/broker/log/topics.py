@@ -88,7 +88,7 @@ class Topics:
         self._by_collision_key: dict[str, str] = {}
         #: The topics whose cleanup.policy has compact, by name.
         self.compacted: dict[str, Topic] = {}
-        #: Of the batches of all logs.
+        #: The batches of all logs.
         self.store = RecordStore()
 
     def __iter__(self) -> Iterator[Topic]:

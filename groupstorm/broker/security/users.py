@@ -33,7 +33,7 @@ def is_password(password: str) -> bool:
 
 
 class KnownUsers(Protocol):
-    """What the mechanisms ask about users."""
+    """The questions of the mechanisms about users."""
 
     def has(self, name: str, password: str, /) -> bool: ...
 
@@ -147,7 +147,7 @@ class Credentials:
         return [name for name in names if self.iterations_of(name)]
 
     def iterations_of(self, name: str) -> dict[int, int]:
-        """How many iterations each of the user's credentials has, by mechanism."""
+        """The iterations of each of the user's credentials, by mechanism."""
         found = {}
         for mechanism in SCRAM_MECHANISMS:
             if (name, mechanism) not in self._altered:

@@ -143,7 +143,7 @@ class ConsumerGroup:
         #: Regular expression -> how many members subscribe by it.
         self.regexes: dict[str, int] = {}
         self.resolved: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
-        #: How many members speak the classic protocol.
+        #: The number of members that speak the classic protocol.
         self.classic_members = 0
         self._classic_protocols: dict[str, int] = {}
         self._assignors: TimelineHashMap[str, int] = TimelineHashMap()

@@ -91,7 +91,7 @@ def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
         )
 
 
-#: What Java's ``String.trim`` takes away.
+#: The characters that Java's ``String.trim`` takes away.
 _BLANKS = "".join(map(chr, range(0x21)))
 
 

@@ -36,13 +36,13 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import Turns
 
-#: How often a group looks at its topics again even if nothing says that they changed
+#: The interval in which a group looks at its topics again even if nothing says that they changed
 #: (GroupMetadataManager.METADATA_REFRESH_INTERVAL_MS).
 METADATA_REFRESH_INTERVAL_MS = 10 * 60 * 1000
 
 
 class RegexChange(Enum):
-    """What a heartbeat does to the member's regular expression (UpdateRegularExpressionStatus)."""
+    """The effect of a heartbeat on the member's regular expression (UpdateRegularExpressionStatus)."""
 
     NONE = auto()
     #: It is another one, whose topics are not known yet.

@@ -46,7 +46,7 @@ class Client:
         self.members: tuple[str, ...] = ()
         self.assignment: bytes | None = None
         self.epoch = 0
-        #: What the last assignment of a consumer group said, and what the one before said that differed.
+        #: The last assignment of a consumer group, and the last one before it that differed.
         self.owned: Assigned = {}
         self.owned_before: Assigned = {}
         self.last: str | None = None

@@ -53,7 +53,7 @@ class Answered(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one call to the coordinator brought about: answers in the order of completion, and events."""
+    """The outcome of one call to the coordinator: answers in the order of completion, and events."""
 
     answers: list[Answered]
     events: list[Event]
