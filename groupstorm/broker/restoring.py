@@ -36,6 +36,7 @@ from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.transactions import Transaction, TransactionState
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.records import Record
 
 
@@ -52,7 +53,7 @@ def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[
             continue
         try:
             apply(state, change, now_ms)
-        except (LookupError, ValueError) as problem:
+        except (LookupError, ValueError, Refused) as problem:
             raise JournalError(
                 f"{type(change).__name__} does not fit what was before: {problem}"
             ) from problem

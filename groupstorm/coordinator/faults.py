@@ -19,7 +19,7 @@ class IllegalTransition(CoordinatorFault):
 
 
 class Refused(Exception):
-    """The request is answered with this error; nothing of it is written."""
+    """A request, or a part of it, is answered with this error; nothing of it is done."""
 
     def __init__(self, error: Error, message: str) -> None:
         super().__init__(message)

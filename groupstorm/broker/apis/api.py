@@ -154,7 +154,7 @@ class BrokerState:
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[tuple[int, ...]] | None = None,
     ) -> Topic:
-        """Raises TopicError."""
+        """Raises Refused."""
         topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
         where = (topic.number, tuple(topic.replicas), dict(topic.configs))
         self.changes.append(TopicCreated(name, topic.topic_id, *where))
@@ -176,7 +176,7 @@ class BrokerState:
         self.deleted_topics.append(topic.name)
 
     def grow_topic(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None) -> None:
-        """Raises TopicError."""
+        """Raises Refused."""
         self.topics.grow(topic, partitions, replicas)
         self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
         self.changed_topics.append(topic.name)
