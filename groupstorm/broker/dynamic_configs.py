@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from groupstorm.broker.config import INT32_MAX, OPTIONS, BrokerConfig, shown
-from groupstorm.broker.config_options import ConfigType, Option, check, integer, long
+from groupstorm.broker.config_options import ConfigType, Option, integer, long
 
 #: The name of all brokers.
 ALL_BROKERS = ""
@@ -49,11 +49,6 @@ class Synonym(NamedTuple):
     name: str
     value: str
     source: ConfigSource
-
-
-def check_dynamic(name: str, value: str) -> str:
-    """The checked value of one of `DYNAMIC_OPTIONS`. Raises ConfigError with Kafka's message."""
-    return check(DYNAMIC_OPTIONS, "broker", name, value)
 
 
 class DynamicConfigs:

@@ -13,7 +13,7 @@ from groupstorm.broker.apis.api import BrokerState, Call, Done
 from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, broker_of, check_rights
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import ConfigError, Option, check
-from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS, check_dynamic
+from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS
 from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
@@ -103,7 +103,7 @@ def _change_broker(state: BrokerState, call: Call, asked: Any, changing: Changin
     if fixed:
         sentence = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
         raise Refused(Error.INVALID_REQUEST, sentence)
-    configs = {key: check_dynamic(key, value) for key, value in changed.items()}
+    configs = {key: check(DYNAMIC_OPTIONS, "broker", key, value) for key, value in changed.items()}
     if name and len(state.cluster.nodes) > 1 and configs != present:
         sentence = "several brokers of one process share their settings: change those of all, without a name"
         raise Refused(Error.INVALID_REQUEST, sentence)

@@ -64,10 +64,11 @@ API = Api(
 def _partitions(state: BrokerState, asked: Any) -> int:
     """The number of partitions that the request wants for the topic
     (ReplicationControlManager.validateTotalNumberOfPartitions)."""
-    if asked.assignments:
-        return len(asked.assignments)
-    wanted = state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
-    return max(0, wanted)
+    return len(asked.assignments) if asked.assignments else max(0, _wanted_partitions(state, asked))
+
+
+def _wanted_partitions(state: BrokerState, asked: Any) -> int:
+    return state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
 
 
 def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:
@@ -80,23 +81,21 @@ def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, i
             raise Refused(Error.INVALID_REQUEST, sentence)
         partitions, factor = len(replicas), len(replicas[0])
     else:
-        partitions, factor = _numbers(state, asked)
+        partitions, factor = _wanted_partitions(state, asked), _replication_factor(state, asked)
     if call.message.validate_only:
         state.topics.check_new(asked.name, partitions)
         return None, partitions, factor
     return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
 
 
-def _numbers(state: BrokerState, asked: Any) -> tuple[int, int]:
-    config, brokers = state.config, len(state.cluster.nodes)
-    partitions = config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
-    factor = int(asked.replication_factor)
+def _replication_factor(state: BrokerState, asked: Any) -> int:
+    brokers, factor = len(state.cluster.nodes), int(asked.replication_factor)
     if factor == _DEFAULT:
-        factor = config.default_replication_factor
+        factor = state.config.default_replication_factor
     if not 1 <= factor <= brokers:
         sentence = f"replication factor {factor}: there are {brokers} broker(s)"
         raise Refused(Error.INVALID_REPLICATION_FACTOR, sentence)
-    return partitions, factor
+    return factor
 
 
 def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
