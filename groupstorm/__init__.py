@@ -78,10 +78,13 @@ def broker(
 
 
 class _Package(ModuleType):
-    """Keeps `groupstorm.broker` the function above: importing the room of that name would replace it."""
+    """Keeps `groupstorm.broker` the function above: importing the room of that name would replace it. The
+    room's modules are attributes of the function, so that `import groupstorm.broker.assembly` finds them."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name != "broker" or not isinstance(value, ModuleType):
+        if name == "broker" and isinstance(value, ModuleType):
+            broker.__dict__ = value.__dict__
+        else:
             super().__setattr__(name, value)
 
 

@@ -14,11 +14,12 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import INT32_MAX, BrokerConfig
 from groupstorm.broker.group_records import limited_appends
 from groupstorm.broker.journal import JournalError
-from groupstorm.broker.log.topics import TopicError, Topics
+from groupstorm.broker.log.topics import Topics
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
 from groupstorm.broker.settings import read_settings
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.faults import Refused
 from groupstorm.problems import InputError
 
 #: In one process. Each broker has a listener of its own.
@@ -70,7 +71,7 @@ def make_broker(
             continue
         try:
             state.topics.create(name, partitions, min(config.default_replication_factor, brokers))
-        except TopicError as problem:
+        except Refused as problem:
             raise InputError(str(problem)) from problem
     coordinator = GroupCoordinator(
         coordinator_config,

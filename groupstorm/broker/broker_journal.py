@@ -129,7 +129,7 @@ class BrokerJournal:
             self._on_warning(f"{problem}: the journal stays as long as it is")
 
     def _live_bytes(self) -> int:
-        """Of all records."""
+        """The size of all records."""
         assert self._broker is not None
         return sum(log.size_bytes for topic in self._broker.state.topics for log in topic.partitions)
 

@@ -78,7 +78,7 @@ class CredentialAltered(NamedTuple):
 
 
 class BrokerConfigured(NamedTuple):
-    """Of all brokers, if the name is empty."""
+    """The settings of a broker; of all brokers, if the name is empty."""
 
     broker: str
     configs: dict[str, str]

@@ -17,7 +17,7 @@ from groupstorm.broker.changes import Change, CheckpointTaken
 from groupstorm.broker.journal import Bytes, JournalError, decode, frames
 
 _MAGIC = b"groupstorm checkpoint 2\n"
-#: Of a journal whose frames have no numbers.
+#: The mark of a checkpoint whose journal has frames without numbers.
 _OLD_MAGIC = b"groupstorm checkpoint 1\n"
 #: Length and checksum of the bytes behind them.
 _HEAD = struct.Struct(">QI")
@@ -66,5 +66,5 @@ def read_checkpoint(data: bytes) -> Checkpoint | None:
 
 
 def journal_checksum(journal: Bytes, end: int) -> int:
-    """Of the last bytes in front of ``end``."""
+    """The checksum of the last bytes in front of ``end``."""
     return crc32c.crc32c(journal[max(0, end - RECOGNISED_BYTES) : end])

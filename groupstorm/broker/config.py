@@ -40,14 +40,14 @@ class BrokerConfig:
     node_id: int = 1
     """The id under which the broker appears in Metadata."""
     broker_rack: tuple[str, ...] = ()
-    """Of all brokers, or one of each."""
+    """The rack of all brokers, or one of each."""
     auto_create_topics_enable: bool = True
     num_partitions: int = 1
     """Partitions of a topic that is created on demand, or without a number."""
     message_max_bytes: int = 1_048_588
     """The largest record batch."""
     log_cleaner_backoff_ms: int = 15_000
-    """How long until compacted topics are looked at again if none of them was due."""
+    """The time until compacted topics are looked at again if none of them was due."""
     log_cleaner_delete_retention_ms: int = 86_400_000
     log_cleaner_max_compaction_lag_ms: int = INT64_MAX
     log_cleaner_min_cleanable_ratio: float = 0.5
@@ -64,16 +64,16 @@ class BrokerConfig:
     log_segment_bytes: int = 1_073_741_824
     """The newest batches, at most so many bytes, are not compacted."""
     default_replication_factor: int = 1
-    """Of topics that are created on demand, or without a number."""
+    """The replicas of topics that are created on demand, or without a number."""
     delete_topic_enable: bool = True
     fetch_max_bytes: int = 57_671_680
     """The most that one Fetch returns."""
     max_incremental_fetch_session_cache_slots: int = 1000
-    """How many fetch sessions there are at most, on each broker (KIP-227)."""
+    """The most fetch sessions on each broker (KIP-227)."""
     transaction_max_timeout_ms: int = 900_000
     """The longest timeout that a transactional producer may ask for."""
     max_connections: int = INT32_MAX
-    """Of each broker; further ones are closed at once."""
+    """The most connections of each broker; further ones are closed at once."""
     connections_max_idle_ms: int = 600_000
     """A connection without requests is closed after so long; below 0: never."""
     groupstorm_append_latency_ms: int = 0
@@ -82,11 +82,11 @@ class BrokerConfig:
     """Our own: a request that would make one more group is refused."""
     groupstorm_max_topics: int = INT32_MAX
     groupstorm_max_partitions: int = INT32_MAX
-    """Our own: of all topics together."""
+    """Our own: the most partitions of all topics together."""
     offsets_topic_num_partitions: int = 50
-    """By which groups are spread over several brokers."""
+    """Groups are spread over several brokers by these partitions."""
     transaction_state_log_num_partitions: int = 50
-    """By which transactional ids are spread over several brokers."""
+    """Transactional ids are spread over several brokers by these partitions."""
     socket_request_max_bytes: int = 104_857_600
     """The largest request; a larger one closes the connection before it is read."""
     sasl_enabled_mechanisms: tuple[str, ...] = SASL_MECHANISMS
@@ -96,18 +96,18 @@ class BrokerConfig:
     connections_max_reauth_ms: int = 0
     """After so long a client must authenticate again (KIP-368); 0: never."""
     connection_failed_authentication_delay_ms: int = 100
-    """How long the answer to a failed authentication waits."""
+    """The time for which the answer to a failed authentication waits."""
     authorizer_class_name: str | None = None
-    """What decides about access by ACLs; None: every client may do everything."""
+    """The class that decides about access by ACLs; None: every client may do everything."""
     quota_window_num: int = 11
-    """Over how many windows the rates of client quotas are measured."""
+    """The windows over which the rates of client quotas are measured."""
     quota_window_size_seconds: int = 1
     super_users: str | None = None
     """Principals that may do everything, with semicolons between them."""
     allow_everyone_if_no_acl_found: bool = False
     """Whether everybody may use a resource about which there is no ACL."""
     advertised_listeners: Advertised | None = None
-    """Where clients are sent; None: the address at which they have reached the broker."""
+    """The address to which clients are sent; None: the address at which they have reached the broker."""
 
     @classmethod
     def from_mapping(cls, options: Mapping[str, str]) -> BrokerConfig:
@@ -197,7 +197,7 @@ def _principals(name: str, text: str) -> str:
     return text
 
 
-#: How each setting is read.
+#: The reader of each setting.
 OPTIONS: dict[str, Callable[[str, str], object]] = {
     "node.id": _integer(0, INT32_MAX),
     "broker.rack": _racks,

@@ -82,7 +82,7 @@ _COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
 }
 
 
-#: The same of its settings of consumer groups; pairs of bounds have two settings.
+#: Its settings of consumer groups -> field, type, and the place in a pair of bounds.
 _CONSUMER_OPTIONS: Mapping[str, tuple[str, ConfigType, int | None]] = {
     "group.consumer.assignment.interval.ms": ("assignment_interval_ms", ConfigType.INT, None),
     "group.consumer.assignors": ("assignors", ConfigType.LIST, None),

@@ -19,7 +19,7 @@ TURN_S = 0.005
 
 
 class ConnectionServer(Protocol):
-    """What a connection needs of its server (`groupstorm.broker.shell.Server`)."""
+    """The calls of a connection to its server (`groupstorm.broker.shell.Server`)."""
 
     @property
     def broker(self) -> Broker: ...
@@ -82,7 +82,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def unsent_bytes(self) -> int:
-        """How much the client has not read yet."""
+        """The bytes that the client has not read yet."""
         return 0 if self._transport is None else self._transport.get_write_buffer_size() + self._unsent_bytes
 
     @property

@@ -54,7 +54,7 @@ _STEP_BYTES = 1024 * 1024 * 1024
 _CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 _CHECKPOINT_RATIO = 4
 
-#: Of a topic, and a number.
+#: The name of a topic, and a number.
 PartitionName: TypeAlias = tuple[str, int]
 
 

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from groupstorm.broker.config import INT32_MAX, OPTIONS, BrokerConfig, shown
-from groupstorm.broker.config_options import ConfigType, Option, check, integer, long
+from groupstorm.broker.config_options import ConfigType, Option, integer, long
 
 #: The name of all brokers.
 ALL_BROKERS = ""
@@ -51,11 +51,6 @@ class Synonym(NamedTuple):
     source: ConfigSource
 
 
-def check_dynamic(name: str, value: str) -> str:
-    """The checked value of one of `DYNAMIC_OPTIONS`. Raises ConfigError with Kafka's message."""
-    return check(DYNAMIC_OPTIONS, "broker", name, value)
-
-
 class DynamicConfigs:
     """``static``: what the brokers were started with."""
 
@@ -79,7 +74,7 @@ class DynamicConfigs:
         return [(name, self.by_broker[name]) for name in names if name in self.by_broker]
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Where the value of a setting may come from; the first one counts."""
+        """The sources of a setting's value; the first one counts."""
         found = [
             Synonym(name, configs[name], _source(broker))
             for broker, configs in self._counting()

@@ -116,11 +116,11 @@ class EmbeddedBroker:
         return self._thread.run(work)
 
     def open_connections(self) -> int:
-        """How many there are, during their handshake too."""
+        """The number of connections, those in their handshake included."""
         return len(self.server.connections)
 
     def unsent_bytes(self) -> int:
-        """How much clients have not read yet, without the sockets' own buffers."""
+        """The bytes that clients have not read yet, without the sockets' own buffers."""
         return sum(connection.unsent_bytes for connection in self.server.connections.values())
 
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:

@@ -57,7 +57,7 @@ GROUP_OPTIONS: Mapping[str, Option] = dict(
 
 
 class _Bounds(NamedTuple):
-    """What a group may set. ``limits``: the broker's settings, as `min` and `max` stand in their names."""
+    """The values that a group may set. ``limits``: the broker's settings, with `min` or `max` in them."""
 
     least: int | None
     most: int

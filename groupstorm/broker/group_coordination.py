@@ -124,14 +124,13 @@ class GroupCoordination:
 
     def _ask_one(self, token: _Token, questions: _Asked) -> None:
         request = questions.asked.requests[token.question]
-        if self._state.authorizer is not None:
-            self._coordinator.match_only(questions.asked.may_match)
         if not isinstance(request, ListGroups):
             error = self._refusal(request, questions.node)
             if error is not Error.NONE:
                 self._take_reply(token, error_response(request, error))
                 return
-        self.take(self._coordinator.handle(request, self._state.now_ms, token))
+        may_match = None if self._state.authorizer is None else questions.asked.may_match
+        self.take(self._coordinator.handle(request, self._state.now_ms, token, may_match))
         resolving = self._coordinator.resolve_in_turns()
         if resolving is not None:
             self._unfinished.begin(None, self._resolve(resolving))

@@ -31,7 +31,7 @@ _HEAD = struct.Struct(">II")
 VERSION = 2
 #: The version whose frames have no numbers.
 _UNNUMBERED = 1
-#: How a line begins: version, number and the checksum in front.
+#: The beginning of a line: version, number and the checksum in front.
 _PLACE = re.compile(rb"\[(\d{1,9}),(?:(\d{1,18}),(\d{1,10}),)?\[")
 _MAY_BEGIN = re.compile(rb"(?=\[1,\[|\[2,\d)")
 #: The most of a snapshot that goes into one frame.
@@ -120,7 +120,7 @@ class JournalReader:
         #: Behind the last whole frame that was read.
         self.end = start
         self.place = place
-        #: Of the frames; None if there is none.
+        #: The version of the frames; None if there is none.
         self.version: int | None = None
 
     def changes(self) -> Iterator[Change]:

@@ -1,4 +1,4 @@
-"""What a broker does with its logs by itself: retention, and compaction, each with its interval.
+"""Retention and compaction, which a broker does with its logs by itself, each with its interval.
 
 Kafka: LogManager.cleanupLogs, and one thread of LogCleaner.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groupstorm.broker.apis.api import BrokerState
-from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic
 
 
@@ -45,7 +45,7 @@ class LogMaintenance:
         return min(self._retention_check_ms, self._cleaning_ms)
 
     def fire(self, now_ms: int) -> None:
-        """Do what is due. A log whose file cannot be read is not compacted again."""
+        """Expire records, and compact one log that is due. A log that cannot be read is never compacted."""
         if self._retention_check_ms is None:
             return
         if now_ms >= self._retention_check_ms:

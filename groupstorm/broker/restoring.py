@@ -1,4 +1,4 @@
-"""From a journal to a broker's state, and from the state to the shortest journal."""
+"""Makes a broker's state of a journal, and the shortest journal of the state."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.transactions import Transaction, TransactionState
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.records import Record
 
 
@@ -52,7 +53,7 @@ def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[
             continue
         try:
             apply(state, change, now_ms)
-        except (LookupError, ValueError) as problem:
+        except (LookupError, ValueError, Refused) as problem:
             raise JournalError(
                 f"{type(change).__name__} does not fit what was before: {problem}"
             ) from problem
@@ -149,7 +150,7 @@ def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) ->
 
 
 def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: int) -> None:
-    state.producer_ids.next_id = change.next_id
+    state.next_producer_id = change.next_id
 
 
 def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
@@ -193,7 +194,7 @@ def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = Fals
     file and cannot be read.
     """
     yield ClusterNamed(state.cluster_id)
-    yield ProducerIdsTaken(state.producer_ids.next_id)
+    yield ProducerIdsTaken(state.next_producer_id)
     yield from _administered(state)
     for topic in state.topics:
         yield created(topic)

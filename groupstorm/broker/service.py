@@ -9,13 +9,14 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext
+from contextlib import AbstractAsyncContextManager, ExitStack, closing, nullcontext, suppress
 from pathlib import Path
+
+import structlog
 
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.broker_journal import BrokerJournal, MakeBroker
 from groupstorm.broker.broker_trace import BrokerTrace, trace_in_folder
-from groupstorm.broker.console_log import log_closed, log_events, log_problem
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.broker.shell import OnEvents, Server
@@ -24,6 +25,7 @@ from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.log import configure, log_event
 from groupstorm.trace.topic import TopicAddress, TopicSink
 
 #: When Python looks for objects that refer to each other: among young ones only. To look at all takes longer
@@ -35,8 +37,9 @@ LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Where a broker listens and which folders it writes into. ``address_option``: host and port as the user
-    has named them, for messages; ``accept_loss``: go on with what is left of a damaged journal."""
+    """The address on which a broker listens, and the folders that it writes into. ``address_option``: host
+    and port as the user has named them, for messages; ``accept_loss``: go on with the rest of a damaged
+    journal."""
 
     host: str
     port: int
@@ -181,3 +184,25 @@ def _follow_signals(server: Server, ended: asyncio.Event) -> None:
     for number in heeded_stop_signals():
         loop.add_signal_handler(number, ended.set)
     loop.add_signal_handler(signal.SIGUSR1, server.apply, Broker.move_every_coordinator)
+
+
+__all__ = ["configure", "log_closed", "log_events", "log_problem"]
+
+
+def log_events(_time_us: int, events: Sequence[Event]) -> None:
+    """Log one line per event; the clock of the log is the real one."""
+    with suppress(OSError):
+        for event in events:
+            log_event(event)
+
+
+def log_closed(peer: str, why: str) -> None:
+    """Log a connection that the broker has closed."""
+    with suppress(OSError):
+        structlog.get_logger().info("connection closed", peer=peer, why=why)
+
+
+def log_problem(sentence: str) -> None:
+    """Log a thing that the broker has given up while it serves on."""
+    with suppress(OSError):
+        structlog.get_logger().error(sentence)

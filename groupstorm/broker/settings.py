@@ -1,4 +1,4 @@
-"""What `groupstorm serve --set` takes: every setting of Kafka's that does something here, and no other.
+"""The settings of `groupstorm serve --set`: every setting of Kafka's that does something here, and no other.
 
 A setting of Kafka's that would do nothing is refused with the reason: somebody who sets it expects an effect.
 """

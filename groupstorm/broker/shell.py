@@ -28,14 +28,14 @@ MakeConnection = Callable[["Server", int, int], Connection]
 #: Is asked before a request is served. True: it serves or refuses the request, or closes the connection.
 Intercept = Callable[[int, Peer, bytes], bool]
 
-#: How long a stopping server waits for clients to read their responses.
+#: The time for which a stopping server waits for clients to read their responses.
 GRACE_S = 1.0
 #: The longest interval between two searches for idle connections.
 SWEEP_S = 10.0
 #: The shortest wait of a timer. Timers come behind requests that have arrived (docs/order-of-time.md). uvloop
 #: would call a shorter timer first.
 TICK_S = 0.001
-#: How many clients may wait to be accepted.
+#: The most clients that wait to be accepted.
 BACKLOG = 4096
 
 

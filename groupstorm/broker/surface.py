@@ -1,4 +1,4 @@
-"""What a broker without sockets is given and gives: its coordinator, clients, outputs, events."""
+"""The surface of a broker without sockets: its coordinator, clients, outputs, events."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from groupstorm.turns import Turns
 
 
 class Coordinator(Protocol):
-    """What the broker needs of `groupstorm.coordinator.GroupCoordinator`."""
+    """The part of `groupstorm.coordinator.GroupCoordinator` that the broker calls."""
 
-    def handle(self, request: Request, now_ms: int, token: Any, /) -> Effects: ...
+    def handle(
+        self, request: Request, now_ms: int, token: Any, may_match: Callable[[str], bool] | None, /
+    ) -> Effects: ...
 
     def update_topics(
         self, changed: Mapping[str, Topic], removed: Sequence[str], now_ms: int, /
@@ -28,8 +30,6 @@ class Coordinator(Protocol):
     def set_group_options(self, group: str, options: Mapping[str, int], /) -> None: ...
 
     def resolve_in_turns(self) -> Turns[Effects] | None: ...
-
-    def match_only(self, may_match: Callable[[str], bool] | None, /) -> None: ...
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
 
@@ -69,11 +69,11 @@ class ConnectionOutput(NamedTuple):
     close: str | None = None
     """Why the connection is closed; None: it stays open."""
     mute_ms: int = 0
-    """How long no further request of the connection is served (KIP-219)."""
+    """The time for which no further request of the connection is served (KIP-219)."""
 
 
 class BrokerEffects(NamedTuple):
-    """What one call of the broker brought about. A journal must hold ``changes`` before a client gets its
+    """The effects of one call of the broker. A journal must hold ``changes`` before a client gets its
     output."""
 
     outputs: list[ConnectionOutput]

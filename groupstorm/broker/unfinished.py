@@ -37,7 +37,7 @@ class _Work:
 
 
 class Unfinished:
-    """In the order in which their turns come."""
+    """The unfinished requests, in the order in which their turns come."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Work] = deque()

@@ -103,10 +103,11 @@ def serve(
     TLS or --insecure only. With --control a second line says `control on http://...`; GET / lists its
     methods.
     """
-    from groupstorm.broker import console_log, service
+    from groupstorm.broker import service
     from groupstorm.broker.assembly import make_broker
     from groupstorm.broker.security.listener import secure
     from groupstorm.testing.control import control_beside
+    from groupstorm.trace.log import configure
 
     if accept_loss and data is None:
         raise InputError("--accept-loss: needs --data, the folder whose losses are accepted")
@@ -119,7 +120,7 @@ def serve(
         secure(broker.state, security)
         return broker
 
-    console_log.configure()
+    configure()
     topic_of_trace = None if trace_to is None else read_topic_address("--trace-to", trace_to)
     options = service.ServeOptions(
         endpoint.host, endpoint.port, address_option, trace, data, accept_loss, topic_of_trace, security

@@ -20,8 +20,8 @@ INT_MAX = 2**31 - 1
 _INT_MIN = -(2**31)
 _LONG_MAX = 2**63 - 1
 
-#: How long a new member may be parked in JoinGroup, in ms. Its connection is muted meanwhile, so that the
-#: broker would not notice its end (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
+#: The time for which a new member may be parked in JoinGroup, in ms. Its connection is muted meanwhile, so
+#: that the broker would not notice its end (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 
 #: Our own option: whether the coordinator keeps the defects of Kafka 4.3.1.
@@ -29,7 +29,7 @@ COMPATIBILITY = "groupstorm.compatibility"
 
 
 class Compatibility(StrEnum):
-    """How exactly the coordinator is Kafka 4.3.1's. docs/coordinator.md names every difference."""
+    """The Kafka whose decisions the coordinator makes. docs/coordinator.md names every difference."""
 
     #: To the letter, with the defects that leave requests without an answer.
     KAFKA_4_3_1 = "4.3.1"

@@ -19,7 +19,6 @@ from typing import cast
 from uuid import UUID
 
 from groupstorm.coordinator.classic.descriptions import handle_describe
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
@@ -29,8 +28,7 @@ from groupstorm.coordinator.consumer.descriptions import handle_describe_consume
 from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
-from groupstorm.coordinator.consumer.resolving import resolve_regexes
-from groupstorm.coordinator.consumer.subscriptions import request_refresh
+from groupstorm.coordinator.consumer.subscriptions import request_refresh, resolve_regexes
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -116,10 +114,19 @@ class GroupCoordinator:
         #: The groups whose regular expressions are being resolved.
         self._resolving: set[str] = set()
 
-    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
-        """One request. The reply to ``token`` comes now or with a later call."""
+    def handle(
+        self,
+        request: Request,
+        now_ms: int,
+        token: Hashable,
+        may_match: Callable[[str], bool] | None = None,
+    ) -> Effects:
+        """Handle one request. The reply to ``token`` comes now or with a later call.
+
+        ``may_match``: which topics the regular expressions match that this request has resolved; None: all
+        that there are (GroupMetadataManager.filterTopicDescribeAuthorizedTopics)."""
         shard = self._shard
-        shard.now_ms = now_ms
+        shard.now_ms, shard.may_match = now_ms, may_match
         reply = PendingReply(token)
         handler = self._handlers.get(type(request))
         if handler is None:
@@ -147,11 +154,11 @@ class GroupCoordinator:
         """Groups are resolved one by one. Kafka leaves out a group that is being resolved."""
         shard = self._shard
         while shard.background:
-            group, regexes = shard.background.pop(0)
+            group, regexes, may_match = shard.background.pop(0)
             if group in self._resolving:
                 continue
             self._resolving.add(group)
-            resolved = yield from resolve_regexes(shard, group, regexes)
+            resolved = yield from resolve_regexes(shard, group, regexes, may_match)
             self._resolving.discard(group)
             if resolved is not None:
                 submit(shard, resolved)
@@ -258,24 +265,10 @@ class GroupCoordinator:
                 request_refresh(group)
         return self._submit(delete_topics(shard, removed))
 
-    def match_only(self, may_match: Callable[[str], bool] | None) -> None:
-        """Regular expressions that a later request has resolved match only these topics; None: all that there
-        are (GroupMetadataManager.filterTopicDescribeAuthorizedTopics)."""
-        self._shard.may_match = may_match
-
     def set_group_options(self, group: str, options: Mapping[str, int]) -> None:
         """Give one group options of its own (GROUP resources of IncrementalAlterConfigs), all of them at
         once; `InputError` names the option that is wrong."""
         self._shard.group_options.set(group, options)
-
-    def group_options(self, group: str) -> Mapping[str, int]:
-        """The options that were set for this group."""
-        return self._shard.group_options.own(group)
-
-    def on_topics_deleted(self, topics: Sequence[str], now_ms: int) -> Effects:
-        """Topics were deleted: delete the offsets that groups have committed for them."""
-        self._shard.now_ms = now_ms
-        return self._submit(delete_topics(self._shard, topics))
 
     def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int) -> Effects:
         """A producer's transaction was committed or aborted: so are the offsets that wait for it."""
@@ -308,16 +301,8 @@ class GroupCoordinator:
         """The names of the groups, in Kafka's order."""
         return self._shard.groups.keys()
 
-    def group(self, name: str) -> ClassicGroup | None:
-        """The classic group as it is now, to look at: only the coordinator changes it."""
-        return self._shard.classic_group(name)
-
-    def consumer_group(self, name: str) -> ConsumerGroup | None:
-        """The consumer group as it is now, to look at."""
-        return self._shard.consumer_group(name)
-
-    def any_group(self, name: str) -> AnyGroup | None:
-        """The group of whichever kind, to look at."""
+    def group(self, name: str) -> AnyGroup | None:
+        """The group as it is now, to look at: only the coordinator changes it."""
         return self._shard.groups.get(name)
 
     def topic_name(self, topic_id: UUID) -> str | None:

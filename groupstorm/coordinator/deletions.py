@@ -6,7 +6,7 @@ GroupCoordinatorShard.deleteGroups, cleanupGroupMetadata (KIP-211).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from groupstorm.coordinator.classic.changes import delete_group
 from groupstorm.coordinator.classic.offset_rules import (
@@ -31,11 +31,11 @@ from groupstorm.coordinator.messages import (
     OffsetDeleteResponse,
 )
 from groupstorm.coordinator.offsets import StoredOffset
-from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, OffsetCommitRecord, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import EXPIRATION
-from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
 
 _Partition = tuple[str, int]
@@ -62,10 +62,7 @@ def handle_offset_delete(shard: Shard, request: OffsetDelete, reply: PendingRepl
         answer_in_turn(shard, request, reply, response)
         return None
 
-    def on_written(error: Error | None) -> None:
-        if error is None:
-            shard.answer(reply, response)
-
+    on_written = answering(shard, reply, response)
     return _forgetting(shard, group.name, gone, AppendCause.OFFSETS_DELETED, on_written)
 
 
@@ -98,7 +95,7 @@ def _forgetting(
     group: str,
     partitions: Sequence[_Partition],
     cause: AppendCause,
-    on_written: Callable[[Error | None], None] | None = None,
+    on_written: Completion | None = None,
 ) -> Write:
     """The write that deletes these offsets, and those that wait for a transaction there."""
 
@@ -122,22 +119,20 @@ def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply)
         shard.answer(reply, DeleteGroupResponse(error))
         return None
 
-    def on_written(error: Error | None) -> None:
-        if error is None:
-            shard.answer(reply, DeleteGroupResponse(Error.NONE))
+    on_written = answering(shard, reply, DeleteGroupResponse(Error.NONE))
+    everything = _partitions_of(shard, group.name)
+    write = _forgetting(shard, group.name, everything, AppendCause.GROUP_DELETED, on_written)
+    return _ending(shard, group, write, Cause.DELETED)
 
-    committed = [(topic, partition) for topic, partition, _ in shard.offsets.of_group(group.name)]
-    waiting = [row for row in shard.pending_offsets.of_group(group.name) if row not in set(committed)]
-    return _ending(
-        shard,
-        group,
-        _forgetting(shard, group.name, committed + waiting, AppendCause.GROUP_DELETED, on_written),
-        Cause.DELETED,
-    )
+
+def _partitions_of(shard: Shard, group: str) -> list[_Partition]:
+    """The partitions with an offset of the group, be it committed or waiting for a transaction."""
+    committed = [(topic, partition) for topic, partition, _ in shard.offsets.of_group(group)]
+    return list(dict.fromkeys([*committed, *shard.pending_offsets.of_group(group)]))
 
 
 def _ending(shard: Shard, group: AnyGroup, write: Write, cause: Cause) -> Write:
-    """The same write, which also deletes the group, unless a member has joined when the write is done."""
+    """Let the write delete the group too, unless a member has joined when the write is done."""
     forget, records = write.apply, list[Record](write.records)
 
     def apply() -> None:
@@ -158,9 +153,7 @@ def delete_topics(shard: Shard, topics: Sequence[str]) -> list[Write]:
     for topic in topics:
         groups = [*shard.offsets.groups_with(topic), *shard.pending_offsets.groups_with(topic)]
         for group in dict.fromkeys(groups):
-            committed = [(name, number) for name, number, _ in shard.offsets.of_group(group)]
-            partitions = dict.fromkeys([*committed, *shard.pending_offsets.of_group(group)])
-            gone = [row for row in partitions if row[0] == topic]
+            gone = [row for row in _partitions_of(shard, group) if row[0] == topic]
             writes.append(_forgetting(shard, group, gone, AppendCause.TOPICS_DELETED))
     return writes
 

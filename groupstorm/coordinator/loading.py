@@ -1,18 +1,24 @@
 """A coordinator begins with the records of another, hands groups over, or gives up.
 
-Kafka: GroupMetadataManager.replay; OffsetMetadataManager.replay, replayEndTransactionMarker.
+Kafka: GroupMetadataManager.replay, onLoaded, onUnloaded; OffsetMetadataManager.replay,
+replayEndTransactionMarker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from groupstorm.coordinator.classic.changes import answer_all_parked, delete_group, restart_session
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
-from groupstorm.coordinator.classic.moving import on_group_loaded, unload_group
+from groupstorm.coordinator.classic.rebalances import prepare_rebalance
+from groupstorm.coordinator.consumer.changes import cancel_member_timers
+from groupstorm.coordinator.consumer.changes import restart_session as restart_member_session
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.moving import on_consumer_group_loaded, unload_consumer_group
+from groupstorm.coordinator.consumer.member import MemberState
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.consumer.replay import replay
+from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.offsets import StoredOffset
@@ -26,7 +32,10 @@ from groupstorm.coordinator.records import (
     TransactionEndRecord,
 )
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.timers import MEMBER_REBALANCE
 from groupstorm.coordinator.writes import abandon
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
 
 #: The name under which markers of transactions queue: they are of no group.
 _NO_GROUP = ""
@@ -41,11 +50,30 @@ def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
 
 def _on_loaded(shard: Shard, name: str) -> list[Write]:
     group = shard.groups[name]
+    shard.emit(events.GroupCreated(group.name, "loaded"))
     if isinstance(group, ConsumerGroup):
-        on_consumer_group_loaded(shard, group)
+        _begin_consumer_sessions(shard, group)
         return []
-    write = attempt(shard, name, None, on_group_loaded, (shard, group))
+    write = attempt(shard, name, None, _begin_classic_sessions, (shard, group))
     return [] if write is None else [write]
+
+
+def _begin_classic_sessions(shard: Shard, group: ClassicGroup) -> Write | None:
+    """Begin the members' sessions; a group with more than group.max.size members rebalances."""
+    for member in group.members.values():
+        restart_session(shard, group, member)
+    if len(group.members) <= shard.config.max_size:
+        return None
+    return prepare_rebalance(shard, group, Cause.OVER_CAPACITY, None)
+
+
+def _begin_consumer_sessions(shard: Shard, group: ConsumerGroup) -> None:
+    """Begin the members' sessions, and the rebalance timeouts of those that have partitions to give up."""
+    for member in group.members.values():
+        restart_member_session(shard, group.name, member)
+        if member.state is MemberState.UNREVOKED_PARTITIONS:
+            deadline_ms = shard.now_ms + member.rebalance_timeout_ms
+            shard.timers.set(MEMBER_REBALANCE, group.name, member.member_id, deadline_ms, member.epoch)
 
 
 def _replay(shard: Shard, record: Record) -> None:
@@ -146,10 +174,13 @@ def unload(shard: Shard) -> None:
 
 
 def _unload(shard: Shard, group: AnyGroup) -> None:
+    """Answer every parked request NOT_COORDINATOR and forget the group; a consumer group has none."""
     if isinstance(group, ConsumerGroup):
-        unload_consumer_group(shard, group)
+        for member_id in group.members:
+            cancel_member_timers(shard, group.name, member_id)
     else:
-        unload_group(shard, group)
+        answer_all_parked(shard, group, Error.NOT_COORDINATOR)
+    delete_group(shard, group, Cause.UNLOADED)
     abandon(shard, group.name)
 
 

@@ -142,7 +142,7 @@ class OffsetCommit(NamedTuple):
     version: int
     client_id: str = ""
     retention_ms: int = -1
-    """How long versions 2-4 want the offsets kept; -1: as the broker is set."""
+    """The time for which versions 2-4 want the offsets kept; -1: as the broker is set."""
 
 
 class TxnOffsetCommit(NamedTuple):

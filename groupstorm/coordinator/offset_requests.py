@@ -12,7 +12,6 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 from __future__ import annotations
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.config import Compatibility
@@ -41,48 +40,36 @@ _NO_RETENTION = -1
 
 
 def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
-    """Store the offsets if the sender may commit; a member's commit counts as a heartbeat."""
-    group = shard.groups.get(request.group)
-    if isinstance(group, ConsumerGroup):
-        error = consumer_rules.validate_commit(group, shard.topics, request)
-    else:
-        error = validate_commit(group, request)
+    """Store the offsets if the sender may commit."""
+    error = _accept_commit(shard, request)
     if error is not NO_ERROR:
         _refuse(shard, request, reply, error)
         return None
-    if group is None:
+    if request.group not in shard.groups:
         # The sender manages its partitions itself: its offsets get a group without members.
-        group = create_group(shard, request.group, "offset-commit")
-    if isinstance(group, ClassicGroup) and group.state in (STABLE, PREPARING_REBALANCE):
-        restart_session(shard, group, group.members[request.member_id])
+        create_group(shard, request.group, "offset-commit")
     return _store(shard, request, reply)
 
 
 def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> None:
     """Handle a member's commit but for the offsets: they are neither stored nor emitted."""
-    known = shard.groups.get(request.group)
-    if isinstance(known, ConsumerGroup):
-        error = consumer_rules.validate_commit(known, shard.topics, request)
-        if error is not NO_ERROR:
-            shard.answer(reply, error_response(request, error))
-        else:
-            answer_in_turn(shard, request, reply, _accepted(request))
-        return
-    group = known
+    error = _accept_commit(shard, request)
+    response = error_response(request, error)
+    if error is NO_ERROR:
+        answer_in_turn(shard, request, reply, response)
+    else:
+        shard.answer(reply, response)
+
+
+def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
+    """The error of a commit. An accepted commit of a member counts as a heartbeat."""
+    group = shard.groups.get(request.group)
+    if isinstance(group, ConsumerGroup):
+        return consumer_rules.validate_commit(group, shard.topics, request)
     error = validate_commit(group, request)
-    if error is not NO_ERROR or group is None:
-        shard.answer(reply, error_response(request, error))
-        return
-    if group.state in (STABLE, PREPARING_REBALANCE):
+    if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
-    answer_in_turn(shard, request, reply, _accepted(request))
-
-
-def _accepted(request: OffsetCommit) -> OffsetCommitResponse:
-    results = [
-        (topic, partition, NO_ERROR) for topic, offsets in request.offsets.items() for partition in offsets
-    ]
-    return OffsetCommitResponse(tuple(results))
+    return error
 
 
 def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:

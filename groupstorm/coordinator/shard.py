@@ -67,16 +67,16 @@ class Shard:
         self.still_read: dict[str, AnyGroup] = {}
         #: Options of single groups.
         self.group_options = GroupOptions(config.consumer)
-        #: Regular expressions to resolve after this call, by group.
-        self.background: list[tuple[str, tuple[str, ...]]] = []
-        #: Which topics regular expressions may match; None: every one.
+        #: Regular expressions to resolve after this call, each with its group and `may_match`.
+        self.background: list[tuple[str, tuple[str, ...], Callable[[str], bool] | None]] = []
+        #: Which topics the regular expressions of this request may match; None: every one.
         self.may_match: Callable[[str], bool] | None = None
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
         #: The last written record of each group, which another coordinator would read. Kept only with
         #: ``whole_records``.
         self.written: dict[str, GroupMetadataRecord] = {}
-        #: The same of consumer groups: the last written record of each of a group's entries.
+        #: The written records of consumer groups: the last one of each of a group's entries.
         self.written_consumer: dict[str, dict[Hashable, ConsumerRecord]] = {}
         self.timers = Timers()
         self.writes = PendingWrites()

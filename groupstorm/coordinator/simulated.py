@@ -131,7 +131,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         return self._shard.writes.last(group)
 
     def writes_under_way(self, group: str) -> int:
-        """How many writes of the group are under way."""
+        """The number of the group's writes that are under way."""
         return sum(write.behind is None for write in self._shard.writes.of_group(group))
 
     def session_until_ms(self, group: str, member_id: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Final
 
 
 class TimerKind(IntEnum):
-    """What happens at a deadline."""
+    """The event at a deadline."""
 
     SESSION = 0  # of a member, a new member or a pending id (Kafka: heartbeat-<group>-<member>)
     JOIN = 1  # the round closes, or its initial delay is over (join-<group>)
@@ -69,7 +69,7 @@ class Timers:
         self._set: dict[_Key, Timer] = {}
         self._due: dict[int, list[Timer]] = {}
         self._deadlines: list[int] = []
-        #: How many timers of the earliest list are taken or leftovers.
+        #: The number of timers of the earliest list that are taken or leftovers.
         self._passed = 0
 
     def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:

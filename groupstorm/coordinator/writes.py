@@ -18,7 +18,7 @@ from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.messages import JoinGroup, Response, SyncGroup
-from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND
@@ -134,15 +134,18 @@ def _attempt(shard: Shard, write: Write, operation: Callable[..., None], argumen
         submit(shard, failed)
 
 
+def answering(shard: Shard, reply: PendingReply, response: Response) -> Completion:
+    """Answer once the write has succeeded."""
+    return lambda error: None if error else shard.answer(reply, response)
+
+
 def answer_in_turn(shard: Shard, request: GroupRequest, reply: PendingReply, response: Response) -> None:
     """Answer once the group's writes so far are done; if the last of them fails, this request fails too."""
     before = shard.writes.last(request.group)
     if before is None:
         shard.answer(reply, response)
         return
-    turn = Write(
-        request.group, (), before.cause, lambda error: None if error else shard.answer(reply, response)
-    )
+    turn = Write(request.group, (), before.cause, answering(shard, reply, response))
     turn.refuse = lambda error: shard.answer(reply, error_response(request, operation_error(error)))
     submit(shard, turn)
 

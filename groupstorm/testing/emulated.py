@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from groupstorm.broker.assembly import BROKERS_MAX
 from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.embedded import EmbeddedBroker
-from groupstorm.broker.log.topics import TopicError
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.clients.consumer.records import ConsumerRecord
+from groupstorm.coordinator.faults import Refused
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.arguments import (
     Setting,
@@ -127,7 +127,7 @@ class EmulatedBroker(BrokerUnderTest):
         replicas = min(state.config.default_replication_factor, len(state.cluster.nodes))
         try:
             self._embedded.call(lambda: state.create_topic(name, partitions, replicas))
-        except TopicError as problem:
+        except Refused as problem:
             raise InputError(str(problem)) from problem
         return name
 

@@ -256,7 +256,7 @@ class ServerControl:
         return coordinator
 
     def _group(self, group: str) -> AnyGroup | None:
-        return self._coordinator.any_group(group)
+        return self._coordinator.group(group)
 
 
 def _member_named(group: str, members: Sequence[MemberView], name: str) -> str:

@@ -13,9 +13,8 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
 from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.rates import Windows
-from groupstorm.broker.security.credentials import Credentials
 from groupstorm.broker.security.scram import make_credential
-from groupstorm.broker.security.users import Users
+from groupstorm.broker.security.users import Credentials, Users
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.script.driver import Driver, Sent
@@ -80,9 +81,15 @@ class Group:
 
     @property
     def group(self) -> ConsumerGroup:
-        group = self.driver.coordinator.consumer_group("g")
-        assert group is not None
+        group = self.driver.coordinator.group("g")
+        assert isinstance(group, ConsumerGroup)
         return group
+
+    @property
+    def classic_group(self) -> ClassicGroup | None:
+        """The group, if it is a classic one."""
+        group = self.driver.coordinator.group("g")
+        return group if isinstance(group, ClassicGroup) else None
 
     def successor(self) -> Group:
         """Another coordinator, loaded from the records that this one has written."""

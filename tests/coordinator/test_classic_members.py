@@ -37,7 +37,7 @@ def removed(group: Group) -> list[tuple[str, str]]:
 
 
 def classic_group(group: Group) -> ClassicGroup:
-    classic = group.driver.coordinator.group("g")
+    classic = group.classic_group
     assert classic is not None
     return classic
 

@@ -209,10 +209,10 @@ def test_the_policy_says_which_live_groups_may_change(policy: str, upgrades: boo
     joined = group.join("new")
     assert joined.error is (Error.NONE if upgrades else Error.GROUP_ID_NOT_FOUND)
     if not upgrades:
-        assert group.driver.coordinator.group("g") is not None
+        assert group.classic_group is not None
         return
     group.beat("new", epoch=-1)
-    assert (group.driver.coordinator.group("g") is not None) == downgrades
+    assert (group.classic_group is not None) == downgrades
 
 
 def test_a_round_of_nobody_is_upgraded_with_its_generation() -> None:
@@ -223,7 +223,7 @@ def test_a_round_of_nobody_is_upgraded_with_its_generation() -> None:
     group.sync("c", assignments="auto-consumer")
     group.classic("d", "t")
     group.classic("p", "t", version=4)
-    classic = group.driver.coordinator.group("g")
+    classic = group.classic_group
     assert classic is not None
     for member_id in list(classic.members.keys()):
         group.step(op="leave", **{"as": "c"}, members=[[member_id, None]])

@@ -40,8 +40,8 @@ class _Checked(GroupCoordinator):
 
     def _check(self) -> None:
         for name in self.groups:
-            group = self.consumer_group(name)
-            if group is not None:
+            group = self.group(name)
+            if isinstance(group, ConsumerGroup):
                 self._check_owners(group)
                 self._check_epochs(group)
 
@@ -115,9 +115,9 @@ def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None
         records, _ = decode(encode(coordinator.snapshot()))
         other.load(cast("list[Record]", records), 0)
         for name in coordinator.groups:
-            group, loaded = coordinator.consumer_group(name), other.consumer_group(name)
-            if group is not None:
-                assert loaded is not None
+            group, loaded = coordinator.group(name), other.group(name)
+            if isinstance(group, ConsumerGroup):
+                assert isinstance(loaded, ConsumerGroup)
                 assert group_state(loaded) == group_state(group), script["id"]
                 compared += 1
     assert compared >= 15

@@ -49,13 +49,13 @@ class Histories(RuleBasedStateMachine):
 
     def _someone(self, pick: int) -> str:
         """A member, a pending id, an id that is gone, or nobody's."""
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         known = [] if group is None else [*group.members, *group.pending_members]
         ids = [*sorted(known), "m1", "m2", "nobody"]
         return ids[pick % len(ids)]
 
     def _instance(self, member: str) -> str | None:
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         found = group.members.get(member) if group is not None else None
         return found.group_instance_id if found is not None else None
 
@@ -88,7 +88,7 @@ class Histories(RuleBasedStateMachine):
 
     def _replace_parked(self, member: str, *, sync: bool) -> None:
         """A second request replaces a parked first one, as in Kafka: that one is never answered."""
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         found = group.members.get(member) if group is not None else None
         parked = found and (found.sync if sync else found.join)
         if parked:
@@ -97,7 +97,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=_ANY)
     def heartbeat(self, pick: int) -> None:
         member = self._someone(pick)
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         generation = -1 if group is None else group.generation
         self.expected.add(self.world.send(Heartbeat("g", member, self._instance(member), generation, 4)))
 
@@ -110,7 +110,7 @@ class Histories(RuleBasedStateMachine):
     @rule(pick=_ANY, error=st.sampled_from([None, Error.NETWORK_EXCEPTION]))
     def commit(self, pick: int, error: Error | None) -> None:
         member = self._someone(pick)
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         generation = -1 if group is None else group.generation
         offsets = {"t": {0: CommittedOffset(1)}}
         self.world.append_error = error
@@ -126,7 +126,7 @@ class Histories(RuleBasedStateMachine):
     def appends_take(self, delay_ms: int) -> None:
         self.world.append_delay_ms = delay_ms
 
-    @precondition(lambda self: self.world.coordinator.group("g") is not None)
+    @precondition(lambda self: self.world.classic_group() is not None)
     @invariant()
     def counts_agree(self) -> None:
         group = self.world.group
@@ -144,7 +144,7 @@ class Histories(RuleBasedStateMachine):
         assert (group.leader in group.members) if members else (group.leader is None)
         assert group.state is not GroupState.EMPTY or not members
 
-    @precondition(lambda self: self.world.coordinator.group("g") is not None)
+    @precondition(lambda self: self.world.classic_group() is not None)
     @invariant()
     def an_open_round_has_a_timer(self) -> None:
         group = self.world.group
@@ -170,7 +170,7 @@ class Histories(RuleBasedStateMachine):
                     assert "cannot leave Empty because of 'no-members'" in event.detail
                     self.generation = event.generation
         self.seen_events = len(self.world.events)
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         assert (None if group is None else group.state) == self.state
 
     def teardown(self) -> None:

@@ -289,7 +289,7 @@ def test_a_deleted_group_takes_the_offsets_that_wait_along(world: World) -> None
 
 def test_deleted_topics_take_waiting_offsets_along(world: World) -> None:
     txn_commit(world)
-    world.take(world.coordinator.on_topics_deleted(["t"], world.now_ms))
+    world.take(world.coordinator.update_topics({}, ["t"], world.now_ms))
     assert stable_offset(world) == (-1, Error.NONE)
 
 

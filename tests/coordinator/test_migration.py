@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.records import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
@@ -131,7 +132,7 @@ def test_timers_of_the_classic_group_hit_no_later_one(compatibility: str, causes
     group.classic("y", "t", rebalance=20_000)
     group.join("n", instance="i")
     group.classic("z", "t", instance="i", version=5)
-    known = group.driver.coordinator.group("g")
+    known = group.classic_group
     assert known is not None
     assert known.state.value == "Stable"
     group.advance(20_000)
@@ -147,7 +148,7 @@ def test_a_group_is_downgraded_if_the_classic_protocol_has_room_for_its_members(
 ) -> None:
     group = mixed(**{"group.max.size": max_size})
     group.classic("back", "t", instance="i", version=5)
-    assert (group.driver.coordinator.group("g") is not None) == downgrades
+    assert (group.classic_group is not None) == downgrades
 
 
 def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
@@ -159,7 +160,7 @@ def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
             group.beat("n", epoch=-1, instance="i")
         [record] = group.driver.coordinator.snapshot()
         assert isinstance(record, GroupMetadataRecord)
-        known = group.driver.coordinator.group("g")
+        known = group.classic_group
         assert known is not None
         assert {one.member_id for one in record.roster} == set(known.members)
         assert group.send(DescribeGroup("g", 6)).error is Error.NONE, "reads see it"
@@ -220,7 +221,7 @@ def test_a_downgrade_that_cannot_be_written_is_taken_back(delay_ms: int) -> None
     group.beat("n", epoch=-1, instance="i")
     group.advance(delay_ms)
     assert set(group.group.members) == members
-    assert group.driver.coordinator.consumer_group("g") is not None
+    assert isinstance(group.driver.coordinator.group("g"), ConsumerGroup)
 
 
 # loading and moving

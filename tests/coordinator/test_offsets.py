@@ -94,7 +94,7 @@ def test_deleted_topics_take_their_offsets_along() -> None:
     for group in ("g", "h"):
         for topic in ("t", "u"):
             world.send(OffsetCommit(group, "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
-    world.take(world.coordinator.on_topics_deleted(["t", "never was"], 0))
+    world.take(world.coordinator.update_topics({}, ["t", "never was"], 0))
     assert world.committed("g") == world.committed("h") == -1
     assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
 
@@ -106,7 +106,7 @@ def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
         world.send(OffsetCommit("g", "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
     world.send(OffsetDelete("g", {"t": (0,)}))
     written = len(world.appended)
-    world.take(world.coordinator.on_topics_deleted(["t"], 0))
+    world.take(world.coordinator.update_topics({}, ["t"], 0))
     assert len(world.appended) == written
     assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
 

@@ -65,7 +65,7 @@ _ASK: dict[str, Ask] = {
 
 
 def _generation(world: World) -> int:
-    group = world.coordinator.group("g")
+    group = world.classic_group()
     return group.generation if group is not None else 1
 
 

@@ -212,7 +212,7 @@ class Restarts(RuleBasedStateMachine):
         assert self.world.of(events.OperationFailed) == []
 
     def is_at_rest(self) -> bool:
-        group = self.world.coordinator.group("g")
+        group = self.world.classic_group()
         if group is None or not self.processes:
             return not self.processes
         answered = all(

@@ -220,7 +220,7 @@ class _Environment:
         self._keep(driver.receive(driver.coordinator.move([_GROUP], driver.now_ms)))
 
     def _show(self, _: CommandLine) -> None:
-        group = self._driver.coordinator.any_group(_GROUP)
+        group = self._driver.coordinator.group(_GROUP)
         self._add("no group" if group is None else repr(group))
 
     def _stabilize(self, words: CommandLine) -> None:
@@ -245,7 +245,7 @@ class _Environment:
         return "heartbeat" if error == "NONE" and self._has_news(client) else None
 
     def _has_news(self, client: Client) -> bool:
-        group = self._driver.coordinator.any_group(_GROUP)
+        group = self._driver.coordinator.group(_GROUP)
         if isinstance(group, ConsumerGroup):
             member = group.members.get(client.member)
             return member is None or not member.is_reconciled_to(group.assignment_epoch)

@@ -104,9 +104,14 @@ class World:
 
     @property
     def group(self) -> ClassicGroup:
-        group = self.coordinator.group("g")
+        group = self.classic_group()
         assert group is not None
         return group
+
+    def classic_group(self, name: str = "g") -> ClassicGroup | None:
+        """The group of this name, if it is a classic one."""
+        group = self.coordinator.group(name)
+        return group if isinstance(group, ClassicGroup) else None
 
     @property
     def state(self) -> str:
@@ -197,7 +202,7 @@ class World:
         """The given generation, or the group's own."""
         if generation is not None:
             return generation
-        known = self.coordinator.group(group)
+        known = self.classic_group(group)
         return known.generation if known else -1
 
     def heartbeat(

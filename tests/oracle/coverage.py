@@ -7,7 +7,7 @@ against Kafka's states.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -90,14 +90,20 @@ class _Watched(GroupCoordinator):
         super().__init__(*arguments, **options)
         self._coverage = coverage
 
-    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
+    def handle(
+        self,
+        request: Request,
+        now_ms: int,
+        token: Hashable,
+        may_match: Callable[[str], bool] | None = None,
+    ) -> Effects:
         if not isinstance(request, ListGroups):
-            group = self.any_group(request.group)
+            group = self.group(request.group)
             state = NO_GROUP if group is None else group.state.value
             if isinstance(group, ConsumerGroup):
                 state = f"consumer {state}"
             self._coverage.requests[type(request).__name__, state] += 1
-        return self._count(super().handle(request, now_ms, token))
+        return self._count(super().handle(request, now_ms, token, may_match))
 
     def fire_one(self, now_ms: int) -> Effects | None:
         effects = super().fire_one(now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects, Reply
@@ -13,8 +13,14 @@ from groupstorm.coordinator.messages import HeartbeatResponse, Request
 class DeafToRebalances(GroupCoordinator):
     """Its heartbeats never tell of a rebalance."""
 
-    def handle(self, request: Request, now_ms: int, token: Hashable) -> Effects:
-        effects = super().handle(request, now_ms, token)
+    def handle(
+        self,
+        request: Request,
+        now_ms: int,
+        token: Hashable,
+        may_match: Callable[[str], bool] | None = None,
+    ) -> Effects:
+        effects = super().handle(request, now_ms, token, may_match)
         effects.replies = [_unheard(reply) for reply in effects.replies]
         return effects
 

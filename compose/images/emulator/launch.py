@@ -12,13 +12,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from groupstorm.broker import console_log, service
+from groupstorm.broker import service
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.settings import SETTINGS
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.trace.log import configure
 
 PROPERTIES = Path("/etc/kafka/kafka.properties")
 
@@ -39,7 +40,7 @@ def main(properties: Path = PROPERTIES) -> None:
     def make(journal: Iterable[Change], now_ms: int) -> Broker:
         return make_broker(options, {}, journal=journal, now_ms=now_ms)
 
-    console_log.configure()
+    configure()
     try:
         service.serve(make, serve_options, say_ready)
     except InputError as problem:

@@ -39,7 +39,7 @@ def read_acl(asked: Any) -> Acl:
 
 
 def read_filter(asked: Any) -> AclFilter:
-    """What a client looks for. Raises CodecError as `read_acl` does (DescribeAclsRequest,
+    """The filter of a client. Raises CodecError as `read_acl` does (DescribeAclsRequest,
     DeleteAclsRequest)."""
     return AclFilter(
         _read(ResourceType, asked.resource_type_filter),

@@ -32,19 +32,19 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.dynamic_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
-from groupstorm.broker.log.cleanable import Cleanable
 from groupstorm.broker.log.partition import Appended, PartitionLog
+from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic, Topics
-from groupstorm.broker.producer_ids import ProducerIds
 from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.quotas.rates import Windows
 from groupstorm.broker.releases import NEWEST, RELEASES
-from groupstorm.broker.security.credentials import Credentials
 from groupstorm.broker.security.scram import Credential
+from groupstorm.broker.security.users import Credentials
 from groupstorm.broker.transactions import Marker, Partition, Transactions
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
 from groupstorm.protocol.endpoints import Endpoint
@@ -76,12 +76,12 @@ class Call(NamedTuple):
     principal: str
     """Who the client is: ``User:alice``"""
     size_bytes: int
-    """Of the whole request."""
+    """The size of the whole request."""
     api: Api
 
     @property
     def client(self) -> Client:
-        """Whose quotas count."""
+        """The client whose quotas count."""
         return Client(self.principal.partition(":")[2], self.client_id, self.node)
 
 
@@ -92,7 +92,8 @@ class BrokerState:
     config: BrokerConfig
     cluster_id: str
     topics: Topics
-    producer_ids: ProducerIds = field(default_factory=ProducerIds)
+    next_producer_id: int = 0
+    """All producer ids below are in use (KIP-98)."""
     sessions: dict[int, FetchSessions] = field(default_factory=dict)
     """Fetch sessions, by broker."""
     transactions: Transactions = field(init=False)
@@ -111,7 +112,7 @@ class BrokerState:
     changed_groups: list[str] = field(default_factory=list)
     """Groups whose configurations the group coordinator does not know yet."""
     dynamic_configs: DynamicConfigs = field(init=False)
-    """What has changed ``config``."""
+    """The changes that make ``config`` of the settings at the start."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
     acls: Acls = field(default_factory=Acls)
@@ -153,7 +154,7 @@ class BrokerState:
         configs: Mapping[str, str] | None = None,
         replicas: Sequence[tuple[int, ...]] | None = None,
     ) -> Topic:
-        """Raises TopicError."""
+        """Raises Refused."""
         topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
         where = (topic.number, tuple(topic.replicas), dict(topic.configs))
         self.changes.append(TopicCreated(name, topic.topic_id, *where))
@@ -161,8 +162,9 @@ class BrokerState:
         return topic
 
     def take_producer_id(self) -> int:
-        taken = self.producer_ids.take()
-        self.changes.append(ProducerIdsTaken(self.producer_ids.next_id))
+        taken = self.next_producer_id
+        self.next_producer_id += 1
+        self.changes.append(ProducerIdsTaken(self.next_producer_id))
         return taken
 
     def delete_topic(self, topic: Topic) -> None:
@@ -174,7 +176,7 @@ class BrokerState:
         self.deleted_topics.append(topic.name)
 
     def grow_topic(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None) -> None:
-        """Raises TopicError."""
+        """Raises Refused."""
         self.topics.grow(topic, partitions, replicas)
         self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
         self.changed_topics.append(topic.name)
@@ -384,6 +386,12 @@ class CoordinatorsApi(Api):
 
 class AskingApi(CoordinatorsApi):
     """An API whose handler asks the group coordinator and does nothing else."""
+
+
+def producer_error(call: Call, error: Error, first_saying_fenced: int = 2) -> Error:
+    """PRODUCER_FENCED has that name since a version of each API; before, it is INVALID_PRODUCER_EPOCH."""
+    is_unnamed = error is Error.PRODUCER_FENCED and call.version < first_saying_fenced
+    return Error.INVALID_PRODUCER_EPOCH if is_unnamed else error
 
 
 def timestamp(time_ms: int | None) -> datetime.datetime | None:

@@ -10,24 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import BrokerState, Call, Done
-from groupstorm.broker.apis.key_32_describe_configs import (
-    BROKER,
-    GROUP,
-    TOPIC,
-    ResourceError,
-    broker_of,
-    check_rights,
-)
+from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, broker_of, check_rights
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import ConfigError, Option, check
-from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS, check_dynamic
+from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS
 from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 #: Gives the configurations of a resource after its changes, unchecked: of the resource's options, its present
-#: configurations, and the changes. Raises ResourceError.
+#: configurations, and the changes. Raises Refused.
 Changing = Callable[[BrokerState, Mapping[str, Option], Mapping[str, str], Any], dict[str, str]]
 
 
@@ -41,9 +35,9 @@ def change_configs(state: BrokerState, call: Call, changing: Changing) -> Turns[
         error, sentence = Error.NONE, None
         try:
             if times[asked.resource_type, asked.resource_name] > 1:
-                raise ResourceError(Error.INVALID_REQUEST, "Each resource must appear at most once.")
+                raise Refused(Error.INVALID_REQUEST, "Each resource must appear at most once.")
             _change(state, call, asked, changing)
-        except ResourceError as problem:
+        except Refused as problem:
             error, sentence = problem.error, str(problem) or None
         except ConfigError as problem:
             is_broker = asked.resource_type == BROKER
@@ -61,10 +55,10 @@ def change_configs(state: BrokerState, call: Call, changing: Changing) -> Turns[
 
 
 def check_values(values: Mapping[str, str | None]) -> dict[str, str]:
-    """Raises ResourceError if one is null."""
+    """Raises Refused if one is null."""
     missing = [name for name, value in values.items() if value is None]
     if missing:
-        raise ResourceError(Error.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}")
+        raise Refused(Error.INVALID_REQUEST, f"Null value not supported for : {', '.join(missing)}")
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -72,12 +66,12 @@ def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> N
     kind, name = asked.resource_type, asked.resource_name
     check_rights(state, call, kind, name, Operation.ALTER_CONFIGS)
     if len({one.name for one in asked.configs}) < len(asked.configs):
-        raise ResourceError(Error.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise Refused(Error.INVALID_REQUEST, "Error due to duplicate config keys")
     if kind == TOPIC:
         _change_topic(state, call, asked, changing)
     elif kind == GROUP:
         if not name:
-            raise ResourceError(Error.INVALID_REQUEST, "Default group resources are not allowed.")
+            raise Refused(Error.INVALID_REQUEST, "Default group resources are not allowed.")
         changed = changing(state, GROUP_OPTIONS, state.group_configs.get(name, {}), asked.configs)
         configs = check_group(changed, state.coordinator_config.consumer)
         if not call.message.validate_only:
@@ -85,16 +79,16 @@ def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> N
     elif kind == BROKER:
         _change_broker(state, call, asked, changing)
     else:
-        raise ResourceError(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
+        raise Refused(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
 def _change_topic(state: BrokerState, call: Call, asked: Any, changing: Changing) -> None:
     name = asked.resource_name
     if not name:
-        raise ResourceError(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
+        raise Refused(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
     topic = state.topics.get(name)
     if topic is None:
-        raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
+        raise Refused(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
     changed = changing(state, TOPIC_OPTIONS, topic.configs, asked.configs)
     configs = {key: check(TOPIC_OPTIONS, "topic", key, value) for key, value in changed.items()}
     if not call.message.validate_only:
@@ -108,10 +102,10 @@ def _change_broker(state: BrokerState, call: Call, asked: Any, changing: Changin
     fixed = [key for key in changed if key not in DYNAMIC_OPTIONS]
     if fixed:
         sentence = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
-        raise ResourceError(Error.INVALID_REQUEST, sentence)
-    configs = {key: check_dynamic(key, value) for key, value in changed.items()}
+        raise Refused(Error.INVALID_REQUEST, sentence)
+    configs = {key: check(DYNAMIC_OPTIONS, "broker", key, value) for key, value in changed.items()}
     if name and len(state.cluster.nodes) > 1 and configs != present:
         sentence = "several brokers of one process share their settings: change those of all, without a name"
-        raise ResourceError(Error.INVALID_REQUEST, sentence)
+        raise Refused(Error.INVALID_REQUEST, sentence)
     if not call.message.validate_only:
         state.configure_broker(name, configs)

@@ -225,7 +225,7 @@ def _idle(state: BrokerState, call: Call, asked: Sequence[_Asked]) -> Encoded | 
 
 
 class _Read(NamedTuple):
-    """What a partition has for the response."""
+    """The part of a response that a partition has."""
 
     asked: _Asked
     error: Error

@@ -34,8 +34,9 @@ from groupstorm.broker.apis.rights import (
 )
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
-from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, TopicError, check_name
+from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, check_name
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.protocol.codec import encode_in_turns
 from groupstorm.turns import Turns, in_turns
 
@@ -44,7 +45,7 @@ _FIRST_BY_ID = 12
 _ANSWERS_KEPT = 64
 #: Topics and partitions of one kept answer. Longer ones are encoded in turns.
 _KEPT_AT_MOST = 20_000
-#: Of all kept answers.
+#: The limit of all kept answers.
 _BYTES_KEPT = 8 * 1024 * 1024
 #: A kept answer's version, address, number of changes of the topics, the cluster's operations, and topics.
 _Key = tuple[object, ...]
@@ -166,7 +167,7 @@ def _by_name(state: BrokerState, call: Call, name: str, may_create: bool) -> _Fo
             replicas = min(config.default_replication_factor, len(state.cluster.nodes))
             state.create_topic(name, config.num_partitions, replicas)
         error = Error.UNKNOWN_TOPIC_OR_PARTITION
-    except TopicError as problem:
+    except Refused as problem:
         error = problem.error
     asked = getattr(call.message, "include_topic_authorized_operations", False)
     return _Found(name, None, error, authorized_operations(state, call, asked, ResourceType.TOPIC, name))

@@ -20,7 +20,7 @@ from groupstorm.broker.apis.api import (
     Done,
     milliseconds,
 )
-from groupstorm.broker.apis.lookup import find_topic, same_topic
+from groupstorm.broker.apis.lookup import find_topic, partition_error, read_offset, same_topic
 from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
@@ -36,22 +36,18 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     refused: dict[tuple[int, int], Error] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for index, asked in enumerate(message.topics):
-        topic, error = find_topic(state, call, asked)
+        found = find_topic(state, call, asked)
+        topic, _ = found
         names.append(None if topic is None else topic.name)
         yield 1
         for partition in asked.partitions:
             yield 2
-            if topic is None or topic.partition(partition.partition_index) is None:
-                known_topic = topic is not None
-                refused[index, partition.partition_index] = (
-                    Error.UNKNOWN_TOPIC_OR_PARTITION if known_topic else error
-                )
-                continue
-            offsets.setdefault(topic.name, {})[partition.partition_index] = messages.CommittedOffset(
-                partition.committed_offset,
-                getattr(partition, "committed_leader_epoch", -1),
-                partition.committed_metadata or "",
-            )
+            number = partition.partition_index
+            error = partition_error(found, number)
+            if topic is None or error is not Error.NONE:
+                refused[index, number] = error
+            else:
+                offsets.setdefault(topic.name, {})[number] = read_offset(partition)
 
     def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         decided: dict[tuple[str | None, int], Error] = {

@@ -18,9 +18,10 @@ from groupstorm.broker.apis.rights import may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
 from groupstorm.broker.config_options import ConfigError, check
-from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, TopicError
+from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 _DEFAULT = -1
@@ -40,16 +41,16 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
         yield 10
         try:
             if is_excessive:
-                raise TopicError(Error.POLICY_VIOLATION, EXCESSIVE)
+                raise Refused(Error.POLICY_VIOLATION, EXCESSIVE)
             if times_asked[asked.name] > 1:
-                raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+                raise Refused(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
             error = topic_error(state, call, asked.name)
             if error is not Error.NONE:
-                raise TopicError(error, "Authorization failed.")
+                raise Refused(error, "Authorization failed.")
             topic, partitions, factor = _create(state, call, asked)
             yield COST_OF_TOPIC + partitions * COST_OF_PARTITION
             results.append(_created(state, call, asked, topic, partitions, factor))
-        except TopicError as problem:
+        except Refused as problem:
             results.append(_refused(call, asked, problem))
     return Done(call.types.response(topics=tuple(results)))
 
@@ -61,12 +62,13 @@ API = Api(
 
 
 def _partitions(state: BrokerState, asked: Any) -> int:
-    """How many partitions the request wants for the topic
+    """The number of partitions that the request wants for the topic
     (ReplicationControlManager.validateTotalNumberOfPartitions)."""
-    if asked.assignments:
-        return len(asked.assignments)
-    wanted = state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
-    return max(0, wanted)
+    return len(asked.assignments) if asked.assignments else max(0, _wanted_partitions(state, asked))
+
+
+def _wanted_partitions(state: BrokerState, asked: Any) -> int:
+    return state.config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
 
 
 def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:
@@ -76,59 +78,57 @@ def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, i
     if replicas:
         if asked.num_partitions != _DEFAULT or asked.replication_factor != _DEFAULT:
             sentence = "with a replica assignment, partitions and replication factor must be -1"
-            raise TopicError(Error.INVALID_REQUEST, sentence)
+            raise Refused(Error.INVALID_REQUEST, sentence)
         partitions, factor = len(replicas), len(replicas[0])
     else:
-        partitions, factor = _numbers(state, asked)
+        partitions, factor = _wanted_partitions(state, asked), _replication_factor(state, asked)
     if call.message.validate_only:
         state.topics.check_new(asked.name, partitions)
         return None, partitions, factor
     return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
 
 
-def _numbers(state: BrokerState, asked: Any) -> tuple[int, int]:
-    config, brokers = state.config, len(state.cluster.nodes)
-    partitions = config.num_partitions if asked.num_partitions == _DEFAULT else int(asked.num_partitions)
-    factor = int(asked.replication_factor)
+def _replication_factor(state: BrokerState, asked: Any) -> int:
+    brokers, factor = len(state.cluster.nodes), int(asked.replication_factor)
     if factor == _DEFAULT:
-        factor = config.default_replication_factor
+        factor = state.config.default_replication_factor
     if not 1 <= factor <= brokers:
         sentence = f"replication factor {factor}: there are {brokers} broker(s)"
-        raise TopicError(Error.INVALID_REPLICATION_FACTOR, sentence)
-    return partitions, factor
+        raise Refused(Error.INVALID_REPLICATION_FACTOR, sentence)
+    return factor
 
 
 def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
     """The replicas that a request names, by partition from ``first`` on; [] if it names none.
 
-    Raises TopicError for gaps, unknown brokers, and unequal numbers of replicas.
+    Raises Refused for gaps, unknown brokers, and unequal numbers of replicas.
     """
     by_index = {one.partition_index: tuple(one.broker_ids) for one in assignments or ()}
     if sorted(by_index) != list(range(first, first + len(assignments or ()))):
         sentence = f"partitions of an assignment count from {first}, no gaps"
-        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+        raise Refused(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
     replicas = [by_index[index] for index in sorted(by_index)]
     for one in replicas:
         if not one or len(set(one)) < len(one) or not set(one) <= set(state.cluster.nodes):
             nodes = ", ".join(map(str, state.cluster.nodes))
             sentence = f"replicas {list(one)}: expected different ones of the brokers {nodes}"
-            raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+            raise Refused(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
     if len(set(map(len, replicas))) > 1:
         sentence = "the partitions of an assignment have one number of replicas"
-        raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+        raise Refused(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
     return replicas
 
 
 def _configs(asked: Any) -> dict[str, str]:
-    """Raises TopicError (ControllerConfigurationValidator)."""
+    """Raises Refused (ControllerConfigurationValidator)."""
     without_value = [one.name for one in asked.configs if one.value is None]
     if without_value:
         sentence = f"Null value not supported for topic configs: {','.join(without_value)}"
-        raise TopicError(Error.INVALID_CONFIG, sentence)
+        raise Refused(Error.INVALID_CONFIG, sentence)
     try:
         return {one.name: check(TOPIC_OPTIONS, "topic", one.name, one.value) for one in asked.configs}
     except ConfigError as problem:
-        raise TopicError(Error.INVALID_CONFIG, str(problem)) from problem
+        raise Refused(Error.INVALID_CONFIG, str(problem)) from problem
 
 
 def _created(
@@ -167,7 +167,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> tuple[Any, ...]:
     )
 
 
-def _refused(call: Call, asked: Any, problem: TopicError) -> Any:
+def _refused(call: Call, asked: Any, problem: Refused) -> Any:
     return call.types.make(
         "CreatableTopicResult",
         name=asked.name,

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, milliseconds, producer_error
 from groupstorm.broker.apis.rights import WRITE_TRANSACTIONAL_ID, may_write_anywhere
 from groupstorm.broker.transactions import NONE, Producer
 from groupstorm.coordinator.errors import Error
@@ -19,11 +19,8 @@ _FIRST_SAYING_FENCED = 4
 
 def handle(state: BrokerState, call: Call) -> Done:
     producer = _init(state, call)
-    error = producer.error
-    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
-        error = Error.INVALID_PRODUCER_EPOCH
     response = call.types.response(
-        error_code=error,
+        error_code=producer_error(call, producer.error, _FIRST_SAYING_FENCED),
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
         ongoing_txn_producer_id=NONE,

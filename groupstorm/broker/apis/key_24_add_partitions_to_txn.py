@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, producer_error
 from groupstorm.broker.apis.rights import may, may_on_cluster, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.transactions import Partition
@@ -20,7 +20,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
 _FIRST_BATCHED_VERSION = 4
-_FIRST_SAYING_FENCED = 2
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
@@ -104,9 +103,7 @@ def _add(
         return dict(rows)
     who = (transactional_id, producer_id, epoch)
     error = state.transactions.add_partitions(*who, partitions, call.now_ms)
-    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
-        error = Error.INVALID_PRODUCER_EPOCH
-    return dict.fromkeys(partitions, error)
+    return dict.fromkeys(partitions, producer_error(call, error))
 
 
 def _topics(call: Call, errors: dict[Partition, Error]) -> Turns[tuple[Any, ...]]:

@@ -5,11 +5,9 @@ v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, producer_error
 from groupstorm.broker.apis.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from groupstorm.coordinator.errors import Error
-
-_FIRST_SAYING_FENCED = 2
 
 
 def handle(state: BrokerState, call: Call) -> Done:
@@ -19,9 +17,7 @@ def handle(state: BrokerState, call: Call) -> Done:
     who = (message.transactional_id, message.producer_id, message.producer_epoch)
     partitions = (state.offsets_partition(message.group_id),)
     error = state.transactions.add_partitions(*who, partitions, call.now_ms)
-    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
-        error = Error.INVALID_PRODUCER_EPOCH
-    return Done(call.types.response(error_code=error))
+    return Done(call.types.response(error_code=producer_error(call, error)))
 
 
 API = CoordinatorsApi(

@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.api import BrokerState, Call, CoordinatorsApi, Done, producer_error
 from groupstorm.broker.apis.rights import WRITE_TRANSACTIONAL_ID
 from groupstorm.coordinator.errors import Error
 
-_FIRST_SAYING_FENCED = 2
 _FIRST_OF_TRANSACTION_VERSION_2 = 5
 
 
@@ -26,11 +25,10 @@ def handle(state: BrokerState, call: Call) -> Done:
         message.committed,
         version_2=call.version >= _FIRST_OF_TRANSACTION_VERSION_2,
     )
-    error = producer.error
-    if error is Error.PRODUCER_FENCED and call.version < _FIRST_SAYING_FENCED:
-        error = Error.INVALID_PRODUCER_EPOCH
     response = call.types.response(
-        error_code=error, producer_id=producer.producer_id, producer_epoch=producer.epoch
+        error_code=producer_error(call, producer.error),
+        producer_id=producer.producer_id,
+        producer_epoch=producer.epoch,
     )
     return Done(response)
 

@@ -18,7 +18,7 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
 )
-from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
+from groupstorm.broker.apis.lookup import find_topic, partition_error, read_offset, topics_with_errors
 from groupstorm.broker.apis.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
@@ -34,21 +34,13 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     errors: dict[tuple[str, int], Error] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for topic in message.topics:
-        found, error = find_topic(state, call, topic)
+        found = find_topic(state, call, topic)
         for partition in topic.partitions:
             yield 2
-            key = (topic.name, partition.partition_index)
-            errors[key] = error
-            if found is None:
-                continue
-            if found.partition(partition.partition_index) is None:
-                errors[key] = Error.UNKNOWN_TOPIC_OR_PARTITION
-                continue
-            offsets.setdefault(topic.name, {})[partition.partition_index] = messages.CommittedOffset(
-                partition.committed_offset,
-                getattr(partition, "committed_leader_epoch", -1),
-                partition.committed_metadata or "",
-            )
+            number = partition.partition_index
+            error = errors[topic.name, number] = partition_error(found, number)
+            if error is Error.NONE:
+                offsets.setdefault(topic.name, {})[number] = read_offset(partition)
 
     def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         for answer in answers:

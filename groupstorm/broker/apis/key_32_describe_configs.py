@@ -21,6 +21,7 @@ from groupstorm.broker.config_entries import (
 )
 from groupstorm.broker.dynamic_configs import ALL_BROKERS
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 #: ConfigResource.Type
@@ -29,16 +30,8 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 _OF_CLUSTER = (BROKER, 8, 16)
 
 
-class ResourceError(ValueError):
-    """A resource that cannot be described or changed; ``error`` is the client's."""
-
-    def __init__(self, error: Error, sentence: str) -> None:
-        super().__init__(sentence)
-        self.error = error
-
-
 def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_brokers: Operation) -> None:
-    """Raises ResourceError if the client may not do this to the configurations of the resource."""
+    """Raises Refused if the client may not do this to the configurations of the resource."""
     error = Error.NONE
     if kind == TOPIC:
         error = topic_error(state, call, name)
@@ -47,16 +40,16 @@ def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_broker
     elif kind in _OF_CLUSTER and not may_on_cluster(state, call, on_brokers):
         error = Error.CLUSTER_AUTHORIZATION_FAILED
     if error is not Error.NONE:
-        raise ResourceError(error, SENTENCES[error])
+        raise Refused(error, SENTENCES[error])
 
 
 def broker_of(state: BrokerState, call: Call, name: str) -> str:
-    """The name of a resource that is this broker, or all of them. Raises ResourceError for another one."""
+    """The name of a resource that is this broker, or all of them. Raises Refused for another one."""
     if name and not re.fullmatch(r"[+-]?[0-9]{1,10}", name):
-        raise ResourceError(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise Refused(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if name and int(name) != call.node:
         sentence = f"Unexpected broker id, expected {call.node}, but received {name}"
-        raise ResourceError(Error.INVALID_REQUEST, sentence)
+        raise Refused(Error.INVALID_REQUEST, sentence)
     return str(int(name)) if name else ALL_BROKERS
 
 
@@ -79,7 +72,7 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
         names = asked.configuration_keys
         check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
-    except ResourceError as problem:
+    except Refused as problem:
         error, sentence = problem.error, str(problem)
     configs = yield from in_turns((_entry(call, entry) for entry in entries), work=3)
     yield 1
@@ -98,7 +91,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
     if kind == TOPIC:
         topic = state.topics.get(name)
         if topic is None:
-            raise ResourceError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
+            raise Refused(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
         return topic_entries(topic.configs, state.dynamic_configs)
     if kind == GROUP:
         return group_entries(state.group_configs.get(name, {}), state.coordinator_config.consumer)
@@ -106,7 +99,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
         if not broker_of(state, call, name):
             return entries_of_all_brokers(state.dynamic_configs)
         return broker_entries(state.dynamic_configs, state.coordinator_config)
-    raise ResourceError(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
+    raise Refused(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
 
 
 def _entry(call: Call, entry: Entry) -> Any:

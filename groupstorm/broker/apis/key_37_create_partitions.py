@@ -11,8 +11,8 @@ from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Ca
 from groupstorm.broker.apis.key_19_create_topics import COST_OF_PARTITION, assigned_replicas
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.log.topics import TopicError
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 
@@ -23,11 +23,11 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
         error, sentence = Error.NONE, None
         try:
             if times[asked.name] > 1:
-                raise TopicError(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+                raise Refused(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
             error = topic_error(state, call, asked.name)
             if error is Error.NONE:
                 _grow(state, call, asked)
-        except TopicError as problem:
+        except Refused as problem:
             error, sentence = problem.error, str(problem)
         result = call.types.make(
             "CreatePartitionsTopicResult", name=asked.name, error_code=error, error_message=sentence
@@ -43,12 +43,12 @@ API = Api(37, "CreatePartitions", 0, 3, handle, on_topics=Operation.ALTER, error
 def _grow(state: BrokerState, call: Call, asked: Any) -> None:
     topic = state.topics.get(asked.name)
     if topic is None:
-        raise TopicError(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {asked.name} does not exist")
+        raise Refused(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {asked.name} does not exist")
     if topic.name in COORDINATORS_TOPICS:
         sentence = (
             f"topic {topic.name} keeps its partitions: groups and transactional ids are spread over them"
         )
-        raise TopicError(Error.POLICY_VIOLATION, sentence)
+        raise Refused(Error.POLICY_VIOLATION, sentence)
     state.topics.check_grown(topic, asked.count)
     replicas = None
     if asked.assignments is not None:
@@ -60,6 +60,6 @@ def _grow(state: BrokerState, call: Call, asked: Any) -> None:
         replicas = assigned_replicas(state, placed, present)
         if len(replicas) != asked.count - present:
             sentence = f"{len(replicas)} assignments for {asked.count - present} new partitions"
-            raise TopicError(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
+            raise Refused(Error.INVALID_REPLICA_ASSIGNMENT, sentence)
     if not call.message.validate_only:
         state.grow_topic(topic, asked.count, replicas)

@@ -11,11 +11,11 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
-from groupstorm.broker.apis.key_32_describe_configs import ResourceError
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.config_options import ConfigType, Option
 from groupstorm.broker.topic_configs import default_of
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns
 
 #: AlterConfigOp.OpType
@@ -47,13 +47,13 @@ def _changed(
             is_append = one.config_operation == _APPEND
             if option is None or option.kind is not ConfigType.LIST:
                 verb = "APPEND" if is_append else "SUBTRACT"
-                raise ResourceError(
+                raise Refused(
                     Error.INVALID_CONFIG, f"Can't {verb} to key {one.name} because its type is not LIST."
                 )
             before = configs.get(one.name) or default_of(option, state.config)
             configs[one.name] = ",".join(_parts(before, values[one.name], is_append))
         else:
-            raise ResourceError(Error.UNKNOWN_SERVER_ERROR, "")
+            raise Refused(Error.UNKNOWN_SERVER_ERROR, "")
     return configs
 
 

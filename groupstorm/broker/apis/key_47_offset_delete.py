@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done, Right
-from groupstorm.broker.apis.lookup import find_topic, topics_with_errors
+from groupstorm.broker.apis.lookup import find_topic, partition_error, topics_with_errors
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
@@ -21,13 +21,10 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     errors: dict[tuple[str, int], Error] = {}
     wanted: dict[str, list[int]] = {}
     for topic in call.message.topics:
-        found, error = find_topic(state, call, topic)
+        found = find_topic(state, call, topic)
         for one in topic.partitions:
-            known = found is not None and found.partition(one.partition_index) is not None
-            if found is not None and not known:
-                error = Error.UNKNOWN_TOPIC_OR_PARTITION
-            errors[topic.name, one.partition_index] = Error.NONE if known else error
-            if known:
+            error = errors[topic.name, one.partition_index] = partition_error(found, one.partition_index)
+            if error is Error.NONE:
                 wanted.setdefault(topic.name, []).append(one.partition_index)
             yield 2
 

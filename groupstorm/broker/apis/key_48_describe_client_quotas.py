@@ -11,8 +11,9 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.quotas.entities import Component, Entity, QuotaError, check_filter
+from groupstorm.broker.quotas.entities import Component, Entity, check_filter
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 
@@ -21,7 +22,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     components = [Component(one.entity_type, one.match_type, one.match) for one in message.components]
     try:
         check_filter(components)
-    except QuotaError as problem:
+    except Refused as problem:
         return Done(call.types.response(error_code=problem.error, error_message=str(problem), entries=None))
     found = state.quotas.found(components, message.strict)
     entries = yield from in_turns((_entry(call, entity, values) for entity, values in found.items()), work=3)

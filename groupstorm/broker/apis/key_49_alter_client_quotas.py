@@ -12,8 +12,9 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, on_cluster
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.quotas.entities import Entity, QuotaError, check_entity, check_value
+from groupstorm.broker.quotas.entities import Entity, check_entity, check_value
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns
 
 
@@ -30,9 +31,9 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
             if times[frozenset(parts.items())] > 1 or len({op.key for op in ops}) < len(ops):
                 named = ", ".join(f"{kind}={name}" for kind, name in parts.items())
                 sentence = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{named}}})"
-                raise QuotaError(Error.INVALID_REQUEST, sentence)
+                raise Refused(Error.INVALID_REQUEST, sentence)
             _alter(state, call, check_entity(parts), ops)
-        except QuotaError as problem:
+        except Refused as problem:
             error, sentence = problem.error, str(problem)
         entries.append(_entry(call, parts, error, sentence))
         yield 5

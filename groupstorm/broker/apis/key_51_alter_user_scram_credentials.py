@@ -11,8 +11,8 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.security.credentials import SCRAM_MECHANISMS
 from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
+from groupstorm.broker.security.users import SCRAM_MECHANISMS
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -49,7 +49,7 @@ API = Api(
 
 
 def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None:
-    """Of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
+    """The error of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
     if is_repeated:
         sentence = "A user credential cannot be altered twice in the same request"
         return Error.DUPLICATE_RESOURCE, sentence

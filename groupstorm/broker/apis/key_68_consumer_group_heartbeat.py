@@ -20,7 +20,7 @@ from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
 
-#: What a request's topic id of zeros is to kio.
+#: A request's topic id of zeros, which kio reads as None.
 _ZERO = uuid.UUID(int=0)
 
 

@@ -12,13 +12,13 @@ from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import DescribeConsumerGroup, DescribeGroup, Response
+from groupstorm.coordinator.messages import CommittedOffset, DescribeConsumerGroup, DescribeGroup, Response
 from groupstorm.turns import Turns, in_turns
 
 NO_EPOCH = -1
 _Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup)
 
-#: What `find_topic` returns.
+#: The topic that `find_topic` has found, or an error.
 Found: TypeAlias = tuple[Topic | None, Error]
 
 
@@ -68,6 +68,20 @@ def answer_partitions(
         topics.append(call.types.make(structure, **named, partitions=partitions))
         yield 1
     return Done(call.types.response(topics=tuple(topics)))
+
+
+def partition_error(found: Found, partition: int) -> Error:
+    """The error of a partition of a topic that `find_topic` has looked for; NONE if the partition exists."""
+    topic, error = found
+    if topic is not None and topic.partition(partition) is None:
+        return Error.UNKNOWN_TOPIC_OR_PARTITION
+    return error
+
+
+def read_offset(asked: Any) -> CommittedOffset:
+    """The offset that a client commits for a partition."""
+    leader_epoch = getattr(asked, "committed_leader_epoch", -1)
+    return CommittedOffset(asked.committed_offset, leader_epoch, asked.committed_metadata or "")
 
 
 class Led(NamedTuple):

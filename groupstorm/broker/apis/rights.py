@@ -122,7 +122,7 @@ def authorized_operations(
 
 
 def cluster_operations(state: BrokerState, call: Call, asked: bool) -> int:
-    """The same of the cluster: none for a client that may not describe it."""
+    """The operations that the client may do with the cluster: none if it may not describe the cluster."""
     if asked and not may_on_cluster(state, call, Operation.DESCRIBE):
         return 0
     return authorized_operations(state, call, asked, ResourceType.CLUSTER, CLUSTER_NAME)

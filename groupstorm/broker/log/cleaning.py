@@ -1,4 +1,4 @@
-"""What a log keeps when it is compacted (Kafka's Cleaner, CleanedTransactionMetadata).
+"""Compaction of a log (Kafka's Cleaner, CleanedTransactionMetadata).
 
 One pass looks for the newest offset of each key in the dirty part of the log. Then it goes through all
 batches in front of the end, and keeps of their records the newest of each key. Offsets do not change.
@@ -7,6 +7,8 @@ batches in front of the end, and keeps of their records the newest of each key. 
   the first pass that meets them; the batch holds that time (KIP-534).
 * Records of aborted transactions go. The records of a compacted topic have keys; one without goes too.
 * A batch whose records are all gone stays without records if it is the last one of its producer or pass.
+* A batch keeps its offsets, its producer's sequence numbers and its compression, whatever is left of it
+  (MemoryRecords.filterTo, DefaultRecordBatch.writeEmptyHeader).
 * A batch that cannot be opened stays as it is, and its keys replace no others.
 """
 
@@ -16,13 +18,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, RawHeader, is_commit_marker, read_header
-from groupstorm.broker.log.cleanable import Cleanable
+import crc32c
+
+from groupstorm.broker.log.batches import (
+    COMPRESSION_MASK,
+    CRC_STARTS,
+    HAS_DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_END,
+    RawHeader,
+    is_commit_marker,
+    read_header,
+)
 from groupstorm.broker.log.columns import LogBatches
-from groupstorm.broker.log.compression import UnpackError, unpack
+from groupstorm.broker.log.compression import UnpackError, pack, unpack
 from groupstorm.broker.log.producers import LastRecord
 from groupstorm.broker.log.records import KeyedRecord, keyed_records
-from groupstorm.broker.log.rewriting import with_records, without_records
+from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.transactions import AbortedTransaction
 
 
@@ -178,7 +191,7 @@ def _after(
     gets_horizon = has_tombstones and old_horizon_ms is None
     if len(kept) == len(records) and not gets_horizon:
         return data
-    return with_records(header, kept, horizon_ms if gets_horizon else old_horizon_ms)
+    return _with_records(header, kept, horizon_ms if gets_horizon else old_horizon_ms)
 
 
 def _newest(
@@ -192,4 +205,58 @@ def _newest(
 
 
 def _emptied(header: RawHeader, data: bytes) -> bytes:
-    return without_records(header) if header.count_of_records else data
+    return _without_records(header) if header.count_of_records else data
+
+
+_NO_TIMESTAMP = -1
+
+
+def _with_records(header: RawHeader, records: Sequence[KeyedRecord], delete_horizon_ms: int | None) -> bytes:
+    """The batch with these of its records.
+
+    ``delete_horizon_ms``: from when on its tombstones, or its marker, may go; it takes the place of the base
+    timestamp (KIP-534).
+    """
+    attributes = header.attributes
+    base_ms = records[0].timestamp_ms
+    if delete_horizon_ms is not None:
+        attributes |= HAS_DELETE_HORIZON
+        base_ms = delete_horizon_ms
+    body = b"".join(_record(one, base_ms) for one in records)
+    changed = header._replace(
+        attributes=attributes,
+        base_timestamp_ms=base_ms,
+        max_timestamp_ms=max(one.timestamp_ms for one in records),
+        count_of_records=len(records),
+    )
+    return _batch(changed, pack(body, attributes & COMPRESSION_MASK))
+
+
+def _without_records(header: RawHeader) -> bytes:
+    """The batch without any record: its producer's last sequence number and the last offset stay."""
+    attributes = header.attributes & ~(COMPRESSION_MASK | HAS_DELETE_HORIZON)
+    changed = header._replace(attributes=attributes, base_timestamp_ms=_NO_TIMESTAMP, count_of_records=0)
+    return _batch(changed, b"")
+
+
+def _batch(header: RawHeader, records: bytes) -> bytes:
+    length = HEADER_BYTES - LENGTH_END + len(records)
+    covered = HEADER.pack(*header)[CRC_STARTS:] + records
+    return HEADER.pack(*header._replace(length=length, crc=crc32c.crc32c(covered)))[:CRC_STARTS] + covered
+
+
+def _record(record: KeyedRecord, base_ms: int) -> bytes:
+    numbers = _varint(record.timestamp_ms - base_ms) + _varint(record.offset_delta)
+    body = bytes((record.attributes,)) + numbers + record.behind_offset
+    return _varint(len(body)) + body
+
+
+def _varint(number: int) -> bytes:
+    """A zigzag number."""
+    value = (number << 1) ^ (number >> 63)
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

@@ -23,7 +23,7 @@ class RecordFile(Protocol):
 
 
 class RecordStore:
-    """Where the logs of a broker find batches that are not in memory."""
+    """The file of batches that are not in memory, for all logs of a broker."""
 
     def __init__(self) -> None:
         self.file: RecordFile | None = None
@@ -46,7 +46,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Columns:
-        """What `to_bytes` has written. Raises ValueError."""
+        """Read the bytes that `to_bytes` has written. Raises ValueError."""
         size, rest = divmod(len(data), len(cls._fields))
         columns = cls(*(array("q") for _ in cls._fields))
         if rest or size % columns.sizes.itemsize:

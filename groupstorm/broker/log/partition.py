@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from groupstorm.broker.log.batches import Batch, marker_batch, placed_at, read_header
-from groupstorm.broker.log.cleanable import Cleanable, cleanable
 from groupstorm.broker.log.cleaning import Cleaned, clean
 from groupstorm.broker.log.columns import (
     IN_MEMORY,
@@ -17,7 +16,7 @@ from groupstorm.broker.log.columns import (
 )
 from groupstorm.broker.log.producers import KeptProducer, Producers
 from groupstorm.broker.log.records import first_record_since, record_of_max_timestamp
-from groupstorm.broker.log.segments import Segments
+from groupstorm.broker.log.segments import Cleanable, Segments, cleanable
 from groupstorm.broker.log.transactions import AbortedTransaction, PartitionTransactions
 from groupstorm.broker.topic_configs import LogSettings
 
@@ -119,7 +118,7 @@ class PartitionLog:
         return self.transactions.last_stable_offset(self.end_offset)
 
     def state(self) -> LogState:
-        """For the journal, behind the log's batches."""
+        """The state for the journal, behind the log's batches."""
         return LogState(
             self.start_offset,
             self.end_offset,
@@ -131,7 +130,7 @@ class PartitionLog:
         )
 
     def take_state(self, state: LogState) -> None:
-        """Of the journal; the batches are there already."""
+        """Take the state that the journal holds; the batches are there already."""
         self.start_offset, self.end_offset = state.start_offset, state.end_offset
         self.first_dirty_offset = state.first_dirty_offset
         self._segments.restore(state.segments, self.batches)
@@ -139,7 +138,7 @@ class PartitionLog:
         self.transactions.restore(state.open_transactions, state.aborted)
 
     def take_batches(self, columns: Columns) -> None:
-        """Batches that are in the file, of an empty log whose state follows."""
+        """Take the batches of an empty log that are in the file; the log's state follows."""
         self.batches.extend(columns)
         self.size_bytes = sum(columns.sizes)
 

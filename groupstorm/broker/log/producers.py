@@ -39,7 +39,7 @@ class KeptProducer(NamedTuple):
 
 
 class LastRecord(NamedTuple):
-    """Where compaction finds the state of a producer: the offset of its last record, or None if its epoch is
+    """The place of a producer's state for compaction: the offset of its last record, or None if its epoch is
     that of a marker."""
 
     offset: int | None
@@ -70,7 +70,7 @@ class Producers:
         }
 
     def last_records(self) -> dict[int, LastRecord]:
-        """Of each producer (UnifiedLog.lastRecordsOfActiveProducers)."""
+        """The last record of each producer (UnifiedLog.lastRecordsOfActiveProducers)."""
         return {
             number: LastRecord(one.batches[-1].last_offset if one.batches else None, one.epoch)
             for number, one in self._producers.items()

@@ -13,6 +13,7 @@ from groupstorm.broker.log.columns import RecordStore
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.topic_configs import LogSettings
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 
 MAX_NAME_LENGTH = 249
 #: Kafka creates at most so many partitions in one request (ReplicationControlManager, KAFKA-19130).
@@ -20,14 +21,6 @@ MAX_PARTITIONS_PER_REQUEST = 10_000
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
-
-
-class TopicError(ValueError):
-    """A topic that cannot be created; ``error`` is the client's."""
-
-    def __init__(self, error: Error, sentence: str) -> None:
-        super().__init__(sentence)
-        self.error = error
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +48,9 @@ class Topic:
 
 
 def check_name(name: str) -> None:
-    """Raises TopicError for a name that Kafka refuses (Topic.validate)."""
+    """Raises Refused for a name that Kafka refuses (Topic.validate)."""
     if name in ("", ".", "..") or len(name) > MAX_NAME_LENGTH or not _LEGAL_NAME.fullmatch(name):
-        raise TopicError(
+        raise Refused(
             Error.INVALID_TOPIC_EXCEPTION,
             f"topic {name[:MAX_NAME_LENGTH]!r}: a name is 1 to {MAX_NAME_LENGTH} characters out of"
             " a-z A-Z 0-9 . _ - and neither . nor ..",
@@ -88,7 +81,7 @@ class Topics:
         self._by_collision_key: dict[str, str] = {}
         #: The topics whose cleanup.policy has compact, by name.
         self.compacted: dict[str, Topic] = {}
-        #: Of the batches of all logs.
+        #: The batches of all logs.
         self.store = RecordStore()
 
     def __iter__(self) -> Iterator[Topic]:
@@ -105,34 +98,34 @@ class Topics:
         return None if topic is None else topic.partition(index)
 
     def check_new(self, name: str, partitions: int) -> None:
-        """Raises TopicError if this topic cannot be created now."""
+        """Raises Refused if this topic cannot be created now."""
         check_name(name)
         if name in self._by_name:
-            raise TopicError(Error.TOPIC_ALREADY_EXISTS, f"topic {name} exists already")
+            raise Refused(Error.TOPIC_ALREADY_EXISTS, f"topic {name} exists already")
         other = self._by_collision_key.get(_collision_key(name))
         if other is not None:
-            raise TopicError(
+            raise Refused(
                 Error.INVALID_TOPIC_EXCEPTION, f"topic {name} collides with {other}: . and _ count as one"
             )
         if partitions < 1:
-            raise TopicError(Error.INVALID_PARTITIONS, f"topic {name}: a topic has 1 partition or more")
+            raise Refused(Error.INVALID_PARTITIONS, f"topic {name}: a topic has 1 partition or more")
         if name in INTERNAL_TOPICS:
             return
         self._check_partitions(name, partitions)
         most = self._broker.groupstorm_max_topics
         if len(self._by_name) - sum(one in self._by_name for one in INTERNAL_TOPICS) >= most:
-            raise TopicError(Error.POLICY_VIOLATION, f"topic {name}: groupstorm.max.topics={most} are there")
+            raise Refused(Error.POLICY_VIOLATION, f"topic {name}: groupstorm.max.topics={most} are there")
 
     def _check_partitions(self, name: str, more: int) -> None:
         if more > MAX_PARTITIONS_PER_REQUEST:
-            raise TopicError(
+            raise Refused(
                 Error.POLICY_VIOLATION,
                 f"topic {name}: {more} partitions, allowed at once are {MAX_PARTITIONS_PER_REQUEST}",
             )
         most = self._broker.groupstorm_max_partitions
         if self._partitions + more > most:
             sentence = f"topic {name}: with {more} more, partitions exceed groupstorm.max.partitions={most}"
-            raise TopicError(Error.POLICY_VIOLATION, sentence)
+            raise Refused(Error.POLICY_VIOLATION, sentence)
 
     def create(
         self,
@@ -143,7 +136,7 @@ class Topics:
         replicas: Sequence[tuple[int, ...]] | None = None,
     ) -> Topic:
         """Create a topic with a lasting id; ``configs`` and ``replicas`` (per partition, its leader in front)
-        have been checked. Raises TopicError."""
+        have been checked. Raises Refused."""
         self.check_new(name, partitions)
         settings = LogSettings()
         topic = Topic(
@@ -167,7 +160,7 @@ class Topics:
     ) -> None:
         """Create a topic of the journal again. If its brokers no longer exist, it gets others.
 
-        Raises TopicError.
+        Raises Refused.
         """
         nodes = self.cluster.nodes
         if not {node for one in replicas for node in one} <= set(nodes):
@@ -182,10 +175,10 @@ class Topics:
             self._created = max(created, self._created)
 
     def check_grown(self, topic: Topic, partitions: int) -> None:
-        """Raises TopicError if the topic cannot have so many partitions."""
+        """Raises Refused if the topic cannot have so many partitions."""
         present = len(topic.partitions)
         if partitions <= present:
-            raise TopicError(
+            raise Refused(
                 Error.INVALID_PARTITIONS,
                 f"topic {topic.name} has {present} partition(s); {partitions} would not be an increase",
             )
@@ -194,7 +187,7 @@ class Topics:
     def grow(self, topic: Topic, partitions: int, replicas: Sequence[tuple[int, ...]] | None = None) -> None:
         """Add partitions to the topic; ``replicas`` of the new ones have been checked.
 
-        Raises TopicError.
+        Raises Refused.
         """
         self.check_grown(topic, partitions)
         replication_factor = topic.replication_factor

@@ -1,4 +1,4 @@
-"""Which quota counts for a client, and for how long its connection is muted (ClientQuotaManager).
+"""The quota that counts for a client, and the time for which its connection is muted (ClientQuotaManager).
 
 Of several quotas the one of the most exact entity counts: user and client id, then user, then client id, and
 in each the name before all others. Clients for which one user's or one client id's quota counts share it.

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"
@@ -40,14 +41,6 @@ class MatchType(IntEnum):
     SPECIFIED = 2
 
 
-class QuotaError(ValueError):
-    """A change or a filter that Kafka refuses; the sentence is Kafka's."""
-
-    def __init__(self, error: Error, sentence: str) -> None:
-        super().__init__(sentence)
-        self.error = error
-
-
 class Component(NamedTuple):
     """One part of a filter."""
 
@@ -57,36 +50,36 @@ class Component(NamedTuple):
 
 
 def check_entity(parts: Mapping[str, str | None]) -> Entity:
-    """The entity of a change. Raises QuotaError."""
+    """The entity of a change. Raises Refused."""
     if not parts:
-        raise QuotaError(Error.INVALID_REQUEST, "Invalid empty client quota entity")
+        raise Refused(Error.INVALID_REQUEST, "Invalid empty client quota entity")
     for kind, name in parts.items():
         if kind not in (USER, CLIENT_ID, IP):
-            raise QuotaError(Error.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
+            raise Refused(Error.INVALID_REQUEST, f"Unhandled client quota entity type: {kind}")
         if name == "":
-            raise QuotaError(Error.INVALID_REQUEST, f"Empty {kind} not supported")
+            raise Refused(Error.INVALID_REQUEST, f"Empty {kind} not supported")
     if IP in parts and len(parts) > 1:
         sentence = "Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId"
-        raise QuotaError(Error.INVALID_REQUEST, sentence)
+        raise Refused(Error.INVALID_REQUEST, sentence)
     return tuple(sorted(parts.items()))
 
 
 def check_value(entity: Entity, key: str, value: float) -> None:
-    """Raises QuotaError for a quota that the entity cannot have."""
+    """Raises Refused for a quota that the entity cannot have."""
     kind, name = entity[0]
     if kind == IP and name is not None and not _is_address(name):
-        raise QuotaError(Error.INVALID_REQUEST, f"{name} is not a valid IP or resolvable host.")
+        raise Refused(Error.INVALID_REQUEST, f"{name} is not a valid IP or resolvable host.")
     is_whole = (_OF_ADDRESSES if kind == IP else _OF_CLIENTS).get(key)
     if is_whole is None:
-        raise QuotaError(Error.INVALID_REQUEST, f"Invalid configuration key {key}")
+        raise Refused(Error.INVALID_REQUEST, f"Invalid configuration key {key}")
     if value <= 0:
-        raise QuotaError(Error.INVALID_REQUEST, f"Quota {key} must be greater than 0")
+        raise Refused(Error.INVALID_REQUEST, f"Quota {key} must be greater than 0")
     if math.isnan(value) or not is_whole:
         return
     if value > _LONG_MAX:
-        raise QuotaError(Error.INVALID_REQUEST, f"Proposed value for {key} is too large for a LONG.")
+        raise Refused(Error.INVALID_REQUEST, f"Proposed value for {key} is too large for a LONG.")
     if abs(value - round(value)) > _CLOSE_TO_WHOLE:
-        raise QuotaError(Error.INVALID_REQUEST, f"{key} cannot be a fractional value.")
+        raise Refused(Error.INVALID_REQUEST, f"{key} cannot be a fractional value.")
 
 
 def _is_address(text: str) -> bool:
@@ -99,16 +92,16 @@ def _is_address(text: str) -> bool:
 
 
 def check_filter(components: Iterable[Component]) -> None:
-    """Raises QuotaError."""
+    """Raises Refused."""
     seen: set[str] = set()
     for kind, match_type, match in components:
         if not kind:
-            raise QuotaError(Error.INVALID_REQUEST, "Invalid empty entity type.")
+            raise Refused(Error.INVALID_REQUEST, "Invalid empty entity type.")
         if kind in seen:
             sentence = f"Entity type {kind} cannot appear more than once in the filter."
-            raise QuotaError(Error.INVALID_REQUEST, sentence)
+            raise Refused(Error.INVALID_REQUEST, sentence)
         if kind not in (USER, CLIENT_ID, IP):
-            raise QuotaError(Error.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
+            raise Refused(Error.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}")
         _check_match(match_type, match)
         seen.add(kind)
     if IP in seen and len(seen) > 1:
@@ -116,17 +109,17 @@ def check_filter(components: Iterable[Component]) -> None:
             "Invalid entity filter component combination. IP filter component should not be used with "
             "user or clientId filter component."
         )
-        raise QuotaError(Error.INVALID_REQUEST, sentence)
+        raise Refused(Error.INVALID_REQUEST, sentence)
 
 
 def _check_match(match_type: int, match: str | None) -> None:
     if match_type not in tuple(MatchType):
-        raise QuotaError(Error.INVALID_REQUEST, f"Unknown match type {match_type}")
+        raise Refused(Error.INVALID_REQUEST, f"Unknown match type {match_type}")
     said = f"Request specified MATCH_TYPE_{MatchType(match_type).name}"
     if match_type == MatchType.EXACT and match is None:
-        raise QuotaError(Error.INVALID_REQUEST, f"{said}, but set match string to null.")
+        raise Refused(Error.INVALID_REQUEST, f"{said}, but set match string to null.")
     if match_type != MatchType.EXACT and match is not None:
-        raise QuotaError(Error.INVALID_REQUEST, f"{said}, but also specified a match string.")
+        raise Refused(Error.INVALID_REQUEST, f"{said}, but also specified a match string.")
 
 
 def is_found(entity: Entity, components: Iterable[Component], strict: bool) -> bool:

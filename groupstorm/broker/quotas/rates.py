@@ -1,4 +1,4 @@
-"""How many bytes a second somebody has had lately, and for how long that is too many.
+"""The rate of bytes that somebody has had lately, and the time for which that is too many.
 
 Source: org.apache.kafka.common.metrics.stats.Rate and SampledStat, QuotaUtils.throttleTime.
 """
@@ -75,7 +75,7 @@ class Rate:
         return self._samples
 
     def throttle_ms(self, most_per_second: float, now_ms: int) -> int:
-        """How long nothing may be added until the rate is as it may be; 0: it is."""
+        """The time for which nothing may be added until the rate is allowed again; 0: it is allowed."""
         rate = self.per_second(now_ms)
         if not rate > most_per_second:
             return 0

@@ -3,12 +3,15 @@ KIP-368). Without sockets; time is given.
 
 The broker answers ApiVersions. SaslHandshake names the mechanism, then the mechanism's tokens follow: in
 SaslAuthenticate after SaslHandshake 1, as bare frames after SaslHandshake 0. Any other frame closes the
-connection.
+connection. The mechanisms are PLAIN (RFC 4616) and SCRAM with two hashes.
 """
 
 from __future__ import annotations
 
+import base64
 import datetime
+import os
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,12 +20,13 @@ from groupstorm.broker.apis.key_17_sasl_handshake import API as SASL_HANDSHAKE
 from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
 from groupstorm.broker.apis.key_36_sasl_authenticate import API as SASL_AUTHENTICATE
 from groupstorm.broker.config import BrokerConfig
-from groupstorm.broker.security.mechanisms import MECHANISMS
 from groupstorm.broker.security.scram import (
+    OTHER_AUTHORIZATION_ID,
     Authenticated,
     InvalidCredentials,
     NotAuthenticated,
     SaslExchange,
+    scram,
 )
 from groupstorm.broker.security.users import KnownUsers
 from groupstorm.coordinator.errors import Error
@@ -243,3 +247,43 @@ def _authenticated(
         auth_bytes=token,
         session_lifetime=datetime.timedelta(milliseconds=lifetime_ms),
     )
+
+
+#: Mechanism -> hash.
+SCRAM_HASHES: Mapping[str, str] = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_NONCE_BYTES = 18
+_PLAIN_TOKENS = 3
+
+
+def plain(users: KnownUsers) -> SaslExchange:
+    """One message, ``authzid NUL user NUL password``. Refusals have the words of PlainSaslServer."""
+    said = (yield b"").decode(errors="replace")
+    tokens = said.split("\0", _PLAIN_TOKENS)
+    if len(tokens) != _PLAIN_TOKENS:
+        raise NotAuthenticated(
+            f"Invalid SASL/PLAIN response: expected {_PLAIN_TOKENS} tokens, got {len(tokens)}"
+        )
+    authorization_id, username, password = tokens
+    for name, value in (("username", username), ("password", password)):
+        if not value:
+            raise NotAuthenticated(f"Authentication failed: {name} not specified")
+    if not users.has(username, password):
+        raise NotAuthenticated("Authentication failed: Invalid username or password")
+    if authorization_id not in ("", username):
+        raise NotAuthenticated(OTHER_AUTHORIZATION_ID)
+    return Authenticated(username, b"")
+
+
+def _scram_with(hash_name: str) -> Callable[[KnownUsers], SaslExchange]:
+    def begin(users: KnownUsers) -> SaslExchange:
+        nonce = base64.b64encode(os.urandom(_NONCE_BYTES)).decode()
+        return scram(lambda name: users.credential(name, hash_name), nonce)
+
+    return begin
+
+
+#: By name; the strongest first.
+MECHANISMS: Mapping[str, Callable[[KnownUsers], SaslExchange]] = {
+    **{name: _scram_with(SCRAM_HASHES[name]) for name in ("SCRAM-SHA-512", "SCRAM-SHA-256")},
+    "PLAIN": plain,
+}

@@ -1,4 +1,4 @@
-"""What a listener wants of its clients, and the addresses on which it may want nothing."""
+"""The proofs that a listener wants of its clients, and the addresses on which it may want none."""
 
 from __future__ import annotations
 

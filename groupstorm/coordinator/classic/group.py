@@ -117,7 +117,7 @@ class ClassicGroup:
         self.pending_members: dict[str, str] = {}
         #: Members that were answered JoinGroup and have not sent SyncGroup; the values mean nothing.
         self.pending_sync: dict[str, None] = {}
-        #: How many members are parked in JoinGroup.
+        #: The number of members that are parked in JoinGroup.
         self.awaiting_join = 0
         #: Protocol name -> how often it stands in the members' lists.
         self.supported: dict[str, int] = {}

@@ -24,7 +24,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import SESSION
-from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
 
@@ -53,7 +53,7 @@ def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Writ
     if write is None:
         answer_in_turn(shard, request, reply, response)
     else:
-        write.then(lambda error: None if error else shard.answer(reply, response))
+        write.then(answering(shard, reply, response))
     return write
 
 

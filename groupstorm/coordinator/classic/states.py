@@ -17,7 +17,7 @@ from typing import Final
 from groupstorm.coordinator.faults import IllegalTransition
 from groupstorm.trace.events.group_states import Cause, GroupState
 
-#: What DescribeGroups calls a group that does not exist.
+#: The name that DescribeGroups gives to a group that does not exist.
 DEAD = "Dead"
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.

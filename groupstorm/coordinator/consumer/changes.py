@@ -22,7 +22,7 @@ from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
-from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
 
 MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
@@ -119,13 +119,7 @@ def respond(
     if not records:
         answer_in_turn(shard, request, reply, response)
         return None
-    return write_records(
-        shard,
-        request.group,
-        records,
-        cause,
-        lambda error: None if error else shard.answer(reply, response),
-    )
+    return write_records(shard, request.group, records, cause, answering(shard, reply, response))
 
 
 def restart_session(shard: Shard, group: str, member: ConsumerMember, timeout_ms: int | None = None) -> None:

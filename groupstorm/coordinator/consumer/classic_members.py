@@ -46,7 +46,6 @@ from groupstorm.coordinator.consumer.migration import (
     tombstones,
 )
 from groupstorm.coordinator.consumer.progress import reconcile_member
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -59,7 +58,7 @@ from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, u
 from groupstorm.coordinator.consumer_config import MigrationPolicy
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
     Heartbeat,

@@ -19,10 +19,10 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerRegexRecord,
     CurrentAssignment,
 )
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.consumer.subscriptions import topics_without
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record

@@ -13,9 +13,8 @@ from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Partitions
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
 K = TypeVar("K")
@@ -144,7 +143,7 @@ class ConsumerGroup:
         #: Regular expression -> how many members subscribe by it.
         self.regexes: dict[str, int] = {}
         self.resolved: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
-        #: How many members speak the classic protocol.
+        #: The number of members that speak the classic protocol.
         self.classic_members = 0
         self._classic_protocols: dict[str, int] = {}
         self._assignors: TimelineHashMap[str, int] = TimelineHashMap()

@@ -24,7 +24,6 @@ from groupstorm.coordinator.consumer.member import (
 from groupstorm.coordinator.consumer.membership import check_room, find_member
 from groupstorm.coordinator.consumer.migration import group_to_join
 from groupstorm.coordinator.consumer.progress import reconcile_member
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -36,6 +35,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
 from groupstorm.coordinator.consumer.targets import update_target
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
@@ -91,7 +91,7 @@ def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
         )
 
 
-#: What Java's ``String.trim`` takes away.
+#: The characters that Java's ``String.trim`` takes away.
 _BLANKS = "".join(map(chr, range(0x21)))
 
 

@@ -22,7 +22,7 @@ LEAVE_STATIC_EPOCH = -2
 
 
 class MemberState(StrEnum):
-    """How far a member has come towards its target (Kafka: MemberState)."""
+    """A member is at its target or on the way to it (Kafka: MemberState)."""
 
     #: The member has all that it may have at its epoch.
     STABLE = "STABLE"
@@ -33,7 +33,7 @@ class MemberState(StrEnum):
 
 
 class ClassicMetadata(NamedTuple):
-    """What a member that speaks the classic protocol brought along in its JoinGroup."""
+    """The part of a JoinGroup that is kept of a member that speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]

@@ -23,8 +23,8 @@ from groupstorm.coordinator.consumer.records import (
     CurrentAssignment,
     MemberSubscription,
 )
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard

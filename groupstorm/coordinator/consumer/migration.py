@@ -45,9 +45,8 @@ from groupstorm.coordinator.consumer.records import (
     CurrentAssignment,
     MemberSubscription,
 )
-from groupstorm.coordinator.consumer.refusals import Refused
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record

@@ -55,7 +55,7 @@ def validate_txn_commit(group: ConsumerGroup, topics: Topics, request: TxnOffset
 def _validate_epoch(
     member: ConsumerMember, topics: Topics, epoch: int, offsets: Mapping[str, Mapping[int, Any]]
 ) -> Error:
-    """What an epoch fences: a newer one always, an older one if the member got a partition only after it."""
+    """Fence a newer epoch always, and an older one if the member got a partition only after it."""
     stale = Error.STALE_MEMBER_EPOCH if member.classic is None else Error.ILLEGAL_GENERATION
     if epoch == member.epoch:
         return NO_ERROR

@@ -27,7 +27,7 @@ from groupstorm.coordinator.consumer.member import (
 
 
 class Situation(Enum):
-    """What a heartbeat finds."""
+    """The situation of a member that a heartbeat finds."""
 
     #: The member is at the epoch of its target.
     AT_TARGET = auto()
@@ -40,7 +40,7 @@ class Situation(Enum):
 
 
 class Step(Enum):
-    """What a heartbeat does."""
+    """The step that a heartbeat takes with a member."""
 
     #: Nothing, unless the subscription has changed: then partitions of dropped topics are taken away.
     HOLD = auto()
@@ -65,7 +65,8 @@ NEXT_STEP: Mapping[MemberState, Mapping[Situation, Step]] = {
 
 
 class Found(NamedTuple):
-    """What ADVANCE finds: the member owns partitions that it has to give up; others hold some of its own."""
+    """ADVANCE finds that the member owns partitions which it has to give up, or that others hold some of its
+    own."""
 
     must_revoke: bool
     others_hold: bool

@@ -25,7 +25,7 @@ from groupstorm.turns import Turns
 REFRESH_INTERVAL_MIN_MS = 10_000
 
 
-#: What a program, and its automata, may take (RE2's max_mem).
+#: The memory that a program and its automata may take (RE2's max_mem).
 PROGRAM_BYTES = 1 << 20
 #: RE2 looks at every instruction for every character at worst: so many take the time of a unit of work.
 _STEPS_PER_WORK = 2_000
@@ -79,7 +79,7 @@ def _compiled(regex: str) -> Any:
         return _Invalid(next(descriptions, said))
 
 
-#: What can change the meaning of the text behind it: quoted text, an escape, a class, a named group.
+#: Signs that can change the meaning of the text behind them: quoted text, an escape, a class, a named group.
 _PIECE = re.compile(
     r"\\Q.*?(?:\\E|$) | \\. | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*(?:\]|$) | \(\?P?<(?P<name>\w+)>",
     re.DOTALL | re.VERBOSE,

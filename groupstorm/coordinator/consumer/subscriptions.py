@@ -6,10 +6,11 @@ updateSubscriptionMetadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
+from groupstorm.coordinator.consumer.changes import write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ResolvedRegex,
@@ -26,19 +27,22 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerRegexRecord,
     MemberSubscription,
 )
-from groupstorm.coordinator.consumer.refusals import Refused
-from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of
+from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of, resolve
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import Turns
 
-#: How often a group looks at its topics again even if nothing says that they changed
+#: The interval in which a group looks at its topics again even if nothing says that they changed
 #: (GroupMetadataManager.METADATA_REFRESH_INTERVAL_MS).
 METADATA_REFRESH_INTERVAL_MS = 10 * 60 * 1000
 
 
 class RegexChange(Enum):
-    """What a heartbeat does to the member's regular expression (UpdateRegularExpressionStatus)."""
+    """The effect of a heartbeat on the member's regular expression (UpdateRegularExpressionStatus)."""
 
     NONE = auto()
     #: It is another one, whose topics are not known yet.
@@ -125,7 +129,7 @@ def _resolve_if_due(shard: Shard, group: ConsumerGroup, old: str, new: str, is_u
         or shard.now_ms > first[1].resolved_at_ms + refresh_ms
     )
     if is_due and regexes:
-        shard.background.append((group.name, tuple(regexes)))
+        shard.background.append((group.name, tuple(regexes), shard.may_match))
 
 
 def subscribed_topics(
@@ -211,3 +215,19 @@ def take_resolved(shard: Shard, group: ConsumerGroup, resolved: dict[str, Resolv
         records.append(ConsumerEpochRecord(group.name, epoch, metadata_hash))
         group.refresh_ms, group.refresh_epoch = shard.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch
     return records
+
+
+def resolve_regexes(
+    shard: Shard, name: str, regexes: tuple[str, ...], may_match: Callable[[str], bool] | None
+) -> Turns[Write | None]:
+    """The write of the topics that the expressions match; None if the group is gone or nothing is new."""
+    resolved = yield from resolve(shard.topics, regexes, shard.now_ms, may_match)
+    group = shard.consumer_group(name)
+    if group is None:
+        return None
+    records = take_resolved(shard, group, resolved)
+    return (
+        write_records(shard, name, records, AppendCause.REGEXES_RESOLVED, why=Cause.RESOLVED)
+        if records
+        else None
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
@@ -46,7 +46,7 @@ class Client:
         self.members: tuple[str, ...] = ()
         self.assignment: bytes | None = None
         self.epoch = 0
-        #: What the last assignment of a consumer group said, and what the one before said that differed.
+        #: The last assignment of a consumer group, and the last one before it that differed.
         self.owned: Assigned = {}
         self.owned_before: Assigned = {}
         self.last: str | None = None
@@ -134,3 +134,11 @@ class Clients:
 
     def _known(self, label: str) -> Client:
         return self._clients.get(label) or Client()
+
+
+class Scene(NamedTuple):
+    """The state that a step may refer to."""
+
+    clients: Clients
+    names: Names
+    topics: Mapping[str, int]

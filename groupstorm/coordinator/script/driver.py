@@ -21,10 +21,9 @@ from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
-from groupstorm.coordinator.script.clients import Clients
+from groupstorm.coordinator.script.clients import Clients, Scene
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.coordinator.script.requests import append_error, build_request
-from groupstorm.coordinator.script.scene import Scene
 from groupstorm.coordinator.topics import Topic
 from groupstorm.trace.events.coordinator import Event
 
@@ -54,7 +53,7 @@ class Answered(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one call to the coordinator brought about: answers in the order of completion, and events."""
+    """The outcome of one call to the coordinator: answers in the order of completion, and events."""
 
     answers: list[Answered]
     events: list[Event]

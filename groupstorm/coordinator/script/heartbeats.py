@@ -8,10 +8,9 @@ from uuid import UUID
 
 from groupstorm.coordinator.config import INT_MAX
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
-from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep
+from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import Fields, whole_number
 from groupstorm.coordinator.script.names import topic_uuid
-from groupstorm.coordinator.script.scene import Scene
 
 
 def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:

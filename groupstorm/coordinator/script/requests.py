@@ -28,7 +28,7 @@ from groupstorm.coordinator.messages import (
     Request,
     SyncGroup,
 )
-from groupstorm.coordinator.script.clients import Client, InvalidStep
+from groupstorm.coordinator.script.clients import Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import (
     LONG_MAX,
     Fields,
@@ -37,7 +37,6 @@ from groupstorm.coordinator.script.fields import (
     whole_number,
 )
 from groupstorm.coordinator.script.heartbeats import consumer_heartbeat
-from groupstorm.coordinator.script.scene import Scene
 
 _PROTOCOL_SINCE_SYNC = 5
 

@@ -75,7 +75,8 @@ class _Run:
             coordinator=coordinator,
         )
         self._topic_names = {topic_uuid(name): name for name in topics}
-        for group, options in group_options_of(scenario).items():
+        self._group_options = group_options_of(scenario)
+        for group, options in self._group_options.items():
             self._driver.coordinator.set_group_options(group, options)
         self._step = 0
         #: Steps whose request named its client: their answers show the label.
@@ -137,12 +138,12 @@ class _Run:
         group = step.get("group", "g")
         if not isinstance(group, str):
             raise InvalidStep(f"group: {group!r} is no text")
-        coordinator = self._driver.coordinator
-        options = {**coordinator.group_options(group), **group_options(step.get("set", {}))}
+        options = {**self._group_options.get(group, {}), **group_options(step.get("set", {}))}
         try:
-            coordinator.set_group_options(group, options)
+            self._driver.coordinator.set_group_options(group, options)
         except InputError as problem:
             raise InvalidStep(f"set: {problem}") from problem
+        self._group_options[group] = options
 
     def _advance(self, duration_ms: int) -> None:
         """From deadline to deadline, each at its own millisecond."""
@@ -165,7 +166,7 @@ class _Run:
         """Name the ids that were seen now, then show the answers and the state."""
         names = self.names
         coordinator = self._driver.coordinator
-        found = [coordinator.any_group(name) for name in coordinator.groups]
+        found = [coordinator.group(name) for name in coordinator.groups]
         groups = [group for group in found if group is not None]
         names.see(member for _, response in self._answers for member in ids_in_response(response))
         names.see(ids_in_groups(groups))

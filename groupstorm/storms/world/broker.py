@@ -294,13 +294,14 @@ class VirtualBroker:
         self._carry_out(self.coordinator.update_topics(topics, removed, self.clock.now_us // 1000))
 
     @property
-    def any_group(self) -> ClassicGroup | ConsumerGroup | None:
-        return self.coordinator.any_group(GROUP)
+    def group(self) -> ClassicGroup | ConsumerGroup | None:
+        return self.coordinator.group(GROUP)
 
     @property
     def consumer_group(self) -> ConsumerGroup | None:
         """The group, if it is one of KIP-848."""
-        return self.coordinator.consumer_group(GROUP)
+        group = self.coordinator.group(GROUP)
+        return group if isinstance(group, ConsumerGroup) else None
 
     def is_quiet(self, member_id: str, epoch: int) -> bool:
         """Whether no heartbeat of the consumer group can change anything, and the member is where it should
@@ -317,7 +318,7 @@ class VirtualBroker:
         no heartbeat or commit can change anything."""
         group = self.coordinator.group(GROUP)
         return (
-            group is not None
+            isinstance(group, ClassicGroup)
             and group.generation == generation.id
             and group.state is STABLE
             and group.members.get(generation.member_id) is not None

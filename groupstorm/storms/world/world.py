@@ -92,7 +92,7 @@ class World:
     def settled(self) -> bool:
         """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
         return self._processes.settled and self._environment.members.settled_in(
-            self._environment.broker.any_group
+            self._environment.broker.group
         )
 
     def member(self, name: str) -> MemberProcess:

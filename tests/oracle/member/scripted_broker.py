@@ -76,7 +76,9 @@ class SingleMemberCoordinator:
         self._generation = 0
         self._ids = 0
 
-    def handle(self, request: Request, _now_ms: int, token: Any, /) -> Effects:
+    def handle(
+        self, request: Request, _now_ms: int, token: Any, _may_match: Callable[[str], bool] | None, /
+    ) -> Effects:
         reaction = self._reaction(request)
         if reaction.silent:
             return Effects([], [], [])
@@ -98,9 +100,6 @@ class SingleMemberCoordinator:
 
     def set_group_options(self, _group: str, _options: Mapping[str, int], /) -> None:
         pass
-
-    def match_only(self, _may_match: Callable[[str], bool] | None, /) -> None:
-        """Its member subscribes by names."""
 
     def resolve_in_turns(self) -> None:
         """Its member subscribes by names."""
