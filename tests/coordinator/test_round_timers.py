@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
-
-
-def test_a_first_round_whose_delay_is_the_whole_rebalance_timeout_is_not_extended() -> None:
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
-    first = world.join(rebalance=3_000)
-    world.advance(1_000)
-    second = world.join(rebalance=3_000)
-    world.advance(2_000)
-    assert [world.answered_at_ms[token] for token in (first, second)] == [3_000, 3_000]
-    assert world.of(events.InitialDelayExtended) == []
 
 
 def test_a_round_that_no_static_member_has_joined_is_closed_at_the_next_timeout_for_those_who_have() -> None:
@@ -69,16 +56,6 @@ def test_a_round_whose_timeout_is_0_and_that_nobody_joins_looks_again_after_a_mi
     assert world.coordinator.next_deadline() == world.now_ms + 1
 
 
-def test_the_initial_delay_is_extended_at_most_to_the_rebalance_timeout() -> None:
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
-    tokens = []
-    for wait_ms in (1_000, 3_000, 0):
-        tokens.append(world.join(rebalance=6_000))
-        world.advance(wait_ms)
-    world.advance(10_000)
-    assert {world.answered_at_ms[token] for token in tokens} == {6_000}
-
-
 def test_only_who_joins_during_the_initial_delay_extends_it() -> None:
     world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
     world.join()
@@ -92,25 +69,6 @@ def test_only_who_joins_during_the_initial_delay_extends_it() -> None:
     token = world.join()
     world.advance(3_000)
     assert world.answered_at_ms[token] == began_ms + 3_000
-
-
-@pytest.mark.parametrize(
-    ("preferences", "chosen"),
-    [
-        (("ab", "ab", "ba"), "a"),
-        (("ba", "ab", "ba"), "b"),
-        (("abc", "bca", "bac", "cab"), "b"),
-        (("ca", "ab"), "a"),  # only a is supported by both
-    ],
-)
-def test_each_member_votes_for_its_favourite_protocol_among_those_of_all(
-    preferences: tuple[str, ...], chosen: str
-) -> None:
-    world = World(no_delay())
-    for names in preferences:
-        world.join(protocols=tuple((name, b"") for name in names))
-    world.advance(0)
-    assert world.group.protocol == chosen
 
 
 def test_once_all_have_synced_nothing_of_the_round_is_awaited() -> None:

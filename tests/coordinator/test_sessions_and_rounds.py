@@ -1,8 +1,6 @@
-"""Which timer is set when, for how long, and what it does: row by row of Kafka's rules."""
+"""Timers of sessions and rounds where the transcripts and the recorded answers do not reach."""
 
 from __future__ import annotations
-
-import pytest
 
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
@@ -22,44 +20,6 @@ def test_a_static_member_that_came_back_is_not_new() -> None:
     world.advance(NEW_MEMBER_JOIN_TIMEOUT_MS + 1)
     assert world.error(token) is None
     assert "m2" in world.group.members
-
-
-def test_a_parked_member_needs_no_heartbeat_but_the_absent_ones_do() -> None:
-    world = World(no_delay())
-    world.stable()
-    token = world.join("m1", rebalance=60_000)
-    world.advance(9_999)
-    assert "m2" in world.group.members
-    world.advance(1)
-    assert _removed(world) == [("m2", "session-expired")]
-    assert world.error(token) is Error.NONE, "nobody is missing any more: the round closes"
-
-
-def test_the_round_is_open_for_the_longest_rebalance_timeout_from_its_beginning() -> None:
-    world = World(no_delay())
-    world.stable(rebalance=20_000)
-    first = world.join("m1", rebalance=20_000)
-    for second in range(20):
-        assert world.error(first) is None, f"at {second} s"
-        world.heartbeat("m2")
-        world.join(version=3, rebalance=90_000)  # joining late does not prolong it
-        world.advance(1_000)
-    assert world.error(first) is Error.NONE
-    assert ("m2", "rebalance-timeout") in _removed(world)
-
-
-def test_static_members_that_do_not_come_keep_their_place() -> None:
-    world = World(no_delay())
-    world.join(instance="i1", session=10_000, rebalance=6_000)
-    world.join(instance="i2", session=30_000, rebalance=6_000)
-    world.advance(0)
-    world.join("m1", "i1", session=10_000, rebalance=6_000)
-    world.complete()
-    token = world.join("m1", "i1", session=10_000, rebalance=6_000)
-    world.advance(6_000)
-    assert world.error(token) is Error.NONE
-    assert set(world.group.members) == {"m1", "m2"}
-    assert _removed(world) == []
 
 
 def test_where_nobody_comes_the_round_waits_for_sessions_to_end() -> None:
@@ -108,54 +68,6 @@ def test_a_sync_from_the_last_one_missing_ends_the_sync_timer_in_a_stable_group_
         world.heartbeat("m2")
         world.advance(1_000)
     assert _removed(world) == []
-
-
-@pytest.mark.parametrize(
-    ("joins_at", "answered_at"),
-    [
-        ([0], 3_000),
-        ([0, 2_999], 6_000),
-        ([0, 2_000, 5_000], 9_000),
-        ([0, 3_500], 3_000),  # the second comes when it is over: a rebalance, not an extension
-        ([0, 2_000, 4_000, 7_000, 10_000], 10_000),  # at most the rebalance timeout
-    ],
-)
-def test_initial_delay(joins_at: list[int], answered_at: int) -> None:
-    """KIP-134; extended by new members, up to the rebalance timeout of the first (10 s)."""
-    world = World()
-    tokens = []
-    for when_ms in joins_at:
-        world.advance(when_ms - world.now_ms)
-        tokens.append(world.join(rebalance=10_000))
-    world.advance(10_000)
-    assert world.answered_at_ms[tokens[0]] == answered_at
-
-
-def test_extension_subtracts_what_has_elapsed() -> None:
-    """Delay 4 s, rebalance timeout 10 s: 4 s, then min(4, 6) s, then min(4, 2) s."""
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=4_000))
-    token = world.join(rebalance=10_000)
-    for _ in range(3):
-        world.advance(1_000)
-        world.join(rebalance=10_000)
-        world.advance(2_000)
-    assert world.now_ms == 9_000
-    assert [event.duration_us for event in world.of(events.InitialDelayExtended)] == [4_000_000, 2_000_000]
-    world.advance(1_000)
-    assert world.error(token) is Error.NONE
-
-
-def test_leaving_does_not_end_the_initial_delay_but_an_expiry_does() -> None:
-    """As Kafka 4.3.1 was seen to do: only the expiry of a session or of a pending id closes it early."""
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=30_000))
-    token = world.join()
-    world.join()
-    world.join(version=4, session=6_000)
-    world.leave("m2")
-    assert world.error(token) is None
-    world.advance(6_000)
-    assert world.error(token) is Error.NONE
-    assert world.now_ms == 6_000
 
 
 def test_a_session_that_is_ended_on_command_ends_as_by_its_timer() -> None:
