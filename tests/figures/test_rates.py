@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.record_model import Line, RecordModel
-from groupstorm.figures.staleness import arrived_us
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
@@ -118,21 +116,6 @@ def test_positions_are_whole_records_and_stay_exact() -> None:
     assert model.position("other", Line(0, 0, 10**9), 8 * SECOND) == 8
 
 
-def test_when_a_position_is_reached() -> None:
-    nano = 10**9
-    logs = [Line(0, 0, 1000), Line(10, 10 * SECOND, 0), Line(10, 20 * SECOND, 2000)]
-    assert arrived_us(logs, 0) == 0
-    assert arrived_us(logs, 5 * nano) == 5 * SECOND
-    assert arrived_us(logs, 5 * nano + 1) == 5 * SECOND + 1
-    assert arrived_us(logs, 10 * nano) == 10 * SECOND
-    assert arrived_us(logs, 11 * nano) == 20 * SECOND + SECOND // 2
-    assert arrived_us(logs[:2], 11 * nano) is None
-    jump = [Line(0, 0, 1000), Line(50, 10 * SECOND, 1000)]
-    assert arrived_us(jump, 30 * nano) == 10 * SECOND  # rows of the trace may be further than the lines
-    back = [Line(0, 0, 1000), Line(8, 10 * SECOND, 1000)]
-    assert arrived_us(back, 9 * nano) == 11 * SECOND
-
-
 def stuck(trace: Trace, *stable_s: float) -> int | None:
     """The longest run of generations without progress, of which each begins at one of these times."""
     for generation, at_s in enumerate(stable_s, start=1):
@@ -158,17 +141,6 @@ def test_generations_without_progress() -> None:
     trace = stopped()
     trace.rates(40, "a", {"t-0": (11, 0)})  # a single record
     assert stuck(trace, 10, 20, 30, 50, 60) == 2
-
-
-def test_generations_before_a_window_do_not_count() -> None:
-    trace = stopped()
-    for generation, at_s in enumerate((10, 20, 30, 40), start=1):
-        trace.state_to(at_s, "Stable", generation)
-    trace.end(50)
-    accumulator = FiguresAccumulator(25 * SECOND)
-    for row in trace.rows:
-        accumulator.add(*row)
-    assert accumulator.figures().generations_without_progress_max == 2
 
 
 def test_what_is_processed_again_is_no_progress() -> None:
