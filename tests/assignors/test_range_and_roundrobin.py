@@ -1,4 +1,4 @@
-"""Range and round robin partition by partition. Recorded answers of Kafka (golden) hold instances and racks."""
+"""Range and round robin partition by partition. Kafka's answers (golden) hold instances and racks."""
 
 from __future__ import annotations
 
