@@ -259,7 +259,7 @@ def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything
 
 
 def waiting_bytes(broker: EmbeddedBroker) -> int:
-    """How many bytes the broker holds for its clients, as soon as the number stays the same."""
+    """The number of bytes that the broker holds for its clients, once it stays the same."""
     before, now = -1, 0
     deadline_s = time.monotonic() + DEADLINE_S
     while now != before:

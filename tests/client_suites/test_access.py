@@ -1,4 +1,4 @@
-"""What brokers demand of a suite's clients, and what the clients are given for it."""
+"""A suite's brokers demand TLS or SASL, and its clients are given what they need for it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Secured:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
-    """What the started brokers demand, in order; no broker starts."""
+    """The demands of the brokers in the order of their starts; none starts."""
     found: list[Access] = []
 
     @asynccontextmanager

@@ -270,3 +270,32 @@ def test_a_member_of_which_only_the_subscription_is_in_the_log_is_new() -> None:
     [member] = group.group.members.values()
     assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (0, -1, 20_000)
     assert member.topics == {"t"}
+
+
+# sessions that end on command
+
+
+def _of_two() -> Group:
+    group = Group()
+    group.join("a")
+    group.join("b")
+    group.settle()
+    return group
+
+
+def test_the_session_of_a_member_of_a_consumer_group_ends_on_command() -> None:
+    group = _of_two()
+    effects = group.driver.coordinator.expire_session("g", "a", group.driver.now_ms)
+    removed = [event for event in effects.events if isinstance(event, events.MemberRemoved)]
+    assert [(event.member_id, event.cause) for event in removed] == [("a", "session-expired")]
+    assert list(group.group.members) == ["b"]
+    assert effects.records, "the removal is written"
+
+
+def test_the_session_of_nobody_in_a_consumer_group_ends_with_nothing() -> None:
+    group = _of_two()
+    before = group.driver.coordinator.next_deadline()
+    effects = group.driver.coordinator.expire_session("g", "c", group.driver.now_ms)
+    assert effects.events == []
+    assert group.driver.coordinator.next_deadline() == before
+    assert sorted(group.group.members) == ["a", "b"]

@@ -205,7 +205,7 @@ def test_a_member_gives_partitions_up_within_its_rebalance_timeout(
 
 
 def test_partitions_that_were_given_up_are_watched_no_more() -> None:
-    """The same epoch may end with other partitions to give up: their time begins then."""
+    """An epoch may end with other partitions to give up: their time begins then."""
     group = Group()
     group.join("a", topics=["t", "u"], rebalance=10_000)
     group.driver.coordinator.set_group_options("g", {"consumer.assignment.interval.ms": 15_000})

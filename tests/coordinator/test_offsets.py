@@ -90,7 +90,7 @@ def test_deleted_topics_take_their_offsets_along() -> None:
 
 
 def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
-    """Of the group nothing is written when the topic goes, and it has offsets of the other one still."""
+    """Nothing of the group is written when the topic goes: it has offsets of the other topic still."""
     world = World()
     for topic in ("t", "u"):
         world.send(OffsetCommit("g", "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))

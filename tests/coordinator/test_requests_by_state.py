@@ -1,4 +1,4 @@
-"""What each request is answered in each state of the group (GMM and ClassicGroup of Kafka 4.3.1)."""
+"""Answers to requests, by the state of the group (GMM and ClassicGroup of Kafka 4.3.1)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_records_begin_with_the_first_rate_above_zero() -> None:
 
 
 def test_positions_are_whole_records_and_stay_exact() -> None:
-    """The same place whatever the number of rows in between: three records in 7 s."""
+    """Rows in between do not move the place: three records in 7 s."""
     model = RecordModel(1, 1)
     model.change_log("t-0", Line(100, 7 * SECOND, 3000))
     owner = Line(90, 0, 429)  # 0.429 records a second
@@ -216,7 +216,7 @@ def test_of_equal_ages_the_first_by_name() -> None:
 
 
 def test_the_95th_percentile_of_partitions() -> None:
-    """Of 21 partitions 20 are found at most this old: the second oldest decides."""
+    """The second oldest of 21 partitions decides: 20 are at most this old."""
     trace = Trace()
     names = [f"t-{number}" for number in range(21)]
     trace.scenario(*names, record_rate=10, process_rate=1000)
