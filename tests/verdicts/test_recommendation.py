@@ -81,7 +81,8 @@ def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
 @pytest.mark.parametrize(("others", "told"), [("bcd", "are b, c and d"), ("bcde", "are 4 others")])
 def test_three_that_are_as_good_are_named_and_more_are_counted(others: str, told: str) -> None:
     variants = {name: runs(300) for name in f"a{others}"}
-    said = recommendation(variants, defaults(a=0, **dict.fromkeys(others, 1)), UNOWNED)
+    distances = {name: Distance(int(name != "a"), 0.0) for name in variants}
+    said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}), UNOWNED)
     assert said[0].startswith(f"Recommendation: a. As good {told}: of")
 
 
