@@ -130,13 +130,6 @@ def test_bytes_do_not_depend_on_the_order_of_lists(subscription: Subscription, s
     assert encode_subscription(other) == encode_subscription(subscription)
 
 
-@given(st.binary(max_size=60))
-def test_garbage_raises_only_our_error(data: bytes) -> None:
-    for decode in (decode_subscription, decode_assignment):
-        with contextlib.suppress(UserDataError):
-            decode(data)
-
-
 @given(SUBSCRIPTION, st.data())
 def test_broken_subscriptions_raise_only_our_error(subscription: Subscription, draw: st.DataObject) -> None:
     data = bytearray(encode_subscription(subscription))

@@ -54,36 +54,6 @@ def _fresh(*topics: str) -> dict[str, MemberSpec]:
 # --- uniform, equal subscriptions ------------------------------------------------------------------
 
 
-def test_on_an_empty_start_the_last_members_get_one_more() -> None:
-    targets = _assign(get("uniform"), {"t": 8}, _fresh("t", "t", "t"))
-    assert targets == [{"t": [0, 1]}, {"t": [2, 3, 4]}, {"t": [5, 6, 7]}]
-
-
-def test_who_has_one_more_keeps_it() -> None:
-    """KAFKA-18688: the first member leaves the extra one to its owner, wherever that stands."""
-    members = {
-        "m0": _spec("t", {}),
-        "m1": _spec("t", {"t": [0, 1, 2]}),
-        "m2": _spec("t", {"t": [3, 4]}),
-    }
-    assert _assign(get("uniform"), {"t": 7}, members) == [{"t": [5, 6]}, {"t": [0, 1, 2]}, {"t": [3, 4]}]
-
-
-def test_surplus_goes_to_members_below_their_share() -> None:
-    members = {"m0": _spec("t", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {})}
-    assert _assign(get("uniform"), {"t": 4}, members) == [{"t": [0, 1]}, {"t": [2, 3]}]
-
-
-def test_what_nobody_had_goes_out_before_surplus() -> None:
-    members = {"m0": _spec("t", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {}), "m2": _spec("t", {})}
-    assert _assign(get("uniform"), {"t": 6}, members) == [{"t": [0, 1]}, {"t": [4, 5]}, {"t": [2, 3]}]
-
-
-def test_topics_left_behind_are_taken_away() -> None:
-    members = {"m0": _spec("t", {"u": [0], "t": [0]}), "m1": _spec("t", {"t": [1]})}
-    assert _assign(get("uniform"), {"t": 2, "u": 1}, members) == [{"t": [0]}, {"t": [1]}]
-
-
 def test_a_target_that_stays_is_the_very_same_object() -> None:
     """The coordinator writes a record for what is not; targets that cannot be make no difference."""
     target: Target = {_id("t"): [1, 0]}
@@ -91,59 +61,6 @@ def test_a_target_that_stays_is_the_very_same_object() -> None:
         members = {"m0": MemberSpec(["t"], target), "m1": MemberSpec(["t"], {_id("t"): others})}
         for name in names():
             assert get(name).assign(_topics({"t": 4}), members)["m0"] is target
-
-
-# --- uniform, unequal subscriptions ----------------------------------------------------------------
-
-
-def test_topics_with_more_partitions_for_each_subscriber_go_first() -> None:
-    """KAFKA-17710: `few` and `many` fill m0 and m2 before `all` makes up for it."""
-    targets = _assign(get("uniform"), {"all": 6, "few": 4, "many": 2}, _fresh("all few", "all", "all many"))
-    assert targets == [{"few": [0, 1, 2, 3]}, {"all": [0, 1, 2, 4]}, {"all": [3, 5], "many": [0, 1]}]
-
-
-def test_a_loaded_member_gives_its_highest_partition_first() -> None:
-    members = {"m0": _spec("t u", {"t": [0, 1, 2, 3]}), "m1": _spec("t", {})}
-    assert _assign(get("uniform"), {"t": 4, "u": 0}, members) == [{"t": [0, 1]}, {"t": [2, 3]}]
-
-
-def test_overlapping_subscriptions_may_stay_unbalanced_by_one_a_topic() -> None:
-    """Kafka's own example: 9, 10 and 11 partitions, though a chain of two moves would help."""
-    members = {
-        "m1": _spec("t", {"t": list(range(9))}),
-        "m2": _spec("t u", {"t": [9], "u": list(range(9))}),
-        "m3": _spec("u", {"u": list(range(9, 20))}),
-    }
-    targets = _assign(get("uniform"), {"t": 10, "u": 20}, members)
-    assert [sum(map(len, target.values())) for target in targets] == [9, 10, 11]
-
-
-# --- range -----------------------------------------------------------------------------------------
-
-
-def test_range_gives_runs_the_first_ones_longer() -> None:
-    targets = _assign(get("range"), {"t": 5, "u": 3}, _fresh("t u", "t u", "u"))
-    assert targets == [{"t": [0, 1, 2], "u": [0]}, {"t": [3, 4], "u": [1]}, {"u": [2]}]
-
-
-def test_static_members_come_first_by_instance() -> None:
-    members = {
-        "a": _spec("t", {}),
-        "z": _spec("t", {}, instance="i2"),
-        "y": _spec("t", {}, instance="i1"),
-    }
-    assert _assign(get("range"), {"t": 4}, members) == [{"t": [3]}, {"t": [2]}, {"t": [0, 1]}]
-
-
-def test_members_are_sorted_by_utf16_units() -> None:
-    """U+1D4B3 comes before U+FFAE in Java, since it begins with a surrogate."""
-    members = {"\uffae": _spec("t", {}), "\U0001d4b3": _spec("t", {})}
-    assert _assign(get("range"), {"t": 2}, members) == [{"t": [1]}, {"t": [0]}]
-
-
-def test_range_does_not_look_at_targets() -> None:
-    members = {"m0": _spec("t", {"t": [1, 7, -3]}), "m1": _spec("t", {"t": [1, 0]})}
-    assert _assign(get("range"), {"t": 2}, members) == [{"t": [0]}, {"t": [1]}]
 
 
 # --- targets that cannot be ------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from tests.broker.asking import (
     epoch_end,
     fetch,
     fetch_fields,
-    join,
     list_offsets,
     metadata,
     offset_delete,
@@ -191,15 +190,6 @@ def test_configurations_that_kafka_refuses(driver: Driver, change: Any, error: E
     assert values(describe_configs(driver, 4))["retention.bytes"][1] == 5, "nothing of the resource changes"
 
 
-def test_configurations_of_a_group_are_kept(driver: Driver) -> None:
-    assert (
-        alter_configs(driver, 1, ("consumer.session.timeout.ms", SET, "50000"), kind=GROUP, name="g")
-        is Error.NONE
-    )
-    assert values(describe_configs(driver, 4, GROUP, "g"))["consumer.session.timeout.ms"] == ("50000", 8)
-    assert alter_configs(driver, 1, ("x", SET, "1"), kind=GROUP, name="g") is Error.INVALID_CONFIG
-
-
 def test_max_message_bytes_and_retention_have_their_effect_at_once(driver: Driver) -> None:
     assert produce(driver, 8, records=wire.batch([b"x" * 500])).error_code == Error.NONE
     alter_configs(driver, 1, ("max.message.bytes", SET, "400"), ("retention.bytes", SET, "100"))
@@ -255,20 +245,6 @@ def test_topics_are_created_with_configurations(driver: Driver) -> None:
     assert (
         create(driver, 7, "other", configs=(config("retention", "1"),))[0].error_code == Error.INVALID_CONFIG
     )
-
-
-@pytest.mark.parametrize("version", versions(wire.DELETE_GROUPS))
-def test_groups_are_deleted_when_they_are_empty(driver: Driver, version: int) -> None:
-    commit(driver, 8)
-    join(driver, 3, group="joined")
-    driver.advance(0)
-    answer = driver.ask(wire.DELETE_GROUPS, version, groups_names=("g", "joined", "none"))
-    assert [(one.group_id, one.error_code) for one in answer.results] == [
-        ("g", Error.NONE),
-        ("joined", Error.NON_EMPTY_GROUP),
-        ("none", Error.GROUP_ID_NOT_FOUND),
-    ]
-    assert [one.group_id for one in driver.ask(wire.LIST_GROUPS, 0).groups] == ["joined"]
 
 
 def test_offsets_are_deleted_and_unknown_partitions_refused(driver: Driver) -> None:

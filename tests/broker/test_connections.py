@@ -123,16 +123,6 @@ def test_requests_in_front_of_a_malformed_one_are_answered(client: RawClient) ->
     assert client.is_closed_by_server()
 
 
-def test_a_client_that_does_not_read_gets_everything_when_it_does() -> None:
-    # sixty answers of about 60 kB each are more than sockets hold: serving must pause and go on
-    with EmbeddedBroker({}, {"wide": 2000}) as broker, RawClient((broker.host, broker.port)) as client:
-        for number in range(60):
-            client.send(framed(request(wire.METADATA, 1, number, topics=None)))
-        assert is_serving(broker)
-        for number in range(60):
-            assert len(client.answer(wire.METADATA, 1, number).topics[0].partitions) == 2000
-
-
 def test_trailing_bytes_are_tolerated(client: RawClient) -> None:
     # librdkafka 2.16 sends three too many in Metadata 9 for all topics
     payload = request(wire.METADATA, 9, topics=None, allow_auto_topic_creation=False)
@@ -269,7 +259,7 @@ def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything
 
 
 def waiting_bytes(broker: EmbeddedBroker) -> int:
-    """How many bytes the broker holds for its clients, as soon as the number stays the same."""
+    """The number of bytes that the broker holds for its clients, once it stays the same."""
     before, now = -1, 0
     deadline_s = time.monotonic() + DEADLINE_S
     while now != before:

@@ -154,13 +154,6 @@ def test_transactions_go_on_and_producer_ids_are_not_given_out_twice(again: Any)
     assert offset_fetch(again(other), 7) == [(0, 5, 0)]
 
 
-def test_a_repeated_batch_is_recognised_after_a_restart(again: Any) -> None:
-    driver = Kept()
-    batch = wire.batch([b"a"], producer_id=0, epoch=0, sequence=0)
-    produce(driver, 8, records=batch)
-    assert produce(again(driver), 8, records=batch).base_offset == 0
-
-
 def test_fewer_brokers_than_before_share_what_there_is() -> None:
     before = make_broker(OPTIONS, {"orders": 3}, brokers=3)
     driver = Driver(OPTIONS)
@@ -182,14 +175,6 @@ CHANGES: list[Change] = [
     BatchAppended("orders", 1, b"\x00bytes\n"),
     TopicConfigured("orders", {}),
 ]
-
-
-def test_a_frame_reads_back_and_one_that_is_not_whole_is_left_out() -> None:
-    first, place = frame(CHANGES[:1], BEGINNING)[::2]
-    second = encode(CHANGES[1:], place)
-    assert decode(first + second) == (CHANGES, len(first + second))
-    for end in range(len(first), len(first + second)):
-        assert decode((first + second)[:end]) == (CHANGES[:1], len(first))
 
 
 def test_a_frame_that_was_changed_is_refused_but_for_the_last_one() -> None:
@@ -288,14 +273,6 @@ def test_a_restart_writes_the_journal_anew_if_that_makes_it_much_shorter(
     assert last == TopicCreated("orders", uuid.UUID(int=3), 0, ((1, 2), (2, 1)), {})
 
 
-def test_a_damaged_journal_is_refused_with_one_line(tmp_path: Path) -> None:
-    frame = bytearray(encode(CHANGES))
-    frame[20] ^= 1
-    (tmp_path / "journal").write_bytes(bytes(frame) + encode(CHANGES))
-    with pytest.raises(InputError, match="journal: the frame at byte 0 is damaged"):
-        written(DataDirectory(tmp_path, pytest.fail))
-
-
 def test_a_file_that_is_no_journal_is_refused_and_not_cut_off(tmp_path: Path) -> None:
     (tmp_path / "journal").write_bytes(b"some notes")
     with pytest.raises(InputError, match="journal: no whole frame is in its 10 bytes"):
@@ -361,20 +338,6 @@ def try_commit(client: RawClient, offset: int) -> Error:
     fields: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": ""}
     answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
     return Error(answer.topics[0].partitions[0].error_code)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_answered_commits_survive_the_end_of_the_process(tmp_path: Path, how: signal.Signals) -> None:
-    data = ("--data", str(tmp_path / "data"))
-    with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
-        for offset in range(1, 50):
-            commit_one(client, offset)
-        process.send_signal(how)
-        process.wait(timeout=DEADLINE_S)
-    with serving(*data) as (_, address), RawClient(address) as client:
-        assert committed(client, "g") == 49
-        assert [topic.name for topic in client.ask(wire.METADATA, 1, topics=None).topics] == ["orders"]
 
 
 @pytest.mark.slow

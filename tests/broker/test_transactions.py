@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.transactions import Marker, Transactions, TransactionState
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import (
@@ -104,14 +103,6 @@ def test_offsets_count_when_the_transaction_is_committed(driver: Driver, version
     assert offset_fetch(driver, 7) == [(0, -1, 0)]
     assert producer.end(5 if version == 5 else 3) is Error.NONE
     assert offset_fetch(driver, 7) == [(0, 5, 0)]
-
-
-def test_offsets_of_an_aborted_transaction_are_forgotten(driver: Driver) -> None:
-    producer = TransactionalProducer(driver)
-    producer.add_offsets()
-    producer.commit_offset()
-    producer.end(commit=False)
-    assert offset_fetch(driver, 7) == [(0, -1, 0)]
 
 
 def test_offsets_that_are_refused(driver: Driver) -> None:
@@ -231,18 +222,3 @@ def test_a_deleted_topic_gets_no_marker(driver: Driver) -> None:
     producer.add()
     delete_topics(driver, 5, "orders")
     assert producer.end() is Error.NONE
-
-
-def test_epochs_that_run_out_give_a_new_producer_id() -> None:
-    ids = iter(range(100))
-    transactions = Transactions(lambda: next(ids))
-    first = transactions.init_producer_id("t", 1_000, (-1, -1), 0)
-    known = transactions.get("t")
-    assert known is not None
-    known.epoch = 2**15 - 2
-    transactions.add_partitions("t", first.producer_id, known.epoch, [("a", 0)], 0)
-    ended = transactions.end("t", first.producer_id, 2**15 - 2, True, version_2=True)
-    assert (ended.error, ended.producer_id, ended.epoch) == (Error.NONE, 1, 0)
-    assert transactions.markers == [Marker(0, 2**15 - 1, True, (("a", 0),))]
-    assert known.state is TransactionState.COMPLETE_COMMIT
-    assert transactions.end("t", 0, 2**15 - 2, True, version_2=True) == ended

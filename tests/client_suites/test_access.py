@@ -1,4 +1,4 @@
-"""What brokers demand of a suite's clients, and what the clients are given for it."""
+"""A suite's brokers demand TLS or SASL, and its clients are given what they need for it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from groupstorm.clients.brokers import BrokerKind, read_kind
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.protocol.endpoints import Endpoint
 from tests.client_libraries.secured import Access
-from tests.client_suites import access as access_module
 from tests.client_suites import running
-from tests.client_suites.access import PASSWORD, USER, Security, access_by, client_security
+from tests.client_suites.access import PASSWORD, USER, Security, access_by
 from tests.client_suites.brokers import listener_options
-from tests.client_suites.franz_go import scram_variables
-from tests.client_suites.kafka_security import listener_settings, scram_options
 from tests.client_suites.librdkafka_access import options_of, variables_of
 from tests.client_suites.running import run_tests
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict
-from tests.conformance.programs.building import ProgramUnavailable
 
 SASL = Security("SASL_PLAINTEXT", "SCRAM-SHA-256")
 ALL = [Security(), SASL, Security("SSL"), Security("SASL_SSL", "PLAIN")]
@@ -49,7 +45,7 @@ class Secured:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[Access]:
-    """What the started brokers demand, in order; no broker starts."""
+    """The demands of the brokers in the order of their starts; none starts."""
     found: list[Access] = []
 
     @asynccontextmanager
@@ -102,68 +98,6 @@ def test_serve_demands_what_the_clients_have(security: Security, tmp_path: Path)
     assert listener.protocol == security.protocol
     assert listener.tls is None or listener.tls.verify_mode is ssl.CERT_REQUIRED
     assert listener.users is None or listener.users.has(USER, PASSWORD)
-
-
-def test_certificates_are_found_from_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """librdkafka's tests run in the folder of its source."""
-    monkeypatch.chdir(tmp_path)
-    certificates = access_by(Security("SSL"), Path("certificates")).certificates
-    assert certificates is not None
-    assert all(file.is_absolute() for file in certificates)
-
-
-def test_certificates_need_trustme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(access_module, "find_spec", lambda _name: None)
-    with pytest.raises(ProgramUnavailable, match="pip install trustme"):
-        access_by(Security("SSL"), tmp_path)
-
-
-def test_kafka_in_plain_text_demands_nothing(tmp_path: Path) -> None:
-    assert listener_settings(Access("PLAINTEXT"), tmp_path) == {}
-    assert scram_options(Access("PLAINTEXT")) == []
-
-
-def test_kafka_demands_a_certificate_and_reads_its_own_key(tmp_path: Path) -> None:
-    settings = listener_settings(access_by(Security("SSL"), tmp_path / "certificates"), tmp_path)
-    assert settings["ssl.client.auth"] == "required"
-    store = Path(settings["ssl.keystore.location"])
-    assert "-----BEGIN PRIVATE KEY-----" in store.read_text("ascii"), "PKCS#8"
-    ssl.create_default_context().load_cert_chain(store)
-    ssl.create_default_context(cafile=settings["ssl.truststore.location"])
-    assert not any("sasl" in name for name in settings)
-
-
-def test_kafka_knows_the_user_with_every_mechanism(tmp_path: Path) -> None:
-    access = access_by(SASL, tmp_path)
-    settings = listener_settings(access, tmp_path)
-    prefix, suffix = "listener.name.sasl_plaintext.", ".sasl.jaas.config"
-    assert f'user_{USER}="{PASSWORD}"' in settings[f"{prefix}plain{suffix}"]
-    for mechanism in settings["sasl.enabled.mechanisms"].split(","):
-        assert settings[f"{prefix}{mechanism.lower()}{suffix}"].endswith(";")
-    credential = f"[name={USER},password={PASSWORD}]"
-    assert scram_options(access) == [
-        "--add-scram",
-        f"SCRAM-SHA-256={credential}",
-        "--add-scram",
-        f"SCRAM-SHA-512={credential}",
-    ]
-    assert not any(name.startswith("ssl.") for name in settings)
-
-
-@pytest.mark.parametrize("security", ALL)
-def test_our_own_client_has_the_same(security: Security, tmp_path: Path) -> None:
-    client = client_security(access_by(security, tmp_path / "certificates"))
-    assert (client.tls is not None) == security.protocol.endswith("SSL")
-    assert (client.sasl_mechanism or "") == security.mechanism
-    assert client.username == (USER if security.mechanism else "")
-
-
-def test_franz_go_is_given_seeds_and_the_user_of_scram(tmp_path: Path) -> None:
-    assert scram_variables(BROKER, access_by(SASL, tmp_path)) == {
-        "KGO_TEST_SCRAM_SEEDS": "127.0.0.1:9092",
-        "KGO_TEST_SCRAM": f"{USER}:{PASSWORD}:256",
-    }
-    assert scram_variables(BROKER, Access("PLAINTEXT")) == {}
 
 
 def test_librdkafka_is_given_the_user_of_sasl(tmp_path: Path) -> None:

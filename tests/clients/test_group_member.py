@@ -144,6 +144,20 @@ def test_an_answer_that_a_member_gets_while_it_unsubscribes_ends_its_leaving(ans
     assert driven.look() == [Left()]
 
 
+def test_a_member_that_has_left_joins_again_once_it_subscribes() -> None:
+    """poll() alone does not do it (onConsumerPoll)."""
+    driven = Driven.stable()
+    driven.member.unsubscribe()
+    driven.callback()
+    driven.step()
+    driven.answer(-1)
+    driven.poll()
+    polled = driven.member.state
+    driven.member.subscribe(frozenset({"t"}))
+    driven.poll()
+    assert (polled, driven.member.state) == (MemberState.UNSUBSCRIBED, MemberState.JOINING)
+
+
 def test_a_member_outside_the_group_has_lost_its_partitions_when_it_closes() -> None:
     driven = Driven.stable()
     assert driven.member.closing_callback() == RunCallback(CallbackKind.REVOKED, (T0, T1), "close")

@@ -1,4 +1,4 @@
-"""An emulated cluster whose groups speak the consumer protocol, and members over TCP that end with a test."""
+"""A group of the emulator whose members over TCP speak either protocol and end with a test."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ class EmulatedGroup:
         self.members.append(member)
         return member
 
-    def classic(self, name: str, **settings: Any) -> Member:
+    def classic(self, name: str, application: ApplicationBehaviour | None = None, **settings: Any) -> Member:
         short: dict[str, Any] = {
             "partition_assignment_strategy": ("cooperative-sticky",),
             "heartbeat_interval_ms": 30,
             "session_timeout_ms": 30_000,
         }
-        return self.member(name, group_protocol=GroupProtocol.CLASSIC, **(short | settings))
+        return self.member(name, application, group_protocol=GroupProtocol.CLASSIC, **(short | settings))
 
     async def until_shared(self, *members: Member) -> None:
         """Every partition of "t" has one owner, every member has its part and nothing is under way."""

@@ -1,5 +1,5 @@
-"""Consumer groups (KIP-848) where scripts do not reach: transactions, deletion, expiry, lists,
-loading. Each rule is Kafka 4.3.1's."""
+"""Consumer groups (KIP-848) where scripts do not reach: expiry, loading, migration, member ids. Each rule is
+Kafka 4.3.1's."""
 
 from __future__ import annotations
 
@@ -17,103 +17,15 @@ from groupstorm.coordinator.consumer.records import (
 )
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
-    CommittedOffset,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
-    DeleteGroup,
     DescribeConsumerGroup,
-    ListGroups,
-    OffsetDelete,
-    TxnOffsetCommit,
 )
 from groupstorm.coordinator.script.driver import Driver
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state
-
-
-def _offsets(number: int = 0, topic: str = "t") -> dict[str, dict[int, CommittedOffset]]:
-    return {topic: {number: CommittedOffset(7)}}
-
-
-# transactional commits
-
-
-@pytest.mark.parametrize(
-    ("member", "epoch", "error"),
-    [
-        ("a", 0, Error.NONE),
-        ("a", 1, Error.ILLEGAL_GENERATION),  # STALE_MEMBER_EPOCH means nothing to a producer
-        ("a", -1, Error.ILLEGAL_GENERATION),
-        ("nobody", 0, Error.UNKNOWN_MEMBER_ID),
-        ("", None, Error.NONE),  # a producer that names no member is believed
-    ],
-)
-def test_transactional_commits(member: str, epoch: int | None, error: Error) -> None:
-    group = Group()
-    joined = group.join("a")
-    generation = -1 if epoch is None else joined.member_epoch + epoch
-    response = group.send(TxnOffsetCommit("g", 7, member, None, generation, _offsets(), 3))
-    assert response.partitions == (("t", 0, error),)
-
-
-def test_an_older_epoch_commits_in_a_transaction_what_the_member_had_then() -> None:
-    group = Group()
-    joined = group.join("a")
-    group.join("b")
-    group.settle()
-    assert group.group.members["a"].epoch > joined.member_epoch
-    (kept,) = group.group.members["a"].assigned.values()
-    (lost,) = group.group.members["b"].assigned.values()
-    for number, error in ((min(kept), Error.NONE), (min(lost), Error.ILLEGAL_GENERATION)):
-        commit = TxnOffsetCommit("g", 7, "a", None, joined.member_epoch, _offsets(number), 3)
-        assert group.send(commit).partitions == (("t", number, error),)
-
-
-# what administrators ask
-
-
-def test_lists_and_descriptions() -> None:
-    group = Group()
-    group.join("a", instance="i", rack="r", assignor="range")
-    group.join("b", topics=None, regex="u|none")
-    group.settle()
-    assert [tuple(one) for one in group.send(ListGroups(types=("Consumer",))).groups] == [
-        ("g", "consumer", "Stable", "consumer")
-    ]
-    assert group.send(ListGroups(types=("classic",))).groups == ()
-    assert group.send(ListGroups(states=("assigning",))).groups == ()
-    described = group.send(DescribeConsumerGroup("g"))
-    assert (described.state, described.epoch, described.assignment_epoch) == ("Stable", 3, 3)
-    assert described.assignor == "range"
-    members = {one.member_id: one for one in described.members}
-    assert (members["a"].instance, members["a"].rack, members["a"].topics) == ("i", "r", ("t",))
-    assert members["a"].assignment == members["a"].target == {"t": (0, 1, 2, 3)}
-    assert (members["b"].regex, members["b"].assignment) == ("u|none", {"u": (0, 1)})
-    assert group.send(DescribeConsumerGroup("other")).error is Error.GROUP_ID_NOT_FOUND
-
-
-def test_a_group_is_deleted_once_it_is_empty() -> None:
-    group = Group()
-    group.join("a")
-    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}})
-    assert group.send(DeleteGroup("g")).error is Error.NON_EMPTY_GROUP
-    group.beat("a", epoch=-1)
-    assert group.group.state == "Empty"
-    assert group.send(DeleteGroup("g")).error is Error.NONE
-    assert group.driver.coordinator.groups == []
-    assert group.driver.coordinator.committed_offsets("g") == {}
-    assert group.driver.coordinator.snapshot() == []
-
-
-def test_offsets_of_subscribed_topics_are_not_deleted() -> None:
-    group = Group()
-    group.join("a")
-    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}, "u": {"1": 6}})
-    response = group.send(OffsetDelete("g", {"t": (0,), "u": (1,)}))
-    assert response.partitions == (("t", 0, Error.GROUP_SUBSCRIBED_TO_TOPIC), ("u", 1, Error.NONE))
-    assert group.driver.coordinator.committed_offsets("g") == {"t-0": 5}
 
 
 def test_offsets_expire_when_nobody_reads_the_topic_and_the_empty_group_with_them() -> None:
@@ -358,3 +270,32 @@ def test_a_member_of_which_only_the_subscription_is_in_the_log_is_new() -> None:
     [member] = group.group.members.values()
     assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (0, -1, 20_000)
     assert member.topics == {"t"}
+
+
+# sessions that end on command
+
+
+def _of_two() -> Group:
+    group = Group()
+    group.join("a")
+    group.join("b")
+    group.settle()
+    return group
+
+
+def test_the_session_of_a_member_of_a_consumer_group_ends_on_command() -> None:
+    group = _of_two()
+    effects = group.driver.coordinator.expire_session("g", "a", group.driver.now_ms)
+    removed = [event for event in effects.events if isinstance(event, events.MemberRemoved)]
+    assert [(event.member_id, event.cause) for event in removed] == [("a", "session-expired")]
+    assert list(group.group.members) == ["b"]
+    assert effects.records, "the removal is written"
+
+
+def test_the_session_of_nobody_in_a_consumer_group_ends_with_nothing() -> None:
+    group = _of_two()
+    before = group.driver.coordinator.next_deadline()
+    effects = group.driver.coordinator.expire_session("g", "c", group.driver.now_ms)
+    assert effects.events == []
+    assert group.driver.coordinator.next_deadline() == before
+    assert sorted(group.group.members) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""OffsetDelete, DeleteGroups, and what expires: offsets and the groups that lose their last ones."""
+"""Deletions that cannot be written or that a loaded group refuses, and the expiry of offsets and groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from groupstorm.coordinator.messages import (
     OffsetDelete,
     OffsetDeleteResponse,
 )
-from groupstorm.coordinator.records import GroupTombstone, OffsetCommitRecord
+from groupstorm.coordinator.records import OffsetCommitRecord
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
@@ -41,27 +41,6 @@ def delete_group(world: World, group: str = "g") -> Error:
     return response.error
 
 
-def test_offsets_of_an_empty_group_are_deleted_and_partitions_without_any_are_no_error(world: World) -> None:
-    world.commit(offset=5)
-    assert delete_offset(world) == (Error.NONE, [Error.NONE, Error.NONE])
-    assert world.committed() == -1
-
-
-def test_offsets_of_unknown_groups_and_of_groups_of_another_type_are_refused(world: World) -> None:
-    assert delete_offset(world, group="") == (Error.INVALID_GROUP_ID, [])
-    assert delete_offset(world) == (Error.GROUP_ID_NOT_FOUND, [])
-    world.stable(kind="connect")
-    assert delete_offset(world) == (Error.NON_EMPTY_GROUP, [])
-
-
-def test_what_members_read_is_not_deleted_and_what_nobody_reads_is(world: World) -> None:
-    world.stable(protocols=READS_T)
-    world.commit("m1", generation=world.group.generation, offset=5)
-    assert delete_offset(world) == (Error.NONE, [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2)
-    assert world.committed() == 5
-    assert delete_offset(world, "other") == (Error.NONE, [Error.NONE, Error.NONE])
-
-
 def test_what_members_read_is_not_deleted_either_by_the_coordinator_that_has_loaded_them(
     world: World,
 ) -> None:
@@ -75,20 +54,6 @@ def test_what_members_read_is_not_deleted_either_by_the_coordinator_that_has_loa
 def test_members_whose_subscription_cannot_be_read_may_read_everything(world: World) -> None:
     world.stable(protocols=(("range", b"\x00"),))
     assert delete_offset(world)[1] == [Error.GROUP_SUBSCRIBED_TO_TOPIC] * 2
-
-
-def test_a_group_is_deleted_with_its_offsets_when_nobody_is_in_it(world: World) -> None:
-    assert delete_group(world) is Error.GROUP_ID_NOT_FOUND
-    world.stable(members=1)
-    world.commit("m1", generation=1, offset=5)
-    assert delete_group(world) is Error.NON_EMPTY_GROUP
-    world.leave("m1")
-    assert delete_group(world) is Error.NONE
-    assert world.coordinator.groups == []
-    assert [(one.group, one.cause) for one in world.of(events.GroupDeleted)] == [("g", "deleted")]
-    assert world.appended[-1][0][-1] == GroupTombstone("g")
-    world.commit(offset=1)
-    assert world.committed() == 1
 
 
 def test_a_deletion_that_cannot_be_written_leaves_the_group(world: World) -> None:
@@ -136,14 +101,6 @@ def test_a_later_commit_keeps_its_group_and_its_own_partition_alone() -> None:
     assert world.coordinator.groups == []
 
 
-def test_a_group_with_members_keeps_what_they_read_however_old_it_is() -> None:
-    world = retaining(1)
-    world.stable(members=1, protocols=READS_T, session=1_800_000)
-    world.commit("m1", generation=1, offset=5)
-    world.advance(25 * MINUTE_MS)
-    assert world.committed() == 5
-
-
 def test_a_topic_that_a_stable_group_no_longer_reads_expires_by_its_commit() -> None:
     world = retaining(10)
     world.stable(members=1, protocols=READS_T, session=1_800_000)
@@ -153,18 +110,6 @@ def test_a_topic_that_a_stable_group_no_longer_reads_expires_by_its_commit() -> 
     tombstone = OffsetCommitRecord("g", "old", 0, None, 0, None, None)
     assert world.appended[before][0] == [tombstone]
     assert world.coordinator.groups == ["g"]
-
-
-def test_retention_of_a_group_that_empties_begins_when_it_is_empty() -> None:
-    world = retaining(10)
-    world.stable(members=1, protocols=READS_T, session=1_800_000)
-    world.commit("m1", generation=1, offset=5)
-    world.advance(20 * MINUTE_MS)
-    world.leave("m1")
-    world.advance(9 * MINUTE_MS)
-    assert world.committed() == 5
-    world.advance(MINUTE_MS)
-    assert world.coordinator.groups == []
 
 
 def test_groups_of_other_types_keep_their_offsets_while_they_have_members() -> None:

@@ -224,27 +224,10 @@ def stable_offset(world: World) -> tuple[int, Error]:
     return response.partitions[0][2].offset, response.partitions[0][3]
 
 
-def test_an_offset_counts_when_its_transaction_is_committed(world: World) -> None:
-    world.commit(offset=1)
-    assert txn_commit(world) is Error.NONE
-    assert world.committed() == 1
-    assert stable_offset(world) == (-1, Error.UNSTABLE_OFFSET_COMMIT)
-    end(world, is_commit=True)
-    assert stable_offset(world) == (3, Error.NONE)
-
-
 def test_the_first_offset_of_a_transaction_makes_an_empty_group(world: World) -> None:
     assert txn_commit(world) is Error.NONE
     assert world.of(events.GroupCreated) == [("g", "offset-commit")]
     assert (world.state, world.describe().state) == ("Empty", "Empty")
-
-
-def test_an_offset_of_an_aborted_transaction_never_counts(world: World) -> None:
-    txn_commit(world)
-    end(world, is_commit=False)
-    assert stable_offset(world) == (-1, Error.NONE)
-    end(world, is_commit=True)
-    assert world.committed() == -1
 
 
 def test_a_commit_that_came_after_the_one_in_the_transaction_stays(world: World) -> None:
@@ -252,18 +235,6 @@ def test_a_commit_that_came_after_the_one_in_the_transaction_stays(world: World)
     world.commit(offset=2)
     end(world, is_commit=True)
     assert world.committed() == 2
-
-
-def test_members_are_checked_but_not_the_round(world: World) -> None:
-    assert txn_commit(world, generation=4) is Error.ILLEGAL_GENERATION
-    world.stable(members=1)
-    assert txn_commit(world) is Error.NONE  # older versions name no member
-    assert txn_commit(world, member_id="m1", generation=1) is Error.NONE
-    assert txn_commit(world, member_id="m1", generation=2) is Error.ILLEGAL_GENERATION
-    assert txn_commit(world, member_id="m8", generation=1) is Error.UNKNOWN_MEMBER_ID
-    world.join("m1")  # the leader: a new round
-    assert world.state == "CompletingRebalance"
-    assert txn_commit(world, member_id="m1", generation=2) is Error.NONE
 
 
 def test_deleting_an_offset_takes_the_one_that_waits_along(world: World) -> None:

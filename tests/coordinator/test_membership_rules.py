@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,34 +21,6 @@ def test_pending_ids_do_not_count_but_awaiting_members_do_in_an_open_round() -> 
     assert world.joined(tokens[2]).member_id == ""
     assert not world.group.pending_members, "the refused id is forgotten"
     assert [event.cause for event in world.of(events.PendingMemberRemoved)] == ["group-full"]
-
-
-def test_in_an_open_round_the_places_go_to_those_who_come_first() -> None:
-    world = World(no_delay(max_size=2))
-    world.stable(2)
-    world.join("m1")
-    newcomer = world.join()
-    assert world.error(newcomer) is None
-    late = world.join("m2")
-    assert world.error(late) is Error.GROUP_MAX_SIZE_REACHED
-    assert "m2" not in world.group.members
-    assert [event.cause for event in world.of(events.MemberRemoved)] == ["group-full"]
-
-
-def test_a_full_stable_group_keeps_its_members_and_takes_no_others() -> None:
-    world = World(no_delay(max_size=2))
-    world.stable(2)
-    assert world.error(world.join()) is Error.GROUP_MAX_SIZE_REACHED
-    assert world.error(world.join("m2")) is Error.NONE
-    assert world.state == "Stable"
-
-
-def test_an_empty_group_takes_any_type_but_not_none() -> None:
-    world = World(no_delay())
-    assert world.error(world.join(kind="")) is Error.INCONSISTENT_GROUP_PROTOCOL
-    assert world.error(world.join(protocols=())) is Error.INCONSISTENT_GROUP_PROTOCOL
-    assert world.error(world.join(kind="connect", protocols=(("sessioned", b""),))) is None
-    assert world.group.protocol_type == "connect"
 
 
 def test_ids_are_drawn_after_the_refusals() -> None:
@@ -76,18 +47,6 @@ def test_the_leader_leaves_and_javas_order_decides_who_follows() -> None:
         assert world.group.leader == order.first()
 
 
-def test_a_leader_that_does_not_come_back_is_replaced_by_one_that_did() -> None:
-    """KAFKA-8220: leading needs having joined, being a static member that stays is not enough."""
-    world = World(no_delay())
-    world.join(instance="i1", session=60_000, rebalance=6_000)
-    world.advance(0)
-    world.complete()
-    world.join(rebalance=6_000)
-    world.advance(6_000)
-    assert world.group.leader == "m2"
-    assert set(world.group.members) == {"m1", "m2"}
-
-
 _NAMES = ["range", "roundrobin", "sticky", "cooperative-sticky", "a", "b", "Aa", "BB"]
 _LISTS = st.lists(st.permutations(_NAMES).map(tuple), min_size=1, max_size=12)
 
@@ -108,10 +67,3 @@ def test_the_vote_equals_counting_one_by_one(lists: list[tuple[str, ...]], commo
         if count > most:
             winner, most = name, count
     assert group.select_protocol() == winner
-
-
-@pytest.mark.parametrize("version", range(10))
-def test_only_versions_below_four_join_without_an_id(version: int) -> None:
-    world = World(no_delay())
-    token = world.join(version=version)
-    assert world.error(token) is (None if version < 4 else Error.MEMBER_ID_REQUIRED)

@@ -8,8 +8,6 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
-    ListGroups,
-    ListGroupsResponse,
     OffsetCommit,
     OffsetCommitResponse,
     OffsetDelete,
@@ -24,14 +22,6 @@ def _fetch(world: World, topics: dict[str, tuple[int, ...]] | None) -> OffsetFet
     response = world.replies[world.send(OffsetFetch("g", topics, 9))]
     assert isinstance(response, OffsetFetchResponse)
     return response
-
-
-def test_a_commit_from_outside_makes_a_group_without_members() -> None:
-    world = World()
-    assert world.commit(offset=42) is Error.NONE
-    assert (world.state, world.group.generation, world.group.protocol_type) == ("Empty", 0, None)
-    assert [event.cause for event in world.of(events.GroupCreated)] == ["offset-commit"]
-    assert world.committed() == 42
 
 
 def test_nothing_is_minus_one_whether_or_not_the_group_exists() -> None:
@@ -100,7 +90,7 @@ def test_deleted_topics_take_their_offsets_along() -> None:
 
 
 def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
-    """Of the group nothing is written when the topic goes, and it has offsets of the other one still."""
+    """Nothing of the group is written when the topic goes: it has offsets of the other topic still."""
     world = World()
     for topic in ("t", "u"):
         world.send(OffsetCommit("g", "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
@@ -109,24 +99,6 @@ def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
     world.take(world.coordinator.update_topics({}, ["t"], 0))
     assert len(world.appended) == written
     assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
-
-
-def test_groups_are_listed_by_state_and_type() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    world.commit(group="simple")
-
-    def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-        response = world.replies[world.send(ListGroups(states, types))]
-        assert isinstance(response, ListGroupsResponse)
-        return sorted(tuple(group) for group in response.groups)
-
-    both = [("g", "consumer", "Stable", "classic"), ("simple", "", "Empty", "classic")]
-    assert listed() == both
-    assert listed(states=("stable ",)) == both[:1]
-    assert listed(states=("EMPTY", "Dead")) == both[1:]
-    assert listed(types=("Classic",)) == both
-    assert listed(types=("consumer",)) == []
 
 
 def test_a_driver_that_knows_the_positions_has_members_commits_checked_and_answered_alone() -> None:

@@ -1,4 +1,4 @@
-"""What each request is answered in each state of the group (GMM and ClassicGroup of Kafka 4.3.1)."""
+"""Answers to requests, by the state of the group (GMM and ClassicGroup of Kafka 4.3.1)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import LeaveGroup, LeaveGroupResponse
 from tests.coordinator.world import World, no_delay
 
 PARKED = None
@@ -114,40 +113,8 @@ def test_answer(what: str, state: str, answer: Error | None) -> None:
     assert _ASK[what](in_state(state)) is answer
 
 
-@pytest.mark.parametrize("ask", ["join", "sync", "heartbeat", "leave"])
-def test_group_ids_must_not_be_empty(ask: str) -> None:
-    world = World()
-    match ask:
-        case "join":
-            answer = world.joined(world.join("m7", group=""))
-            assert (answer.error, answer.member_id) == (Error.INVALID_GROUP_ID, "m7")
-        case "sync":
-            assert world.error(world.sync("m7", group="")) is Error.INVALID_GROUP_ID
-        case "heartbeat":
-            assert world.heartbeat("m7", group="") is Error.INVALID_GROUP_ID
-        case _:
-            response = world.replies[world.send(LeaveGroup("", (), 5))]
-            assert response == LeaveGroupResponse(Error.INVALID_GROUP_ID)
-    assert world.coordinator.groups == []
-
-
 def test_the_empty_group_may_commit_and_be_described() -> None:
     """For old clients (KIP-289): only membership needs a name."""
     world = World()
     assert world.commit(group="") is Error.NONE
     assert world.describe("").state == "Empty"
-
-
-@pytest.mark.parametrize(("session", "refused"), [(5_999, True), (6_000, False), (1_800_001, True)])
-def test_session_timeout_bounds(session: int, refused: bool) -> None:
-    world = World()
-    token = world.join(session=session)
-    assert world.error(token) is (Error.INVALID_SESSION_TIMEOUT if refused else PARKED)
-    assert world.coordinator.groups == ([] if refused else ["g"])
-
-
-@pytest.mark.parametrize(("version", "error"), [(5, Error.NONE), (6, Error.GROUP_ID_NOT_FOUND)])
-def test_an_unknown_group_is_dead(version: int, error: Error) -> None:
-    answer = World().describe(version=version)
-    message = None if error is Error.NONE else "Group g not found."
-    assert (answer.state, answer.error, answer.error_message) == ("Dead", error, message)

@@ -1,8 +1,8 @@
-"""Which timer is set when, for how long, and what it does: row by row of Kafka's rules."""
+"""Timers of sessions and rounds where the transcripts and the recorded answers do not reach."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS, CoordinatorConfig
 from groupstorm.coordinator.errors import Error
@@ -24,44 +24,6 @@ def test_a_static_member_that_came_back_is_not_new() -> None:
     assert "m2" in world.group.members
 
 
-def test_a_parked_member_needs_no_heartbeat_but_the_absent_ones_do() -> None:
-    world = World(no_delay())
-    world.stable()
-    token = world.join("m1", rebalance=60_000)
-    world.advance(9_999)
-    assert "m2" in world.group.members
-    world.advance(1)
-    assert _removed(world) == [("m2", "session-expired")]
-    assert world.error(token) is Error.NONE, "nobody is missing any more: the round closes"
-
-
-def test_the_round_is_open_for_the_longest_rebalance_timeout_from_its_beginning() -> None:
-    world = World(no_delay())
-    world.stable(rebalance=20_000)
-    first = world.join("m1", rebalance=20_000)
-    for second in range(20):
-        assert world.error(first) is None, f"at {second} s"
-        world.heartbeat("m2")
-        world.join(version=3, rebalance=90_000)  # joining late does not prolong it
-        world.advance(1_000)
-    assert world.error(first) is Error.NONE
-    assert ("m2", "rebalance-timeout") in _removed(world)
-
-
-def test_static_members_that_do_not_come_keep_their_place() -> None:
-    world = World(no_delay())
-    world.join(instance="i1", session=10_000, rebalance=6_000)
-    world.join(instance="i2", session=30_000, rebalance=6_000)
-    world.advance(0)
-    world.join("m1", "i1", session=10_000, rebalance=6_000)
-    world.complete()
-    token = world.join("m1", "i1", session=10_000, rebalance=6_000)
-    world.advance(6_000)
-    assert world.error(token) is Error.NONE
-    assert set(world.group.members) == {"m1", "m2"}
-    assert _removed(world) == []
-
-
 def test_where_nobody_comes_the_round_waits_for_sessions_to_end() -> None:
     """Only static members are left and none has joined (KAFKA-8220's leader rule has nobody to elect)."""
     world = World(no_delay())
@@ -80,21 +42,6 @@ def test_where_nobody_comes_the_round_waits_for_sessions_to_end() -> None:
     assert (world.state, world.group.generation) == ("Empty", generation + 1)
 
 
-def test_zero_rebalance_timeout_does_not_set_its_timer_for_ever_at_one_instant() -> None:
-    world = World(no_delay())
-    world.join(instance="i1", rebalance=0)
-    world.advance(0)
-    assert _removed(world) == [("m1", "sync-timeout")], "there was no time at all to sync"
-    world.join(instance="i1", rebalance=0)
-    world.coordinator.fire_one(world.now_ms)
-    world.complete()
-    world.join(version=4)
-    world.leave("m3")
-    assert world.state == "PreparingRebalance"
-    world.advance(10_000)
-    assert world.state == "Empty"
-
-
 def test_a_sync_from_the_last_one_missing_ends_the_sync_timer_in_a_stable_group_too() -> None:
     world = World(no_delay())
     world.stable(rebalance=8_000)
@@ -108,54 +55,6 @@ def test_a_sync_from_the_last_one_missing_ends_the_sync_timer_in_a_stable_group_
         world.heartbeat("m2")
         world.advance(1_000)
     assert _removed(world) == []
-
-
-@pytest.mark.parametrize(
-    ("joins_at", "answered_at"),
-    [
-        ([0], 3_000),
-        ([0, 2_999], 6_000),
-        ([0, 2_000, 5_000], 9_000),
-        ([0, 3_500], 3_000),  # the second comes when it is over: a rebalance, not an extension
-        ([0, 2_000, 4_000, 7_000, 10_000], 10_000),  # at most the rebalance timeout
-    ],
-)
-def test_initial_delay(joins_at: list[int], answered_at: int) -> None:
-    """KIP-134; extended by new members, up to the rebalance timeout of the first (10 s)."""
-    world = World()
-    tokens = []
-    for when_ms in joins_at:
-        world.advance(when_ms - world.now_ms)
-        tokens.append(world.join(rebalance=10_000))
-    world.advance(10_000)
-    assert world.answered_at_ms[tokens[0]] == answered_at
-
-
-def test_extension_subtracts_what_has_elapsed() -> None:
-    """Delay 4 s, rebalance timeout 10 s: 4 s, then min(4, 6) s, then min(4, 2) s."""
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=4_000))
-    token = world.join(rebalance=10_000)
-    for _ in range(3):
-        world.advance(1_000)
-        world.join(rebalance=10_000)
-        world.advance(2_000)
-    assert world.now_ms == 9_000
-    assert [event.duration_us for event in world.of(events.InitialDelayExtended)] == [4_000_000, 2_000_000]
-    world.advance(1_000)
-    assert world.error(token) is Error.NONE
-
-
-def test_leaving_does_not_end_the_initial_delay_but_an_expiry_does() -> None:
-    """As Kafka 4.3.1 was seen to do: only the expiry of a session or of a pending id closes it early."""
-    world = World(CoordinatorConfig(initial_rebalance_delay_ms=30_000))
-    token = world.join()
-    world.join()
-    world.join(version=4, session=6_000)
-    world.leave("m2")
-    assert world.error(token) is None
-    world.advance(6_000)
-    assert world.error(token) is Error.NONE
-    assert world.now_ms == 6_000
 
 
 def test_a_session_that_is_ended_on_command_ends_as_by_its_timer() -> None:
@@ -203,3 +102,72 @@ def test_a_parked_member_does_not_expire_on_command_either() -> None:
     parked = world.join("m1")
     world.take(world.coordinator.expire_session("g", "m1", world.now_ms))
     assert (_removed(world), world.error(parked)) == ([], None)
+
+
+def test_a_round_that_no_static_member_has_joined_is_closed_at_the_next_timeout_for_those_who_have() -> None:
+    """Both are silent for the first 5 s. One joins at 7 s; the other one's session would last for 30 s."""
+    world = World(no_delay())
+    settings: dict[str, Any] = {"rebalance": 5_000, "session": 30_000}
+    for instance in ("i1", "i2"):
+        world.join(instance=instance, **settings)
+    world.advance(0)
+    world.join("m1", "i1", **settings)
+    world.join("m2", "i2", **settings)
+    world.complete()
+    began_ms = world.now_ms
+    world.join(**settings)
+    assert world.state == "PreparingRebalance"
+    world.leave("m3")
+    world.advance(7_000)
+    token = world.join("m1", "i1", **settings)
+    world.advance(10_000)
+    assert world.answered_at_ms[token] == began_ms + 10_000
+    assert world.joined(token).leader == "m1"
+
+
+def test_a_round_without_members_ends_at_once_although_an_id_is_pending() -> None:
+    """The longest rebalance timeout of nobody is 0."""
+    world = World(no_delay())
+    world.stable(1)
+    world.join(version=4)
+    world.leave("m1")
+    assert (world.state, list(world.group.members)) == ("PreparingRebalance", [])
+    world.advance(0)
+    assert world.state == "Empty"
+
+
+def test_a_round_whose_timeout_is_0_and_that_nobody_joins_looks_again_after_a_millisecond() -> None:
+    world = World(no_delay())
+    settings: dict[str, Any] = {"rebalance": 0, "session": 30_000}
+    world.join(instance="i1", **settings)
+    closed = world.coordinator.fire_one(world.now_ms)  # before the sync times out at the same instant
+    assert closed is not None
+    world.take(closed)
+    world.complete()
+    world.advance(1_000)
+    world.join(**settings)
+    world.leave("m2")
+    world.advance(0)
+    assert world.state == "PreparingRebalance"
+    assert world.coordinator.next_deadline() == world.now_ms + 1
+
+
+def test_only_who_joins_during_the_initial_delay_extends_it() -> None:
+    world = World(CoordinatorConfig(initial_rebalance_delay_ms=3_000))
+    world.join()
+    world.advance(3_000)
+    world.complete({"m1": b""})
+    world.join()  # in a round of a group that was stable
+    world.leave("m1")
+    world.leave("m2")
+    assert world.state == "Empty"
+    began_ms = world.now_ms
+    token = world.join()
+    world.advance(3_000)
+    assert world.answered_at_ms[token] == began_ms + 3_000
+
+
+def test_once_all_have_synced_nothing_of_the_round_is_awaited() -> None:
+    world = World(no_delay())
+    world.stable(rebalance=7_000, session=10_000)
+    assert world.coordinator.next_deadline() == 10_000, "the sessions"

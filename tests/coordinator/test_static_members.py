@@ -19,13 +19,6 @@ def _static(rebalance: int = 60_000, **options: int) -> World:
     return world
 
 
-def test_an_older_leader_is_told_its_old_id_leads_so_that_it_does_not_assign() -> None:
-    world = _static()
-    answer = world.joined(world.join(instance="i1", version=8))
-    assert (answer.leader, answer.skip_assignment, answer.members) == ("m1", False, ())
-    assert world.group.leader == "m3"
-
-
 def test_a_new_static_member_of_a_full_group_is_refused_and_a_known_one_counts_as_new() -> None:
     """It asks with no id, so that Kafka 4.3.1 does not see that the group holds its instance."""
     world = _static(max_size=2)

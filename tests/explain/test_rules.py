@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures.by_group import Window
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
@@ -73,27 +72,6 @@ def test_a_slow_plan(tmp_path: Path) -> None:
 
     assert names(explained(trace_of(tmp_path, plan(5)))) == ["slow-assignor"]
     assert names(explained(trace_of(tmp_path, plan(4.9)))) == []
-
-
-def test_a_static_member_that_comes_back_too_late(tmp_path: Path) -> None:
-    def back(s: float) -> list[dict[str, Any]]:
-        return [
-            *FORMED,
-            added(10, "c", "c-1", "pod-c"),
-            *round_of(10, 2, "static-member", "c-1"),
-            removed(100, "c", "c-1", "session-expired", "pod-c"),
-            *round_of(100, 3, "session-expired", "c-1"),
-            added(s, "c", "c-2", "pod-c"),
-            *round_of(s, 4, "static-member", "c-2"),
-            END_OF_FORMED | {"s": 4_000},
-        ]
-
-    soon = explained(trace_of(tmp_path, back(280)), Window(50 * SECOND_US))
-    assert names(soon) == ["static-session-too-short"]
-    assert len(soon.findings[0].rebalances) == 2  # its return, too
-    late = explained(trace_of(tmp_path, back(281)), Window(50 * SECOND_US))
-    assert names(late) == ["static-orphan"]
-    assert late.findings[0].match.members == ("pod-c",)
 
 
 def test_a_zombie_whose_commits_are_refused(tmp_path: Path) -> None:

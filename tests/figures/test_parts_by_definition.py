@@ -1,17 +1,12 @@
-"""The arithmetic of figures, part by part, against the plainest definition: sets, and every microsecond."""
+"""Records, their age and progress against the plainest definition: sets of offsets, and every microsecond."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.percentiles import nearest_rank, percentile
 from groupstorm.figures.progress import Progress
-from groupstorm.figures.record_model import NANO, Line, RecordModel
+from groupstorm.figures.record_model import NANO, Line
 from groupstorm.figures.records import RecordSums
 from groupstorm.figures.staleness import arrived_us, oldest_us
 
@@ -46,66 +41,9 @@ def test_records_are_counted_as_sets_of_offsets(ranges: list[tuple[str, int, int
     )
 
 
-def test_a_partition_that_nobody_processed_is_forgotten() -> None:
-    sums = RecordSums()
-    sums.forget("a")
-    assert (sums.processed, sums.duplicated, sums.skipped) == (0, 0, 0)
-
-
-# -- lines -------------------------------------------------------------------------------------------
-
-
-def test_an_owner_is_never_ahead_of_the_log_nor_behind_where_it_began() -> None:
-    model = RecordModel(10, 30)  # records per second
-    assert model.process_rate == 30_000
-    owner = Line(5, 0, 30_000)
-    assert [model.position("t", owner, at_ms * 1_000) for at_ms in (0, 200, 1000, 2050)] == [5, 5, 10, 20]
-    model.change_log("t", Line(100, 2_000_000, 0))
-    assert [model.position("t", owner, at_s * 1_000_000) for at_s in (2, 3, 4)] == [65, 95, 100]
-    assert model.log("other") == Line(0, 0, 10_000)
-    model.forget_log("t")
-    assert model.log("t") == Line(0, 0, 10_000)
-    line = Line(7, 50, 3)
-    assert [line.exact(at_us) for at_us in (50, 60)] == [7 * NANO, 7 * NANO + 30]
-    assert line.base() + line.rate * 60 == line.exact(60)
-
-
 # -- the age of records ------------------------------------------------------------------------------
 
 RATES = st.sampled_from([0, 50_000_000, 120_000_000, 400_000_000, NANO])
-
-
-def log_lines(pieces: Sequence[tuple[int, int]]) -> list[Line]:
-    """A log that grows by these rates, each for so long, in whole records between the pieces."""
-    lines = [Line(0, 0, pieces[0][1])]
-    for lasts_us, rate in pieces[1:]:
-        before = lines[-1]
-        from_us = before.from_us + lasts_us
-        lines.append(Line(before.exact(from_us) // NANO, from_us, rate))
-    return lines
-
-
-def end_of(lines: Sequence[Line], at_us: int) -> int:
-    return next(line for line in reversed(lines) if line.from_us <= at_us).exact(at_us)
-
-
-PIECES = st.lists(st.tuples(st.integers(1, 30), RATES), min_size=1, max_size=3)
-
-
-@given(PIECES, st.integers(0, 40))
-def test_a_record_has_arrived_when_the_log_is_not_below_it_for_good(
-    pieces: list[tuple[int, int]], record: int
-) -> None:
-    lines = log_lines(pieces)
-    below = [at_us for at_us in range(400) if end_of(lines, at_us) < record * NANO]
-    found = arrived_us(lines, record * NANO)
-    if below and below[-1] == 399:
-        assert found is None or found > 399
-    else:
-        assert found is not None
-        # where a log loses a part of a record as its rate changes, the first time counts
-        first = next(at_us for at_us in range(400) if end_of(lines, at_us) >= record * NANO)
-        assert first <= found <= (below[-1] + 1 if below else 0) or found == first
 
 
 @given(
@@ -153,61 +91,7 @@ def test_the_oldest_record_is_looked_for_on_both_sides_of_the_instant_of_overtak
     assert oldest_us(0, [Line(0, 0, 10 * NANO)], 0, owners, 10, 20) == 15
 
 
-def test_a_billionth_of_a_record_lags() -> None:
-    """One record in 1,000 seconds arrives, and nobody moves: the lag is what the log holds."""
-    curve = LagCurve()
-    curve.create("t", 0, Line(0, 0, 1))
-    curve.start("t", Line(0, 0, 0))
-    curve.begin_peak(0)
-    curve.start("t", Line(0, 1, 0))  # another owner, from 1 us on
-    assert curve.finish(3) == (3, None)
-
-
-# -- percentiles -------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 50), max_size=30), st.sampled_from([1, 50, 95, 99, 100]))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(values: list[int], percent: int) -> None:
-    values.sort()
-    least = [one for one in values if sum(other <= one for other in values) * 100 >= percent * len(values)]
-    assert percentile(values, percent) == (least[0] if values else 0)
-
-
-def test_ranks_count_from_one() -> None:
-    assert [nearest_rank(count, 50) for count in (1, 2, 3, 4)] == [1, 1, 2, 2]
-    assert nearest_rank(10, 0) == 1
-
-
 # -- generations without progress --------------------------------------------------------------------
-
-
-def without(*stables: tuple[int, int], end: tuple[int, int]) -> int:
-    """Generations are complete when so many records are processed and so many wait."""
-    progress = Progress()
-    for processed, waiting in stables:
-        progress.stable(processed * NANO, waiting * NANO)
-    progress.finish(end[0] * NANO, end[1] * NANO)
-    return progress.without_max
-
-
-@pytest.mark.parametrize(
-    ("stables", "end", "found"),
-    [
-        ([], (0, 9), 0),
-        ([(0, 9)], (0, 9), 1),
-        ([(0, 9)], (1, 9), 0),
-        ([(0, 9)], (0, 0), 0),
-        ([(0, 9), (0, 9)], (0, 1), 2),
-        ([(0, 9), (0, 9), (1, 8), (1, 8)], (1, 8), 2),
-        ([(0, 9), (1, 8), (1, 8)], (1, 8), 2),
-        # a crash sets the group back: only what was never reached before is progress
-        ([(5, 9), (5, 9), (3, 9), (5, 9)], (6, 9), 3),
-    ],
-)
-def test_generations_without_progress_in_a_row(
-    stables: list[tuple[int, int]], end: tuple[int, int], found: int
-) -> None:
-    assert without(*stables, end=end) == found
 
 
 def test_less_than_a_record_is_no_progress_and_nothing_that_waits() -> None:

@@ -98,16 +98,3 @@ def test_at_most_two_reasons_are_named() -> None:
     [sentence] = reasons_sentences(runs)
     assert sentence.startswith("Where un-owned time went: under v 40 % to ")
     assert sentence.count("30 %") == 1
-
-
-@pytest.mark.parametrize(("until_s", "reason"), [(20, Reason.REJOIN), (20.0000015, Reason.SLOW)])
-def test_a_join_phase_is_slow_if_it_takes_more_than_ten_seconds(until_s: float, reason: Reason) -> None:
-    found = divided(
-        (10, revoked("b", "rebalance", "p1")),
-        (10, state("PreparingRebalance", "new-member")),
-        (until_s, joined("a")),
-        (until_s, state("CompletingRebalance", "all-joined")),
-        (until_s, state("Stable", "assigned")),
-        (until_s, assigned("b", "p1")),
-    )
-    assert set(found.us) == {reason}

@@ -225,19 +225,6 @@ def test_imbalance_and_idle_members_when_settled() -> None:
     assert trace.figures().moves_lower_bound is None  # subscriptions differ
 
 
-def test_moves_needed() -> None:
-    live = {"a": TOPIC, "b": TOPIC, "c": TOPIC}
-    even = {"a": 2, "b": 2, "c": 2}
-    assert moves_needed({"a": 6}, even, live, 0) == 4
-    assert moves_needed(even, even, live, 0) == 0
-    assert moves_needed({"a": 4, "b": 3}, {"a": 2, "b": 2, "c": 3}, live, 0) == 2  # a could have kept three
-    assert moves_needed({"a": 3, "b": 3, "gone": 1}, {"a": 3, "b": 2, "c": 2}, live, 0) == 2
-    assert moves_needed({"a": 6}, {"a": 1, "b": 5}, live, 0) == 1  # as uneven as it came out
-    assert moves_needed({"a": 6}, {"a": 2, "b": 2}, live, 2) == 2  # two are left without an owner
-    assert moves_needed({"a": 3}, {}, {}, 3) == 0
-    assert moves_needed({}, {}, {"a": TOPIC, "b": frozenset({"u"})}, 0) is None
-
-
 @given(
     before=st.lists(st.sampled_from((None, "a", "b", "c", "gone")), min_size=1, max_size=5),
     after=st.lists(st.sampled_from((None, "a", "b", "c")), min_size=5, max_size=5),

@@ -62,8 +62,8 @@ ROOMS: Final[dict[str, Room]] = {
         ("groupstorm/clients/consumer_group/*.py",),
         (
             "tests/clients/test_group_member.py",
-            "tests/clients/test_group_member_with_coordinator.py",
             "tests/oracle/group_member",
+            "tests/storms/test_transcripts.py",
         ),
     ),
     "consumer": Room(("groupstorm/clients/consumer/*.py",), ("tests/clients/consumer",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from groupstorm.coordinator.consumer.member import MemberState
 from tests.oracle.coverage import NO_GROUP, Coverage
@@ -52,7 +52,8 @@ def summary(outcome: Outcome, title: str, seconds: Seconds, kind: str = "classic
     else:
         lines += [*_group_errors(outcome.coverage, RULES_BY_KIND[kind]), "", *_steps(outcome.coverage), ""]
     lines += [*_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]
-    lines += [*_times(outcome, seconds), *_differences(outcome)]
+    lines += [times("scripts", outcome.coverage.scripts, seconds)]
+    lines += differences(outcome.different, (transcript(*found) for found in outcome.found))
     return "\n".join(lines)
 
 
@@ -161,19 +162,19 @@ def _causes(coverage: Coverage) -> Iterator[str]:
         yield f"  {event:<22} {cause:<20} {count:>10,}"
 
 
-def _times(outcome: Outcome, seconds: Seconds) -> Iterator[str]:
-    thousands = outcome.coverage.scripts / 1000 or 1
-    yield (
-        f"seconds per 1,000 scripts: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
+def times(what: str, count: int, seconds: Seconds) -> str:
+    thousands = count / 1000 or 1
+    return (
+        f"seconds per 1,000 {what}: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
         f"ours {seconds.our_cpu / thousands:.1f} of CPU, "
         f"all together {seconds.wall / thousands:.1f} on the clock"
     )
 
 
-def _differences(outcome: Outcome) -> Iterator[str]:
-    yield f"differences: {len(outcome.different):,}"
-    if outcome.different:
-        yield "  " + ", ".join(outcome.different[:20]) + (" ..." if len(outcome.different) > 20 else "")
-    for found in outcome.found:
+def differences(different: list[str], transcripts: Iterable[str]) -> Iterator[str]:
+    yield f"differences: {len(different):,}"
+    if different:
+        yield "  " + ", ".join(different[:20]) + (" ..." if len(different) > 20 else "")
+    for text in transcripts:
         yield ""
-        yield transcript(*found)
+        yield text

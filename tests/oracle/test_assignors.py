@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from types import TracebackType
 
 import pytest
 
-from tests.oracle.assignors import golden, running
 from tests.oracle.assignors.differential import Outcome, compare
 from tests.oracle.assignors.faults import greedy, only_with_bug_compat, untidy
 from tests.oracle.assignors.report import summary, transcript
 from tests.oracle.assignors.shrinking import shrink
 from tests.oracle.assignors.sides import COMPATIBLE, CONSUMER, SERVER, MembersSide
-from tests.oracle.build import Built
-from tests.oracle.command import main
 from tests.oracle.running import Ask, Case, Seconds, as_line
 
 _COUNT = 200
@@ -152,17 +147,6 @@ def test_only_what_matters_is_left_of_a_case() -> None:
     }
 
 
-def test_targets_are_shrunk_by_topic_and_partition() -> None:
-    members = [{"id": "a", "topics": ["t", "u"], "target": {"t": [0, 1, 2, 3], "u": [0]}, "instance": "i"}]
-    topics = {name: {"partitions": 4, "id": name} for name in ("t", "u")}
-    case: Case = {"id": "c", "assignor": "uniform", "topics": topics, "members": members}
-    left = shrink(
-        case, lambda one: 2 in one["members"][0]["target"].get("t", ()) if one["members"] else False
-    )
-    assert left["members"] == [{"id": "a", "topics": [], "target": {"t": [2]}}]
-    assert left["topics"] == {}
-
-
 # --- random cases ----------------------------------------------------------------------------------
 
 
@@ -241,60 +225,3 @@ def test_random_cases_have_every_trait_and_not_always(
     assert sizes[0] == 1
     assert sizes[len(sizes) // 2] < 20
     assert max(len(case["members"]) for case in side.random_cases(1, 2_000)) > 1_000
-
-
-# --- the commands ----------------------------------------------------------------------------------
-
-
-class _StandIn:
-    """Answers as a JVM would, without one."""
-
-    def __init__(self, built: Built, command: str) -> None:
-        self.ask = stand_in({"consumer": CONSUMER, "server": SERVER}[command])
-
-    def __enter__(self) -> _StandIn:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-
-@pytest.fixture
-def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "build", lambda: Built(Path("java"), ""))
-    monkeypatch.setattr(running, "Jvm", _StandIn)
-
-
-@both_sides
-@pytest.mark.usefixtures("no_java")
-def test_equal_sides_end_with_0_and_a_summary(side: MembersSide, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([side.command, "--count", "60", "--seed", "5"]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"{side.title}, seed 5\ncases 60\n")
-    assert said.out.endswith("differences: 0\n")
-    assert "seconds per 1,000 cases: Kafka " in said.out
-    assert said.err.startswith("oracle: 60 of 60 cases, 0 differ, ")
-
-
-@pytest.mark.usefixtures("no_java")
-def test_differences_end_with_1(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.oracle.server.SERVER", greedy(SERVER))
-    assert main(["server", "--count", "40", "--show", "1"]) == 1
-    assert capsys.readouterr().out.count("\n  KAFKA ") == 1
-
-
-@both_sides
-@pytest.mark.usefixtures("no_java")
-def test_golden_answers_are_written_and_read(
-    side: MembersSide, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in (("_FOLDER", tmp_path), ("_CANDIDATES", 200), ("CASES", 60)):
-        monkeypatch.setattr(golden, name, value)
-    assert main([side.command, "--write-golden"]) == 0
-    read = list(golden.read(side))
-    assert capsys.readouterr().out.startswith(f"{len(read)} cases and Kafka's answers to them written to")
-    assert 20 <= len(read) <= 60
-    assert {case["assignor"] for case, _ in read} == set(side.assignors)
-    assert not any(side.judge(case, answer).wrong for case, answer in read)

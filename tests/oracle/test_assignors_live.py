@@ -12,7 +12,7 @@ from tests.oracle.assignors.differential import compare
 from tests.oracle.assignors.faults import untidy
 from tests.oracle.assignors.report import transcript
 from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
-from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import Ask, as_line
 from tests.soaking import sizes
@@ -21,11 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", params=[CONSUMER, SERVER], ids=lambda side: side.command)
-def sides(request: pytest.FixtureRequest) -> Iterator[tuple[MembersSide, Ask]]:
-    try:
-        built = build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
+def sides(request: pytest.FixtureRequest, built: Built) -> Iterator[tuple[MembersSide, Ask]]:
     with Jvm(built, request.param.command) as kafka:
         yield request.param, kafka.ask
 

@@ -8,10 +8,9 @@ from types import TracebackType
 
 import pytest
 
-from tests.oracle import coordinator, golden, report
+from tests.oracle import coordinator, report
 from tests.oracle.build import Built
 from tests.oracle.command import main
-from tests.oracle.comparison import changes_only
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import Outcome, our_answer
 from tests.oracle.faults import DeafToRebalances
@@ -48,16 +47,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_equal_sides_end_with_0_and_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["coordinator", "--count", "60", "--seed", "5"]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith("Kafka 4.3.1's coordinator and ours, seed 5\nscripts 60 (")
-    assert said.out.endswith("differences: 0\n")
-    assert "seconds per 1,000 scripts: Kafka " in said.out
-    assert said.err.startswith("oracle: 60 of 60 scripts, 0 differ, ")
-
-
-@pytest.mark.slow
 def test_a_difference_ends_with_1_and_its_transcript(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,17 +73,6 @@ def test_a_java_side_that_ends_is_told_with_its_last_words(tmp_path: Path) -> No
     java.chmod(0o755)
     with Jvm(Built(java, ""), "coordinator") as kafka, pytest.raises(OracleBroke, match="it broke"):
         kafka.ask("{}")
-
-
-def test_golden_answers_are_written_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(golden, "_CANDIDATES", 60)
-    monkeypatch.setattr(golden, "SCRIPTS", 20)
-    path = tmp_path / "golden.jsonl"
-    assert golden.write(_StandIn(Built(Path(), ""), "coordinator").ask, path) == 20
-    read = list(golden.read(path))
-    assert len({one.script["id"] for one in read}) == 20
-    for script, answer in read:
-        assert answer == changes_only(our_answer(script))
 
 
 # --- the tables against a run ----------------------------------------------------------------------

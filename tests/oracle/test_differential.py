@@ -69,36 +69,11 @@ def test_a_difference_is_printed_as_a_transcript(deaf: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_the_summary_counts_and_shows_the_differences(deaf: Outcome) -> None:
-    text = summary(deaf, "title", Seconds(1, 1, 1))
-    assert f"\ndifferences: {len(deaf.different)}\n" in text
-    assert transcript(*deaf.found[0]) in text
-    assert transcript(*deaf.found[1]) in text
-
-
-@pytest.mark.slow
 def test_a_single_millisecond_is_a_difference() -> None:
     outcome = compare(stand_in, 30, seed=1, shown_max=1, coordinator=Late)
     found = difference(*outcome.found[0][1:])
     assert found is not None
     assert len(outcome.found[0].script["steps"]) <= 4
-
-
-@pytest.mark.slow
-def test_the_same_scripts_are_run_whatever_is_shown() -> None:
-    shown = compare(stand_in, 20, seed=4, shown_max=1, coordinator=Late)
-    hidden = compare(stand_in, 20, seed=4, shown_max=0, coordinator=Late)
-    assert shown.different == hidden.different
-    assert hidden.found == []
-
-
-@pytest.mark.slow
-def test_progress_is_told_as_it_goes() -> None:
-    told: list[int] = []
-    compare(
-        stand_in, 120, seed=1, shown_max=0, on_progress=lambda outcome: told.append(outcome.coverage.scripts)
-    )
-    assert told == [50, 100, 120]
 
 
 # --- comparison ------------------------------------------------------------------------------------

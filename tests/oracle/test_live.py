@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.oracle import golden
-from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.comparison import changes_only
 from tests.oracle.coordinator import COMMAND, compare
 from tests.oracle.faults import Late
@@ -24,11 +24,7 @@ in_both_sizes = pytest.mark.parametrize("scripts", sizes(100, 10_000, within_min
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Jvm]:
-    try:
-        built = build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
+def kafka(built: Built) -> Iterator[Jvm]:
     with Jvm(built, COMMAND) as jvm:
         yield jvm
 

@@ -44,38 +44,3 @@ def test_fields_elements_and_options_go_where_they_do_not_matter() -> None:
     assert shrink(script, differs) == _script(
         {"op": "leave", "as": "a", "members": [["y", None]]}, {"op": "commit", "offsets": {"bar": {"1": 2}}}
     )
-
-
-def test_pauses_become_one_and_round() -> None:
-    script = _script({"op": "advance", "ms": 7_431}, {"op": "advance", "ms": 4_000}, {"op": "describe"})
-
-    def differs(candidate: Script) -> bool:
-        return sum(step.get("ms", 0) for step in candidate["steps"]) >= 9_000
-
-    assert shrink(script, differs)["steps"] == [{"op": "advance", "ms": 10_000}]
-
-
-def test_the_beginning_goes_at_once() -> None:
-    asked = 0
-
-    def differs(candidate: Script) -> bool:
-        nonlocal asked
-        asked += 1
-        return candidate["steps"][-1:] == [{"op": "join", "as": "c199"}]
-
-    assert len(shrink(_numbered(200), differs)["steps"]) == 1
-    assert asked < 20
-
-
-def test_a_search_that_is_too_long_gives_what_it_has() -> None:
-    asked = 0
-
-    def differs(candidate: Script) -> bool:
-        nonlocal asked
-        asked += 1
-        return {"c0", "c39"} <= {step["as"] for step in candidate["steps"]}
-
-    left = shrink(_numbered(40), differs, tries_max=50)
-    assert asked == 50
-    assert 2 <= len(left["steps"]) < 40
-    assert differs(left)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.coordinator.transcript import as_script
-from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.comparison import difference
 from tests.oracle.coordinator import COMMAND
 from tests.oracle.differential import our_answer
@@ -30,11 +30,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Jvm]:
-    try:
-        built = build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
+def kafka(built: Built) -> Iterator[Jvm]:
     with Jvm(built, COMMAND) as jvm:
         yield jvm
 

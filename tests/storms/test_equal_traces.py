@@ -1,4 +1,4 @@
-"""The same seed gives the same trace: in any process, and whether or not heartbeats are simulated."""
+"""A seed gives one trace: in any process, and whether or not heartbeats are simulated."""
 
 from __future__ import annotations
 
@@ -74,9 +74,10 @@ def test_seeds_differ() -> None:
 
 
 @pytest.mark.slow
-def test_files_are_the_same_in_another_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["cold-start", str(ALL_STEPS.parent / "streams" / "all-steps.yaml")])
+def test_files_are_the_same_in_another_process(tmp_path: Path, name: str) -> None:
     def run(folder: Path, hash_seed: str) -> dict[str, str]:
-        command = ("run", "cold-start", "--seed", "7", "--out", str(folder))
+        command = ("run", name, "--seed", "7", "--out", str(folder))
         assert groupstorm(*command, cwd=tmp_path, PYTHONHASHSEED=hash_seed).returncode == 0
         files = ("trace.jsonl", "scenario.yaml", "figures.json")
         return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}

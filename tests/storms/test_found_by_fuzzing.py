@@ -49,23 +49,6 @@ def test_a_member_whose_joining_could_not_be_written_is_in_no_group() -> None:
     assert broken(result) == {}
 
 
-def test_a_look_up_that_ends_during_on_partitions_revoked_begins_nothing() -> None:
-    """onPartitionsAssigned takes up to 4 s, and the next round comes before it has returned. The partition
-    was processed for ever by the member that had given it up."""
-    result = storm(
-        scenario(
-            [{**START, "over_ms": 8935}],
-            members=3,
-            topics=1,
-            partitions=1,
-            revoke_callback_ms=10,
-            assign_callback_ms={"uniform": [0, 4_000]},
-        ),
-        seed=92192560,
-    )
-    assert broken(result) == {}
-
-
 def test_a_short_loss_of_the_connection_within_a_longer_one_does_not_end_it() -> None:
     """The member was back after 71 s, but what it had asked for before came after 160 s: it took partitions
     of a generation that it had lost."""
@@ -77,27 +60,6 @@ def test_a_short_loss_of_the_connection_within_a_longer_one_does_not_end_it() ->
     result = storm(scenario(steps, members=3, partitions=6, **FIXED))
     [(lost_us, _)] = result.events("partitions_lost", member="member-1")
     assert lost_us >= 160_000_000
-    assert broken(result) == {}
-
-
-def test_metadata_that_the_leader_refreshes_during_a_round_is_looked_at_after_it() -> None:
-    """The leader had assigned when its client saw the new partitions, and its round was not over. Nobody
-    owned the new partitions until the next round."""
-    result = storm(
-        scenario(
-            [
-                {**START, "over_ms": 19163},
-                {"at_ms": 18_000, "do": "add-partitions", "topic": "topic-2", "partitions": 14},
-            ],
-            members=2,
-            topics=3,
-            partitions=1,
-            coordinator_service_us=1000,
-            net_latency_ms={"uniform": [1, 900]},
-            **{"metadata.max.age.ms": 10_000},
-        ),
-        seed=411803233,
-    )
     assert broken(result) == {}
 
 
@@ -125,22 +87,6 @@ def test_a_static_member_that_is_gone_has_a_new_session_when_a_round_closes_with
     assert broken(result) == {}
     removed = {event.member: time_us for time_us, event in result.events("member_removed")}
     assert removed["member-1"] > 65_000_000
-
-
-def test_a_session_that_ends_while_its_member_is_on_the_way_back_prolongs_the_run() -> None:
-    """The run was over 1 s after the lost connection came back. The coordinator expired the member in that
-    second, and the round that followed had not closed."""
-    steps = [START, {"at_ms": 179_151, "do": "disconnect", "members": [4], "for_ms": 1_000}]
-    settings = {
-        "client_profile": "franz-go",
-        "session.timeout.ms": 6_000,
-        "group.initial.rebalance.delay.ms": 100,
-        "append_latency_ms": 50,
-        "net_latency_ms": {"uniform": [1, 900]},
-        "tail_ms": 1_000,
-    }
-    result = storm(scenario(steps, members=5, partitions=1, **settings), seed=1242922380)
-    assert broken(result) == {}
 
 
 def test_a_parked_join_is_answered_without_a_member_id_if_the_group_cannot_be_written() -> None:
@@ -195,17 +141,6 @@ def test_nobody_removes_a_silent_member_while_there_is_no_coordinator() -> None:
     assert broken(result) == {}
 
 
-def test_a_coordinator_loads_a_round_whose_write_was_given_up() -> None:
-    """A write of 20 s outlasts offsets.commit.timeout.ms: the round fails, and is in the log all the same.
-    The coordinator that loads it knows the member. The check did not expect it in the group."""
-    steps = [
-        START,
-        {"at_ms": 1_000, "do": "slow-appends", "for_ms": 20_000, "append_ms": 20_000},
-        {"at_ms": 30_000, "do": "coordinator-failover", "for_ms": 1_000},
-    ]
-    assert broken(storm(scenario(steps, members=1, partitions=1))) == {}
-
-
 def test_a_member_that_came_back_within_a_round_is_loaded_under_its_old_id() -> None:
     """member-2 takes its place in a round that closes at 62 s and is never written. The coordinator of 80 s
     knows its old id, and fences it. The check had taken the answered JoinGroup for a write of the new id."""
@@ -236,24 +171,6 @@ def test_a_write_that_fails_behind_a_slow_one_refuses_what_arrives_until_then() 
     ]
     result = in_both_modes(scenario(steps, members=1, partitions=1), seed=0)
     assert result.events("requests_counted", api="Heartbeat", error="COORDINATOR_NOT_AVAILABLE")
-
-
-def test_every_heartbeat_is_refused_whose_answer_waits_for_a_write() -> None:
-    """A round opens while a write of 20 s is under way: members learn of it when the write ends. Heartbeats
-    behind the first one were taken for accepted."""
-    steps = [
-        START,
-        {"at_ms": 1_000, "do": "restart", "members": [2]},
-        {"at_ms": 60_000, "do": "rolling-restart"},
-        {"at_ms": 90_000, "do": "slow-appends", "for_ms": 1_000, "append_ms": 20_000},
-    ]
-    settings = {
-        "heartbeat.interval.ms": 1_000,
-        "enable.auto.commit": False,
-        "net_latency_ms": {"uniform": [1, 900]},
-        "max_unavailable": 3,
-    }
-    in_both_modes(scenario(steps, members=3, partitions=1, **settings), seed=0)
 
 
 def test_a_heartbeat_that_is_refused_does_not_prolong_the_session() -> None:

@@ -21,20 +21,6 @@ FIXED = {
 }
 
 
-def owned_at_end(result: Storm, topic: str) -> dict[str, str]:
-    """Partition -> owner, from the rows of ownership alone."""
-    owner: dict[str, str] = {}
-    for _, _, event in result.rows:
-        kind = type(event).__name__
-        if kind in ("PartitionsRevoked", "PartitionsLost"):
-            for name in event.partitions:
-                if owner.get(name) == event.member:
-                    del owner[name]
-        elif kind == "PartitionsAssigned":
-            owner |= dict.fromkeys(event.partitions, event.member)
-    return {name: member for name, member in owner.items() if name.rpartition("-")[0] == topic}
-
-
 def test_topics_know_what_was_when_and_count_only_what_members_subscribe_to() -> None:
     topics = Topics({"a": 2}, lambda name: name != "other")
     assert topics.grow("b", 1, 10) == (TopicPartition("b", 0),)
@@ -48,18 +34,6 @@ def test_topics_know_what_was_when_and_count_only_what_members_subscribe_to() ->
     assert topics.deleted("b")
     topics.grow("b", 2, 40)
     assert not topics.deleted("b")
-
-
-def test_members_with_a_pattern_take_a_new_topic_at_their_next_metadata_refresh() -> None:
-    steps = [START, CREATE, {**CREATE, "at_ms": 61_000, "topic": "elsewhere"}]
-    result = storm(scenario(steps, **FIXED, topic_pattern="topic-.*"))
-    owners = owned_at_end(result, "topic-new")
-    assert len(owners) == 6
-    assert set(owners.values()) == {"member-0", "member-1", "member-2"}
-    assert owned_at_end(result, "elsewhere") == {}
-    asked = result.events("rejoin_requested", cause="subscription-changed")
-    # All three refreshed when they joined, at 4 ms, and so 60 s later.
-    assert {at_us // 1000 for at_us, _ in asked} == {60_004}
 
 
 def test_one_created_topic_costs_one_round_since_members_refresh_before_they_join() -> None:
@@ -82,25 +56,6 @@ def test_one_created_topic_costs_one_round_since_members_refresh_before_they_joi
 def test_without_a_pattern_a_new_topic_changes_nothing() -> None:
     result = storm(scenario([START, CREATE], **FIXED, tail_ms=100_000))
     assert result.figures.generations == 1
-
-
-@pytest.mark.parametrize("pattern", [None, "topic-.*"])
-@pytest.mark.parametrize("auto_commit", [False, True])
-def test_a_deleted_topic_is_given_up_and_its_offsets_are_gone(pattern: str | None, auto_commit: bool) -> None:
-    steps = [START, {"at_ms": 60_000, "do": "delete-topic", "topic": "topic-1"}]
-    settings = {**FIXED, "max.poll.interval.ms": 20_000, "enable.auto.commit": auto_commit}
-    result = storm(scenario(steps, **settings, topics=2, topic_pattern=pattern, tail_ms=90_000))
-    assert owned_at_end(result, "topic-1") == {}
-    assert len(owned_at_end(result, "topic-0")) == 6
-    assert result.figures.invariants is not None
-    assert set(result.figures.invariants.values()) == {"held"}
-    cause = "metadata-changed" if pattern is None else "subscription-changed"
-    [first, *_] = [at_us for at_us, _ in result.events("rejoin_requested", cause=cause)]
-    assert first < 61_000_000, "their next fetch is refused, and they refresh metadata"
-    joined = [at_us for at_us, _ in result.events("join_parked") if at_us > 60_000_000]
-    # The commit before the JoinGroup is refused with UNKNOWN_TOPIC_OR_PARTITION, which a Java client takes
-    # for a passing error: it tries again until max.poll.interval.ms is over (onJoinPrepare).
-    assert (joined[0] - first) // 1_000_000 == (20 if auto_commit else 0)
 
 
 @pytest.mark.parametrize(

@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
-from groupstorm.problems import InputError
 from groupstorm.protocol.codec import request_type
-from groupstorm.testing.faults import GROUPS_OF, Delay, Disconnect, Fail, Fault, Faults, Seen, error_named
+from groupstorm.testing.faults import GROUPS_OF, Delay, Disconnect, Fail, Fault, Faults, Seen
 from tests.broker import wire
 
 FAIL = Fail(Error.COORDINATOR_NOT_AVAILABLE)
-
-
-def test_the_next_requests_are_taken_and_no_more() -> None:
-    faults = Faults()
-    fault = Fault("Heartbeat", FAIL, count=2)
-    faults.add(fault)
-    assert faults.decide(Seen("JoinGroup", "a")) is None
-    assert faults.decide(Seen("Heartbeat", "a")) == FAIL
-    assert (fault.hits, fault.left, faults.waiting) == (1, 1, (fault,))
-    assert faults.decide(Seen("Heartbeat", "b")) == FAIL
-    assert faults.decide(Seen("Heartbeat", "a")) is None
-    assert (fault.hits, fault.left, faults.waiting) == (2, 0, ())
 
 
 def test_only_those_of_a_group_and_of_a_client() -> None:
@@ -68,13 +53,6 @@ def test_a_fault_on_every_api_looks_at_the_groups_of_those_that_name_some() -> N
     assert faults.decide(Seen("Heartbeat", "a", ("g",))) == FAIL
 
 
-def test_after_clear_nothing_goes_wrong() -> None:
-    faults = Faults()
-    faults.add(Fault("Fetch", FAIL, 10))
-    faults.clear()
-    assert faults.decide(Seen("Fetch", "a")) is None
-
-
 @given(
     counts=st.lists(st.integers(1, 4), max_size=4),
     requests=st.lists(st.sampled_from(["Fetch", "Heartbeat"]), max_size=30),
@@ -88,31 +66,6 @@ def test_as_many_requests_are_taken_as_were_asked_for(counts: list[int], request
     expected = min(sum(counts), len(fetches))
     assert fetches == [FAIL] * expected + [None] * (len(fetches) - expected)
     assert all(effect is None for api, effect in zip(requests, taken, strict=True) if api != "Fetch")
-
-
-@pytest.mark.parametrize(
-    ("build", "sentence"),
-    [
-        (
-            lambda: Fault("Heartbeats", FAIL, 1),
-            "api: 'Heartbeats': no API of that name is served; did you mean",
-        ),
-        (lambda: Fault("Heartbeat", FAIL, 0), "count: 0: expected a number from 1"),
-        (lambda: Fault("Heartbeat", Delay(-1), 1), "delay_ms: -1: expected a number from 0"),
-        (
-            lambda: Fault("Fetch", FAIL, 1, group="g"),
-            "group: Fetch requests name no group; those that do are",
-        ),
-        (
-            lambda: error_named("NOT_COORDINATER"),
-            "error: 'NOT_COORDINATER': expected one of Kafka's names; did",
-        ),
-        (lambda: error_named("NONE"), "error: 'NONE'"),
-    ],
-)
-def test_a_wrong_argument_is_named(build: object, sentence: str) -> None:
-    with pytest.raises(InputError, match=f"^{re.escape(sentence)}"):
-        build()  # type: ignore[operator]
 
 
 def message(api: str, version: int, **values: object) -> object:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 import groupstorm
-from groupstorm.problems import InputError
 from groupstorm.testing import EmulatedBroker, GroupTimeout, GroupView, MemberView
 from groupstorm.testing.groups import GroupCondition
 from tests.testing.members import AT_ONCE, GROUP, RawMember
@@ -131,11 +130,6 @@ async def test_a_cancelled_wait_leaves_nothing_behind(broker: EmulatedBroker) ->
     with RawMember(broker) as member:
         member.join_alone([0])
         broker.group(GROUP).wait_stable(1, timeout_s=DEADLINE_S)
-
-
-def test_an_unknown_state_is_refused(broker: EmulatedBroker) -> None:
-    with pytest.raises(InputError, match=r"^state: 'stable': expected one of Empty, PreparingRebalance"):
-        broker.group(GROUP).wait_reaches("stable")
 
 
 def test_a_fulfilled_condition_is_not_waited_for(broker: EmulatedBroker) -> None:

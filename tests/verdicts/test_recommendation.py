@@ -78,21 +78,20 @@ def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
     assert said[-1].startswith("None of these has the defaults (session.timeout.ms=45s): add them")
 
 
-def test_many_that_are_as_good_are_counted() -> None:
-    variants = {name: runs(300) for name in ("a", "b", "c", "d", "e")}
-    said = recommendation(variants, defaults(a=0, b=1, c=1, d=1, e=1), UNOWNED)
-    assert said[0].startswith("Recommendation: stay with a, the defaults: 4 others buy nothing")
+@pytest.mark.parametrize(("others", "told"), [("bcd", "b, c and d"), ("bcde", "4 others")])
+def test_three_that_are_as_good_are_named_and_more_are_counted(others: str, told: str) -> None:
+    variants = {name: runs(300) for name in f"a{others}"}
+    distances = {name: Distance(int(name != "a"), 0.0) for name in variants}
+    said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}), UNOWNED)
+    assert said[0].startswith(f"Recommendation: stay with a, the defaults: {told} buy nothing")
 
 
-def test_three_that_are_as_good_are_named() -> None:
-    variants = {name: runs(300) for name in ("a", "b", "c", "d")}
-    said = recommendation(variants, defaults(a=0, b=1, c=1, d=1), UNOWNED)
-    assert said[0].startswith("Recommendation: stay with a, the defaults: b, c and d buy nothing")
-
-
-def test_two_seeds_have_a_spread() -> None:
-    said = recommendation({"a": runs(300, 310), "b": runs(900, 910)}, defaults(a=1, b=0), UNOWNED)
-    assert said[1].startswith("It costs (medians of 2 seeds, with their range): ")
+@pytest.mark.parametrize(
+    ("more", "told"), [((), "one seed: no spread is known"), ((310,), "medians of 2 seeds, with their range")]
+)
+def test_two_seeds_have_a_spread_and_one_has_none(more: tuple[float, ...], told: str) -> None:
+    said = recommendation({"a": runs(300, *more), "b": runs(900, *more)}, defaults(a=1, b=0), UNOWNED)
+    assert said[1].startswith(f"It costs ({told}")
 
 
 def test_what_a_person_just_notices_is_told_once_for_figures_that_say_nearly_the_same() -> None:
@@ -108,11 +107,6 @@ def test_what_a_person_just_notices_is_told_once_for_figures_that_say_nearly_the
         "Against the defaults (plain) it buys: the oldest unprocessed record 90.0 s -> 10.0 s; longest "
         "single gap 15.0 s -> 10.0 s. For that nothing gets noticeably worse."
     )
-
-
-def test_one_seed_has_no_spread() -> None:
-    said = recommendation({"a": runs(300), "b": runs(900)}, defaults(a=1, b=0), UNOWNED)
-    assert "one seed: no spread is known" in said[1]
 
 
 def test_a_configuration_that_cannot_keep_up_is_not_recommended() -> None:

@@ -21,6 +21,8 @@ TOPIC = "orders"
 GROUP = "billing"
 PARTITIONS = 6
 
+either_protocol = pytest.mark.parametrize("protocol", ["classic", "consumer"])
+
 #: Members notice a round at once. Their sessions outlast what a busy machine may stand still for.
 QUICK: dict[str, Any] = {
     "heartbeat_interval_ms": 30,

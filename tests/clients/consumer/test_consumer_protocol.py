@@ -11,7 +11,6 @@ import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.clients.consumer import (
-    CommitFailed,
     ConsumerFailed,
     CooperativeConsumer,
     ListenerFailed,
@@ -35,29 +34,6 @@ ALL = partitions(*range(PARTITIONS))
 NEW: dict[str, Any] = {"group_protocol": "consumer"}
 
 
-async def test_members_share_hand_over_and_continue_at_the_committed_offsets(
-    produce: Produce, start: Start
-) -> None:
-    first = start("a", **NEW)
-    await until(lambda: is_shared_out([first]))
-    await produce(5)
-    await until(lambda: len(first.records) == 5 * PARTITIONS)
-    second = start("b", **NEW)
-    await until(lambda: is_shared_out([first, second]))
-    kept, moved = first.owned, second.owned
-    assert first.listener.changes == [("assigned", ALL), ("revoked", moved)]
-    assert second.listener.changes == [("assigned", moved)]
-    await produce(5)
-    await until(lambda: len(first.records) + len(second.records) == 10 * PARTITIONS)
-    for partition in moved:  # auto-commit: the new owner continues at the old owner's position
-        assert first.offsets[partition.partition] == list(range(5))
-        assert second.offsets[partition.partition] == list(range(5, 10))
-    await first.stop()
-    await until(lambda: is_shared_out([second]))
-    assert second.listener.changes == [("assigned", moved), ("assigned", kept)]
-    assert first.emitted[-1][1].cause == "left"  # type: ignore[union-attr]
-
-
 async def test_records_go_on_while_partitions_move(produce: Produce, start: Start) -> None:
     first = start("a", **NEW)
     await until(lambda: is_shared_out([first]))
@@ -78,53 +54,6 @@ async def test_records_go_on_while_partitions_move(produce: Produce, start: Star
     assert second.owned == set()
     lasts.set()
     await until(lambda: is_shared_out([first, second]))
-
-
-async def test_a_static_member_returns_to_its_partitions(start: Start) -> None:
-    group = [start(name, group_instance_id=name, **NEW) for name in ("a", "b")]
-    await until(lambda: is_shared_out(group))
-    mine = group[1].owned
-    rounds = len(group[0].listener.calls)
-    await group[1].stop()
-    assert group[1].emitted[-1][1].cause == "silent"  # type: ignore[union-attr]
-    group[1] = start("b", group_instance_id="b", **NEW)
-    await until(lambda: is_shared_out(group))
-    assert group[1].owned == mine
-    assert len(group[0].listener.calls) == rounds
-
-
-@pytest.mark.parametrize(
-    ("instance", "asked", "cause"),
-    [(None, None, "left"), ("i", None, "silent"), (None, False, "silent"), ("i", True, "left")],
-)
-async def test_who_leaves_on_close(
-    start: Start, instance: str | None, asked: bool | None, cause: str
-) -> None:
-    only = start("a", group_instance_id=instance, **NEW)
-    await until(lambda: is_shared_out([only]))
-    await only.stop(leave_group=asked)
-    assert only.listener.changes == [("assigned", ALL), ("revoked", ALL)]
-    assert only.emitted[-1][1].cause == cause  # type: ignore[union-attr]
-
-
-async def test_a_member_that_does_not_poll_loses_its_partitions_and_comes_back(
-    produce: Produce, start: Start
-) -> None:
-    first, second = start("a", max_poll_interval_ms=300, **NEW), start("b", **NEW)
-    await until(lambda: is_shared_out([first, second]))
-    works = asyncio.Event()
-
-    async def work(_: object) -> None:
-        await works.wait()
-
-    first.on_record = work
-    await produce(1)
-    await until(lambda: is_shared_out([second]))
-    with pytest.raises(CommitFailed):
-        await first.consumer.commit()
-    works.set()
-    await until(lambda: is_shared_out([first, second]))
-    assert [method for method, _ in first.listener.changes][-2:] == ["lost", "assigned"]
 
 
 async def test_offsets_are_committed_and_read_with_the_member_epoch(produce: Produce, start: Start) -> None:

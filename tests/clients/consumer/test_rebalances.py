@@ -12,7 +12,7 @@ from groupstorm.broker.apis.key_12_heartbeat import API as HEARTBEAT_API
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.surface import Peer
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer import TopicPartition
+from groupstorm.clients.consumer import CommitFailed, TopicPartition
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.headers import peek
@@ -22,6 +22,7 @@ from tests.clients.consumer.applications import (
     PARTITIONS,
     QUICK,
     TOPIC,
+    either_protocol,
     is_shared_out,
     partitions,
     until,
@@ -56,14 +57,15 @@ async def test_one_member_reads_everything_in_order(produce: Produce, start: Sta
     assert only.listener.calls == [("assigned", partitions(*range(PARTITIONS)))]
 
 
+@either_protocol
 async def test_a_second_member_gets_half_and_the_other_half_is_not_interrupted(
-    produce: Produce, start: Start
+    produce: Produce, start: Start, protocol: str
 ) -> None:
-    first = start("a")
+    first = start("a", group_protocol=protocol)
     await until(lambda: is_shared_out([first]))
     await produce(5)
     await until(lambda: len(first.records) == 5 * PARTITIONS)
-    second = start("b")
+    second = start("b", group_protocol=protocol)
     await until(lambda: is_shared_out([first, second]))
     kept, moved = first.owned, second.owned
     assert first.listener.changes == [("assigned", kept | moved), ("revoked", moved)]
@@ -170,8 +172,11 @@ async def test_partitions_are_taken_only_between_two_records(produce: Produce, s
     assert [offset and offset.offset for offset in committed.values()] == [1]
 
 
-async def test_a_closing_member_hands_its_partitions_over(produce: Produce, start: Start) -> None:
-    first, second = start("a"), start("b")
+@either_protocol
+async def test_a_closing_member_hands_its_partitions_over(
+    produce: Produce, start: Start, protocol: str
+) -> None:
+    first, second = (start(name, group_protocol=protocol) for name in ("a", "b"))
     await until(lambda: is_shared_out([first, second]))
     kept, moved = first.owned, second.owned
     await produce(5)
@@ -187,9 +192,13 @@ async def test_a_closing_member_hands_its_partitions_over(produce: Produce, star
         assert first.offsets[partition.partition][-5:] == list(range(5, 10))
 
 
-async def test_a_member_that_does_not_poll_loses_its_partitions(produce: Produce, start: Start) -> None:
+@either_protocol
+async def test_a_member_that_does_not_poll_loses_its_partitions(
+    produce: Produce, start: Start, protocol: str
+) -> None:
     """max.poll.interval.ms; the member rejoins when it polls again."""
-    stuck, well = start("a", max_poll_interval_ms=300), start("b")
+    stuck = start("a", max_poll_interval_ms=300, group_protocol=protocol)
+    well = start("b", group_protocol=protocol)
     await until(lambda: is_shared_out([stuck, well]))
     mine = stuck.owned
     goes_on = asyncio.Event()
@@ -202,6 +211,8 @@ async def test_a_member_that_does_not_poll_loses_its_partitions(produce: Produce
     await until(lambda: is_shared_out([well]))
     assert stuck.of(events.RejoinRequested)[-1].cause == "poll-timeout"
     assert ("lost", mine) not in stuck.listener.calls
+    with pytest.raises(CommitFailed):
+        await stuck.consumer.commit()
     goes_on.set()
     await until(lambda: is_shared_out([stuck, well]))
     assert ("lost", mine) in stuck.listener.calls

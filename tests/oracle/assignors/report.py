@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator
 
 from tests.oracle.assignors.differential import Answer, Outcome, Side, Verdict
-from tests.oracle.report import table
+from tests.oracle.report import differences, table, times
 from tests.oracle.running import Case, Seconds, as_line
 
 
 def summary(outcome: Outcome, side: Side, seed: int, seconds: Seconds) -> str:
     """Counts, refusals, time, differences."""
     lines = [f"{side.title}, seed {seed}", f"cases {outcome.count:,}", *_counts(outcome, side.measured_in)]
-    lines += [*_refusals(outcome), *_times(outcome, seconds), *_differences(outcome)]
+    lines += [*_refusals(outcome), times("cases", outcome.count, seconds)]
+    lines += differences(outcome.different, (transcript(*found) for found in outcome.found))
     return "\n".join(lines)
 
 
@@ -34,24 +35,6 @@ def _refusals(outcome: Outcome) -> Iterator[str]:
     yield f"refused by Kafka: {outcome.refusals.total():,}"
     for (assignor, error), count in sorted(outcome.refusals.items()):
         yield f"  {assignor}: {error}  {count:,}"
-
-
-def _times(outcome: Outcome, seconds: Seconds) -> Iterator[str]:
-    thousands = outcome.count / 1000 or 1
-    yield (
-        f"seconds per 1,000 cases: Kafka {seconds.kafka_cpu / thousands:.1f} of CPU with the JVM's start, "
-        f"ours {seconds.our_cpu / thousands:.1f} of CPU, "
-        f"all together {seconds.wall / thousands:.1f} on the clock"
-    )
-
-
-def _differences(outcome: Outcome) -> Iterator[str]:
-    yield f"differences: {len(outcome.different):,}"
-    if outcome.different:
-        yield "  " + ", ".join(outcome.different[:20]) + (" ..." if len(outcome.different) > 20 else "")
-    for found in outcome.found:
-        yield ""
-        yield transcript(*found)
 
 
 def transcript(case: Case, verdict: Verdict) -> str:

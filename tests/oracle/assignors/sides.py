@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.oracle.assignors.differential import Answer, Verdict
 from tests.oracle.assignors.shrinking import shrink
 from tests.oracle.assignors.sizes import Size
 from tests.oracle.assignors.validity import consumer_is_valid, server_is_valid
+from tests.oracle.comparison import plain
 from tests.oracle.running import Ask, Case, as_line
 
 Answerer = Callable[[Case], Answer]
@@ -74,17 +74,11 @@ class MembersSide(NamedTuple):
 
 
 def _consumers_answer(case: Case) -> Answer:
-    return _plain(cases.answer(cases.read_case(as_line(case).encode(), "case")))
+    return plain(cases.answer(cases.read_case(as_line(case).encode(), "case")))
 
 
 def _servers_answer(case: Case) -> Answer:
-    return _plain(servers.answer(servers.read_case(as_line(case).encode(), "case")))
-
-
-def _plain(answer: Answer) -> Answer:
-    """As JSON values, which is how answers are compared."""
-    value: Answer = json.loads(json.dumps(answer))
-    return value
+    return plain(servers.answer(servers.read_case(as_line(case).encode(), "case")))
 
 
 def _consumers_form(case: Case, answer: Answer) -> str:

@@ -33,13 +33,6 @@ def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "ask", _equal)
 
 
-def test_equal_members_end_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["group-member", "--count", "3"]) == 0
-    assert (
-        capsys.readouterr().out == f"situations: {len(SITUATIONS)}; different: 0\nscripts: 3; different: 0\n"
-    )
-
-
 def test_a_difference_ends_with_1_and_both_sides(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

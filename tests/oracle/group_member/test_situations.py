@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.oracle.build import Built, OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.group_member.drawing import draw
 from tests.oracle.group_member.playing import play
 from tests.oracle.group_member.recordings import Recording, ask, changes, difference, read_golden
@@ -20,14 +20,6 @@ SCRIPTS = 1_000
 @pytest.fixture(scope="module")
 def golden() -> Mapping[str, Recording]:
     return read_golden()
-
-
-@pytest.fixture(scope="module")
-def kafka() -> Built:
-    try:
-        return build()
-    except OracleUnavailable as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
@@ -74,12 +66,12 @@ def test_a_script_is_drawn_by_its_number() -> None:
 
 
 @pytest.mark.slow
-def test_kafkas_classes_still_do_what_was_recorded(kafka: Built, golden: Mapping[str, Recording]) -> None:
-    live = {str(situation): recording for situation, recording in ask(kafka, SITUATIONS)}
+def test_kafkas_classes_still_do_what_was_recorded(built: Built, golden: Mapping[str, Recording]) -> None:
+    live = {str(situation): recording for situation, recording in ask(built, SITUATIONS)}
     assert live == golden
 
 
 @pytest.mark.slow
-def test_drawn_scripts_do_not_differ(kafka: Built) -> None:
+def test_drawn_scripts_do_not_differ(built: Built) -> None:
     drawn = [draw(number) for number in range(SCRIPTS)]
-    assert [str(found) for one in ask(kafka, drawn) if (found := difference(*one))] == []
+    assert [str(found) for one in ask(built, drawn) if (found := difference(*one))] == []

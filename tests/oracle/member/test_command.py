@@ -41,13 +41,6 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> _StandIn:
     return java
 
 
-def test_equal_members_end_with_0_and_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["member"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("first join[cooperative-sticky]: 8 requests, equal")
-    assert lines[-1] == "situations: 2 of 1 kinds; with unknown differences: 0"
-
-
 def test_a_difference_that_is_not_known_ends_with_1_and_both_sides(
     stand_in: _StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:

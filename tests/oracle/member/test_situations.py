@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.oracle.build import OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.member.command import meet_all, not_expected
 from tests.oracle.member.comparison import Difference, differences
 from tests.oracle.member.known_differences import KNOWN
@@ -78,15 +78,13 @@ def test_a_difference_is_found(golden: Mapping[str, dict[str, Json]]) -> None:
 
 
 @pytest.mark.soak
-def test_kafkas_consumer_still_does_what_was_recorded(golden: Mapping[str, dict[str, Json]]) -> None:
+def test_kafkas_consumer_still_does_what_was_recorded(
+    golden: Mapping[str, dict[str, Json]], built: Built
+) -> None:
     """Kafka's consumer has two threads, and a situation closes it after a heartbeat. On a busy machine that
     heartbeat may come before the consumer knows its positions, which it then does not commit. So a situation
     that differs is played again: what differs every time is a difference.
     """
-    try:
-        built = build()
-    except OracleUnavailable as missing:
-        pytest.skip(str(missing))
     differing: dict[str, list[str]] = {}
     to_play = list(SITUATIONS)
     for _ in range(PLAYED_AT_MOST):

@@ -10,12 +10,11 @@ Everything in an answer is compared, but for
 
 from __future__ import annotations
 
-import json
-
 from groupstorm.assignors.streams import cases
 from groupstorm.assignors.streams.rackaware import SMALL_GRAPH, graph_size
 from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.assignors.differential import Answer
+from tests.oracle.comparison import plain
 from tests.oracle.running import Case, as_line
 
 _STATE = ": [activeTasks"
@@ -23,8 +22,7 @@ _STATE = ": [activeTasks"
 
 def answer(case: Case) -> Answer:
     """Ours, as JSON values."""
-    found: Answer = json.loads(json.dumps(cases.answer(read_case(as_line(case).encode(), "case"))))
-    return found
+    return plain(cases.answer(read_case(as_line(case).encode(), "case")))
 
 
 def is_small(case: Case) -> bool:

@@ -26,7 +26,7 @@ from groupstorm.assignors.userdata.streams_subscription import (
 )
 from tests.oracle.assignors.differential import compare
 from tests.oracle.assignors.report import transcript
-from tests.oracle.build import Built, OracleUnavailable, build
+from tests.oracle.build import Built
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
 from tests.oracle.streams import golden
@@ -35,14 +35,6 @@ from tests.oracle.streams.side import STREAMS
 from tests.soaking import sizes
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def built() -> Built:
-    try:
-        return build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
 
 
 @pytest.fixture(scope="module")

@@ -33,72 +33,54 @@ def consumer_of(servers: str, group: str, topic: str, name: str, **options: Any)
 async def careful(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Processes a record, then commits it."""
     ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
-    try:
+    async with consumer_of(servers, group, topic, name) as consumer:
         async for record in consumer:
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
             await consumer.commit()
-    finally:
-        await consumer.stop()
 
 
 async def commits_late(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Processes a record, takes its time, then commits it."""
     ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
-    try:
+    async with consumer_of(servers, group, topic, name) as consumer:
         async for record in consumer:
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
             await asyncio.sleep(WORK_S)
             await consumer.commit()
-    finally:
-        await consumer.stop()
 
 
 async def commits_first(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Commits a record, then processes it: whoever dies in between has lost it."""
     ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
-    try:
+    async with consumer_of(servers, group, topic, name) as consumer:
         async for record in consumer:
             await consumer.commit()
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
-    finally:
-        await consumer.stop()
 
 
 async def begins_anew(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Begins with the first record whenever it starts, whatever is committed."""
     ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
-    await consumer.seek_to_beginning()
-    try:
+    async with consumer_of(servers, group, topic, name) as consumer:
+        await consumer.seek_to_beginning()
         async for record in consumer:
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
             await consumer.commit()
-    finally:
-        await consumer.stop()
 
 
 async def mixes_up(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Processes the records of a poll at once: the first one takes longest."""
-    ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
 
     async def process(record: Any, after_s: float) -> None:
         with ledger.processing(record, by=name):
             await asyncio.sleep(after_s)
 
-    try:
+    ledger.started(name)
+    async with consumer_of(servers, group, topic, name) as consumer:
         while True:
             polled = await consumer.getmany(timeout_ms=1000, max_records=4)
             for records in polled.values():
@@ -107,16 +89,12 @@ async def mixes_up(servers: str, group: str, topic: str, name: str, ledger: Ledg
                 await asyncio.gather(*work)
             if polled:
                 await consumer.commit()
-    finally:
-        await consumer.stop()
 
 
 async def goes_on(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Works through a poll without asking whether the partitions are still its own, one record a second."""
     ledger.started(name)
-    consumer = consumer_of(servers, group, topic, name)
-    await consumer.start()
-    try:
+    async with consumer_of(servers, group, topic, name) as consumer:
         while True:
             polled = await consumer.getmany(timeout_ms=1000, max_records=20)
             for partition, records in polled.items():
@@ -124,8 +102,6 @@ async def goes_on(servers: str, group: str, topic: str, name: str, ledger: Ledge
                     with ledger.processing(record, by=name):
                         await asyncio.sleep(1)
                     await commit_if_possible(consumer, partition, record.offset + 1)
-    finally:
-        await consumer.stop()
 
 
 async def commit_if_possible(consumer: AIOKafkaConsumer, partition: TopicPartition, offset: int) -> None:
