@@ -19,7 +19,7 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
     flattened,
     mounted_files,
 )
-from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml

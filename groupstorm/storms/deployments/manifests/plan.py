@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler, read_budget
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     LISTENER_CONCURRENCY,
@@ -17,7 +16,13 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     PROPERTIES,
     setting_value,
 )
-from groupstorm.storms.deployments.manifests.workloads import ON_DELETE, RECREATE, Workload
+from groupstorm.storms.deployments.manifests.workloads import (
+    ON_DELETE,
+    RECREATE,
+    Workload,
+    read_autoscaler,
+    read_budget,
+)
 from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.distributions import parse as parse_distribution
