@@ -79,7 +79,6 @@ COMPILED = (
     "storms/records/logs",
     "storms/records/positions",
     "storms/records/processing_rates",
-    "storms/scenario/distributions",
     "storms/scenario/randomness",
     "storms/streams/application",
     "storms/streams/instance",

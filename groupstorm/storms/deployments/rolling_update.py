@@ -15,7 +15,7 @@ from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_na
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
-from groupstorm.storms.scenario.pod_counts import PodCount
+from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.settings import Settings
 
 

@@ -14,9 +14,8 @@ from groupstorm.storms.checks.settling import SETTLED_LATE
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.writer import NullSink
@@ -76,9 +75,8 @@ def _smaller_batches(settings: Settings) -> list[Search]:
 
 def _batch_us(settings: Settings) -> int:
     """The mean time that the application works on a full batch, on the slowest machine."""
-    slow_records, machines = settings.value("slow_records"), settings.value("machines")
-    assert isinstance(slow_records, SlowRecordList)
-    assert isinstance(machines, Machines)
+    slow_records = settings.of_type("slow_records", SlowRecordList)
+    machines = settings.of_type("machines", Machines)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
     factor = max([1000, *(one.factor for one in machines.machines)])

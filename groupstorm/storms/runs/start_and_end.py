@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import ScenarioHost
 from groupstorm.storms.runs.step_runner import StepRunner
-from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted
 from groupstorm.trace.schema import Source
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
-from groupstorm.storms.scenario.member_names import member_name
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
@@ -164,5 +163,5 @@ class StepsOfRun:
         """The name of the process in this place."""
         name = self._names.get(index)
         if name is None:
-            name = self._names[index] = member_name(self.host.settings, index, self._kind)
+            name = self._names[index] = self.host.settings.member_name(index, self._kind)
         return name

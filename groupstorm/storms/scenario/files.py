@@ -17,13 +17,11 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.consistency import check_application, check_consistency
+from groupstorm.storms.scenario.consistency import check_application, check_consistency, check_member_names
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
-from groupstorm.storms.scenario.member_names import check_member_names
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.quantities import whole
-from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
     Step,
@@ -33,7 +31,7 @@ from groupstorm.storms.scenario.steps import (
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.topics import topic_names
+from groupstorm.storms.scenario.topics import check_topics, topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
 #: The field of a scenario that says from when on figures count; `figures.accumulator` reads it in the trace.

@@ -1,7 +1,9 @@
-"""Numbers of a scenario as integers: shares (`25%`) in millionths, factors in thousandths, times in ms."""
+"""Numbers of a scenario as integers: shares in millionths, factors in thousandths, times in ms, pods."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -10,6 +12,8 @@ from groupstorm.units import duration_us
 
 MILLION: Final = 1_000_000
 THOUSAND: Final = 1_000
+
+_PERCENTAGE = re.compile(r"(\d{1,4})%")
 
 
 def milliseconds(where: str, written: Any) -> int:
@@ -65,3 +69,33 @@ def plain(value_thousandths: int) -> int | float:
     """A number of thousandths as a file has it."""
     whole, rest = divmod(value_thousandths, THOUSAND)
     return whole if rest == 0 else value_thousandths / THOUSAND
+
+
+@dataclass(frozen=True, slots=True)
+class PodCount:
+    """``number`` pods, or ``number`` per cent of the wanted number (`intstr.IntOrString`)."""
+
+    number: int
+    is_percentage: bool = False
+
+    def of(self, wanted: int, *, round_up: bool) -> int:
+        """The count that this is of ``wanted`` pods (`GetScaledValueFromIntOrPercent`)."""
+        if not self.is_percentage:
+            return self.number
+        return -(-self.number * wanted // 100) if round_up else self.number * wanted // 100
+
+    @property
+    def as_written(self) -> int | str:
+        return f"{self.number}%" if self.is_percentage else self.number
+
+
+def parse_pod_count(written: Any) -> PodCount | None:
+    """3 or "25%"; None if it is neither."""
+    if isinstance(written, int) and not isinstance(written, bool) and written >= 0:
+        return PodCount(written)
+    if isinstance(written, str):
+        if (match := _PERCENTAGE.fullmatch(written.strip())) is not None:
+            return PodCount(int(match[1]), is_percentage=True)
+        if written.strip().isascii() and written.strip().isdigit():
+            return PodCount(int(written))
+    return None

@@ -187,9 +187,7 @@ def created_topics(steps: Sequence[Any]) -> tuple[str, ...]:
 
 def with_releases(steps: Sequence[Any], settings: Settings) -> tuple[Any, ...]:
     """The steps of a scenario file; rolling restarts without settings take those of `releases`."""
-    known = settings.value("releases")
-    assert isinstance(known, Releases)
-    overlays = iter(known.overlays)
+    overlays = iter(settings.of_type("releases", Releases).overlays)
     found = []
     for step in steps:
         if isinstance(step, Mapping) and step.get("do") == ROLLING_RESTART:

@@ -15,7 +15,7 @@ from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.figures.tasks import STABLE
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
 from groupstorm.storms.streams.invariants import StreamsInvariantChecks, outcome
 from groupstorm.storms.streams.traffic import CHANGELOG, INPUT, RESTORE, STANDBY, Traffic

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.pod_counts import PodCount, parse_pod_count
+from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
 from groupstorm.yaml_documents import parse_yaml_stream
 
 #: Kubernetes' numbers have 32 bits; a scenario's times are milliseconds.

@@ -25,9 +25,8 @@ from groupstorm.storms.deployments.manifests.workloads import (
 )
 from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
-from groupstorm.storms.scenario.distributions import parse as parse_distribution
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
-from groupstorm.storms.scenario.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")

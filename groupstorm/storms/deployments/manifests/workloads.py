@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import INT32_MAX, Fields, KubernetesObject
-from groupstorm.storms.scenario.autoscaler_settings import HPA, KEDA
-from groupstorm.storms.scenario.pod_counts import PodCount
+from groupstorm.storms.scenario.deployment_settings import HPA, KEDA
+from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
 
 WORKLOADS = ("Deployment", "StatefulSet")
