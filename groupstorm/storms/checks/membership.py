@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from groupstorm.storms.checks.requests import RequestChecks
-from groupstorm.storms.checks.verdicts import COORDINATOR_FAILOVER, MEMBERS_LIVE, SILENCE, Verdicts, listed
+from groupstorm.storms.checks.verdicts import MEMBERS_LIVE, SILENCE, Verdicts, listed
 from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, WrittenMembers
+from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
 from groupstorm.trace.events import scenario as scenario_events

@@ -34,9 +34,6 @@ INVARIANTS: Final = (
     SETTLES,
 )
 
-#: The step after which there is no coordinator for a while.
-COORDINATOR_FAILOVER: Final = "coordinator-failover"
-
 #: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
 NO_NEW_ASSIGNMENT: Final = "no new assignment"
 

@@ -15,28 +15,10 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
 from groupstorm.storms.scenario.streams_settings import CONSUMER as PLAIN_CONSUMERS
 from groupstorm.storms.scenario.streams_settings import STREAMS, STREAMS_SETTINGS
 from groupstorm.storms.scenario.topics import mean_rate
-
-#: Steps for instances of a Streams application only, and steps for consumers only.
-STREAMS_STEPS = frozenset({"lose-host", "lose-zone", "restore-zone", "rolling-upgrade"})
-CONSUMER_STEPS = frozenset(
-    {
-        "pause",
-        "busy",
-        "disconnect",
-        "reconnect-storm",
-        "partition",
-        "slow-appends",
-        "failing-appends",
-        "add-partitions",
-        "create-topic",
-        "delete-topic",
-        "coordinator-failover",
-    }
-)
 
 #: Settings of consumers only.
 OF_PLAIN_CONSUMERS = frozenset(
