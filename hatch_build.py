@@ -72,7 +72,6 @@ COMPILED = (
     "storms/checks/invariants",
     "storms/checks/membership",
     "storms/checks/ownership",
-    "storms/checks/requests",
     "storms/checks/skipped_assignments",
     "storms/checks/states",
     "storms/checks/verdicts",

@@ -10,8 +10,7 @@ import pytest
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
-from groupstorm.storms.checks.membership import MembershipChecks
-from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.verdicts import Verdicts
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.settings import Settings
