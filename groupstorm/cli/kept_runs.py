@@ -15,10 +15,12 @@ from groupstorm.cli.stop_signals import Stopped
 from groupstorm.problems import InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
-from groupstorm.storms.runs.sweep_runs import Key, Plan, Result
-from groupstorm.storms.runs.sweep_store import (
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
+from groupstorm.storms.runs.sweep_runs import (
     DEFINITION_FILE,
+    Key,
+    Plan,
+    Result,
     RunOrders,
     SweepStore,
     definition_text,

@@ -22,8 +22,7 @@ from groupstorm.pipeline.sweep_on_spark import (
 )
 from groupstorm.problems import InputError, OutputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
-from groupstorm.storms.runs.sweep_runs import Order, Plan
-from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text
+from groupstorm.storms.runs.sweep_runs import Order, Plan, RunsFile, SweepStore, definition_text
 from groupstorm.storms.scenario.files import load
 from tests.command import COMMAND, environment_of_command, groupstorm
 from tests.processes import outcome_of

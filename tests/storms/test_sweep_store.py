@@ -10,8 +10,17 @@ import pytest
 
 from groupstorm.problems import InputError, OutputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
-from groupstorm.storms.runs.sweep_runs import Order, Plan, Result, run_one
-from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text, missing_orders, run_here
+from groupstorm.storms.runs.sweep_runs import (
+    Order,
+    Plan,
+    Result,
+    RunsFile,
+    SweepStore,
+    definition_text,
+    missing_orders,
+    run_here,
+    run_one,
+)
 from groupstorm.storms.scenario.files import load
 
 SCENARIO = """

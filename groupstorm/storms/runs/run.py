@@ -21,7 +21,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
 from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
 from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
-from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
