@@ -111,7 +111,7 @@ class CommittedPositions:
         self._owners = owners
         #: The group's offsets, as far as they are known: each is at least this one.
         self._committed: dict[str, int] = {}
-        #: How far owners had come when they stopped.
+        #: The furthest position of owners that have stopped.
         self._reached: dict[str, int] = {}
         self._deleted: set[str] = set()
         #: Two processes own them at once, which other checks tell: the offset is that of whoever was last.

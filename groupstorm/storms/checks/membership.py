@@ -64,7 +64,7 @@ class RequestChecks:
             self._due_syncs = dict(self._syncs)
 
     def finish(self) -> None:
-        """At the end only a phase that still lasts may hold requests back."""
+        """Check the end: only a phase that still lasts may hold requests back."""
         self._check_due()
 
     def _check_due(self) -> None:

@@ -52,7 +52,7 @@ class Holding:
         #: The last generation that it completed, and under which id.
         self.generation = -1
         self.member_id = ""
-        #: Why it must lose its partitions before it completes another generation; "" if it need not.
+        #: The cause for which it must lose its partitions before it completes another generation; "" if none.
         self.reset_cause = ""
         #: The id and the generation that it had then.
         self.reset_in: tuple[str, int] | None = None
@@ -71,7 +71,7 @@ class OwnershipChecks:
         #: The partitions that several processes have owned at a time: no others can have two owners.
         self._shared: set[str] = set()
         self._assigned: dict[str, _Assigned] = {}
-        #: What the coordinator last left to each member of a consumer group.
+        #: The partitions that the coordinator last left to each member of a consumer group.
         self._left: dict[str, tuple[str, ...]] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
@@ -148,7 +148,7 @@ class OwnershipChecks:
                 self._check_assigned(holding, assigned.at_last)
 
     def check_work(self, name: str, works_on: set[str]) -> None:
-        """At the end a process works on ``works_on``: that must be what it owns."""
+        """Check the partitions on which a process works at the end: it must own them."""
         holding = self._holdings.get(name)
         strange = sorted(works_on - (holding.partitions if holding is not None else set()))
         if strange:
@@ -230,7 +230,7 @@ class OwnershipChecks:
         return assigned if assigned is not None and assigned.generation == holding.generation else None
 
     def _check_assigned(self, holding: Holding, assigned: Collection[str]) -> None:
-        """In the generation that it completed last, a member owns nothing that it was not assigned."""
+        """Check that a member owns nothing but its assignment in the generation that it completed last."""
         kept = holding.partitions.difference(assigned)
         if kept:
             self._verdicts.violated(

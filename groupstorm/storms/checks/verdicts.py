@@ -88,6 +88,6 @@ class Verdicts:
 
 
 def listed(names: list[str]) -> str:
-    """At most three of these, and how many there are."""
+    """Name at most three of these, and count the others."""
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

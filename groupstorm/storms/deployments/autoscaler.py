@@ -18,12 +18,12 @@ from groupstorm.storms.scenario.deployment_settings import HPA, KEDA, NO_AUTOSCA
 
 #: Causes of `StepTaken`.
 SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"
-#: How long after the last process of a scale-up was ordered its gain is counted.
+#: The time after the order of a scale-up's last process in which its gain is counted.
 PAYBACK_US = 120_000_000
 
 
 class Gain(NamedTuple):
-    """From ``before`` to ``after`` processes: ``records`` more than at the old rate in ``within_us``."""
+    """Records beyond those of the old rate ``within_us`` after ``before`` processes became ``after``."""
 
     before: int
     after: int

@@ -71,7 +71,7 @@ class WholeFleetRollout(Rollout):
             then()
 
 
-#: How long kubectl waits before it asks again for an eviction that the budget has refused.
+#: The time until kubectl asks again for an eviction that the budget has refused.
 RETRY_US = 5_000_000
 
 

@@ -20,12 +20,12 @@ Durations = tuple[int | None, int | None]
 
 _REVISION = re.compile(r"-v\d+$")
 
-#: How often a probe looks whether the process owns a partition (`ready_when: assigned`).
+#: The period of a probe that looks whether the process owns a partition (`ready_when: assigned`).
 PROBE_INTERVAL_US = 1_000_000
 
 
 def time_to_available_us(steps: StepsOfRun) -> int:
-    """From what `ready_when` says until the pod is available: its probe's delay, then minReadySeconds."""
+    """Draw the time from the event of `ready_when` until the pod is available: probe, minReadySeconds."""
     return steps.duration_us("ready_ms") + steps.host.settings.integer("min_ready_ms") * 1000
 
 

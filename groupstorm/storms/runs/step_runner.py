@@ -116,7 +116,7 @@ class StepRunner(StepsOfRun):
         self._for_a_while(step, lambda consumer, for_us: consumer.disconnect(for_us))
 
     def _reconnect_storm(self, step: Step) -> None:
-        """As a load balancer that restarts, or a certificate that is exchanged, breaks connections."""
+        """Break connections, as a load balancer that restarts or a certificate that is exchanged does."""
         every_us = step.for_ms * 1000 // step.count
         self.emit_step(step.do, None, f"{step.count} times, every {every_us // 1000} ms")
         for number in range(step.count):

@@ -32,7 +32,7 @@ class StepsOfRun:
         self._drawn = 0
         self._drains = host.settings.distribution("drain_ms").largest_us > 0
         self._grace_ms = host.settings.optional_integer("termination_grace_ms")
-        #: Who waits for the end of each process that got SIGTERM.
+        #: The callbacks that wait for the end of each process that got SIGTERM.
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
         self._failures: dict[str, tuple[int, int]] = {}

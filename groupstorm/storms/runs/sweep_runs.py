@@ -84,7 +84,7 @@ class Plan:
                 continue
             checksums.append(checksum(sweep, scenario))
             self.orders += [Order(sweep, point, (place, seed), checksums[-1]) for seed in self._seeds]
-        #: Of all points' scenarios, every setting and step spelled out.
+        #: The checksum of all points' scenarios, every setting and step spelled out.
         self.checksum = hashlib.sha256("".join(checksums).encode()).hexdigest()
 
     @property

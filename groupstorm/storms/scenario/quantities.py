@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from groupstorm.problems import InputError
 from groupstorm.units import duration_us
 
 MILLION: Final = 1_000_000
 THOUSAND: Final = 1_000
+
+_One = TypeVar("_One")
 
 _PERCENTAGE = re.compile(r"(\d{1,4})%")
 
@@ -58,6 +61,13 @@ def whole(where: str, written: Any, least: int, most: int) -> int:
     if isinstance(written, bool) or not isinstance(written, int) or not least <= written <= most:
         raise InputError(f"{where}: {written!r}: expected a whole number from {least} to {most}")
     return written
+
+
+def read_list(where: str, written: Any, form: str, read_one: Callable[[str, Any], _One]) -> tuple[_One, ...]:
+    """The entries of a list, each read with its place. Raises InputError; ``form``: as they are written."""
+    if not isinstance(written, list):
+        raise InputError(f"{where}: {written!r}: expected a list of {form}")
+    return tuple(read_one(f"{where}: {number}", one) for number, one in enumerate(written, start=1))
 
 
 def is_member_list(written: Any) -> bool:

@@ -49,7 +49,7 @@ _HEADER: Final = "time,rate[,topic[,partition]]"
 
 
 class FileRow(NamedTuple):
-    """From ``at_ms`` on the partitions get ``rate`` records per 1,000 s each; None: all of them."""
+    """A rate: each partition gets ``rate`` records per 1,000 s from ``at_ms`` on. None: all of them."""
 
     at_ms: int
     rate: int

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import MemberRules, read_member_rules, read_releases
+from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
 from groupstorm.storms.scenario.randomness import Distribution, parse_distribution
 from groupstorm.storms.scenario.record_rate_settings import (
@@ -24,7 +25,6 @@ from groupstorm.storms.scenario.record_rate_settings import (
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
-from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.units import UNITS_US, duration_us
 
 MAX_PATTERN = 200

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.quantities import is_member_list, plain, thousandths, whole
+from groupstorm.storms.scenario.quantities import is_member_list, plain, read_list, thousandths, whole
 from groupstorm.storms.scenario.setting_types import MAX_PARTITIONS
 from groupstorm.units import duration_us
 
@@ -49,13 +49,11 @@ class SlowRecordList:
 
 def read_slow_records(where: str, written: Any) -> SlowRecordList:
     """Raises InputError that names the entry and the field."""
-    if not isinstance(written, list):
-        raise InputError(f"{where}: {written!r}: expected a list of {_FORM}")
-    records = tuple(_read(f"{where}: {number}", one) for number, one in enumerate(written, start=1))
+    records = read_list(where, written, _FORM, _slow_record)
     return SlowRecordList(records, [dict(one) for one in written])
 
 
-def _read(where: str, written: Any) -> SlowRecord:
+def _slow_record(where: str, written: Any) -> SlowRecord:
     if not isinstance(written, Mapping):
         raise InputError(f"{where}: {written!r}: expected {_FORM}")
     unknown = [str(name) for name in written if name not in _FIELDS]

@@ -9,10 +9,10 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
+from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.units import microseconds
 
@@ -21,8 +21,8 @@ MAX_TIME_MS = 10 * 24 * 3_600_000
 
 
 class Taker(Flag):
-    """Who can be put through a step: emulated consumers and Streams instances in virtual time, consumers in
-    real time, and services of one's own (`groupstorm chaos`)."""
+    """The processes that can be put through a step: emulated consumers and Streams instances in virtual time,
+    consumers in real time, services of one's own (`groupstorm chaos`)."""
 
     CONSUMERS = auto()
     STREAMS = auto()
@@ -231,14 +231,14 @@ class Step:
     api: str = ""
     error: str = ""
     delay_ms: int = 0
-    #: Of the processes that a rolling restart replaces, in their order: from the end of the old one to the
-    #: first poll() of the new one, and from there until that counts as ready. Of the others the settings'
-    #: draws hold.
+    #: The durations of the replacements of a rolling restart, in their order: from the end of the old process
+    #: to the first poll() of the new one, and from there until that counts as ready. The settings draw those
+    #: of the others.
     start_ms: tuple[int, ...] = ()
     ready_ms: tuple[int, ...] = ()
-    #: What processes that start from this step on have in the place of the scenario's settings.
+    #: The settings of processes that start from this step on, in the place of the scenario's.
     settings: Mapping[str, Any] = field(default_factory=dict)
-    #: How many steps with settings there are up to this one.
+    #: The number of steps with settings up to this one.
     release: int = 0
 
     def written(self) -> dict[str, Any]:
@@ -293,8 +293,8 @@ def releases(source: str, steps: Sequence[Any]) -> tuple[tuple[str, Mapping[str,
 def read_step(where: str, written: Any, settings: Settings, created: Sequence[str], release: int) -> Step:
     """Read a step of a scenario file; a time may be the name of a setting. Raises InputError.
 
-    ``created``: the topics that steps of the scenario create. ``release``: how many steps with settings there
-    are up to this one.
+    ``created``: the topics that steps of the scenario create. ``release``: the number of steps with settings
+    up to this one.
     """
     if not isinstance(written, Mapping):
         raise InputError(f"{where}: {written!r} is no step: expected {{at_ms: ..., do: ...}}")
