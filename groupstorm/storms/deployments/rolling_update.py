@@ -135,9 +135,7 @@ class DeploymentRollout(Rollout):
         if self._replaced == self._wanted:
             self.complete()
             return
-        self.steps.emit_step(self.do, None, f"{self._replaced} pods are replaced; pause")
-        self.pauses_for(self._pause_us)
-        self.steps.host.clock.after(self._pause_us, self._go_on)
+        self.pause(self._pause_us, f"{self._replaced} pods are replaced; pause", self._go_on)
 
     def _go_on(self) -> None:
         self._replaced = self._wanted
@@ -193,9 +191,8 @@ class InPlaceRollout(Rollout):
             self.complete()
             return
         self._waiting, self._after_pause = self._after_pause, []
-        self.steps.emit_step(self.do, None, f"{len(self._waiting)} processes are still to be replaced; pause")
-        self.pauses_for(self._pause_us)
-        self.steps.host.clock.after(self._pause_us, self.advance)
+        detail = f"{len(self._waiting)} processes are still to be replaced; pause"
+        self.pause(self._pause_us, detail, self.advance)
 
     def _successor_of(self, old: Process) -> Callable[[], None]:
         def available() -> None:

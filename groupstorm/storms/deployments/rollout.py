@@ -134,9 +134,11 @@ class Rollout:
             self.steps.begin()
             self.steps.host.clock.after(self._deadline_us, self._check_progress)
 
-    def pauses_for(self, duration_us: int) -> None:
-        """Nothing is to happen for so long: Kubernetes does not expect progress of a paused rollout."""
+    def pause(self, duration_us: int, detail: str, then: Callable[[], None]) -> None:
+        """Pause, then call ``then``. Kubernetes does not expect progress of a paused rollout."""
+        self.steps.emit_step(self.do, None, detail)
         self._progress_us = self.steps.host.clock.now_us + duration_us
+        self.steps.host.clock.after(duration_us, then)
 
     def complete(self) -> None:
         """All pods are replaced."""

@@ -27,8 +27,8 @@ RUNS = Path("runs")
 #: A longer list of settings is named by their number and a checksum.
 SETTINGS_LENGTH_MAX = 60
 
-#: Files that say what a folder of runs holds.
-TELLING = ("scenario.yaml", "comparison.json", "definition.json", "fidelity.json")
+#: Files that say what a folder of runs holds. A comparison.json follows from the runs below it.
+TELLING = ("scenario.yaml", "definition.json", "fidelity.json")
 
 RUN_FILES = ("trace.jsonl", "trace.parquet", "scenario.yaml", "figures.json", "measured.json")
 
@@ -91,19 +91,12 @@ def _is_free(folder: Path) -> bool:
 
 def _holds_only(folder: Path, files: Mapping[str, str]) -> bool:
     try:
-        found = list(_telling_files(folder))
+        found = [path for name in TELLING for path in folder.rglob(name)]
         return bool(found) and all(
             files.get(path.relative_to(folder).as_posix()) == path.read_text("utf-8") for path in found
         )
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def _telling_files(folder: Path) -> Iterator[Path]:
-    """Those that say what was run. A comparison.json follows from the runs below it."""
-    for name in TELLING:
-        if name != "comparison.json":
-            yield from folder.rglob(name)
 
 
 def as_folder(path: Path) -> Path:

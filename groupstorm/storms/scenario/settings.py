@@ -55,9 +55,12 @@ def setting(name: str, where: str) -> Setting:
 def read(name: str, written: Any, where: str = "") -> Any:
     """The value of a setting as a file or --set has it. Raises InputError with its name."""
     row = setting(name, where)
-    if row.kind in _READERS_WITHOUT_ROW:
-        return _READERS_WITHOUT_ROW[row.kind](f"{where}{name}", written)
-    return _READERS[row.kind](row, f"{where}{name}", written)
+    kind = row.kind.removeprefix("optional ")
+    if written is None and kind != row.kind:
+        return None
+    if kind in _READERS_WITHOUT_ROW:
+        return _READERS_WITHOUT_ROW[kind](f"{where}{name}", written)
+    return _READERS[kind](row, f"{where}{name}", written)
 
 
 class Settings:
@@ -251,18 +254,10 @@ def _integer(row: Setting, where: str, written: Any) -> int:
     return written
 
 
-def _optional_integer(row: Setting, where: str, written: Any) -> int | None:
-    return None if written is None else _integer(row, where, written)
-
-
 def _flag(row: Setting, where: str, written: Any) -> bool:
     if not isinstance(written, bool):
         raise InputError(f"{where}: {written!r} is neither true nor false")
     return written
-
-
-def _optional_flag(row: Setting, where: str, written: Any) -> bool | None:
-    return None if written is None else _flag(row, where, written)
 
 
 def _choice(row: Setting, where: str, written: Any) -> str:
@@ -326,13 +321,12 @@ def _pods(row: Setting, where: str, written: Any) -> PodCount:
     return count
 
 
-#: By the kind of a setting: what reads a value by its row, and what reads one whatever the row.
+#: The readers of values by the kind of the setting: those that need its row, and the others. An optional
+#: kind may be null.
 _READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
     "integer": _integer,
     "flag": _flag,
-    "optional flag": _optional_flag,
     "choice": _choice,
-    "optional integer": _optional_integer,
     "names": _names,
     "integers": _integers,
     "decimal": _decimal,
