@@ -77,7 +77,6 @@ ROOMS: Final[dict[str, Room]] = {
             "groupstorm/storms/records/*.py",
             "groupstorm/storms/runs/past_runs.py",
             "groupstorm/storms/runs/step_runner.py",
-            "groupstorm/storms/runs/step_runner.py",
             "groupstorm/storms/runs/steps_of_run.py",
             "groupstorm/storms/scenario/randomness.py",
             "groupstorm/storms/world/**/*.py",
