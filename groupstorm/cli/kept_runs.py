@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from groupstorm import __version__
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import seed_range
 from groupstorm.cli.printing import print_progress
@@ -34,7 +35,7 @@ def run_and_keep(plan: Plan, name: str, out: Path | None, master: str | None) ->
 
     Without ``out``, the folder that the sweep's name gives: a sweep that is finished there begins anew.
     """
-    definition = definition_text(plan)
+    definition = definition_text(plan, __version__)
     store = SweepStore(out if out is not None else _named_folder(plan, name, definition))
     answer = store.folder / SWEEP_FILE
     with store.begun(definition):
@@ -51,7 +52,7 @@ def run_and_keep(plan: Plan, name: str, out: Path | None, master: str | None) ->
 
 def read_back(plan: Plan, store: SweepStore) -> Mapping[Key, Result]:
     """All runs of a finished sweep. Raises InputError."""
-    store.check(definition_text(plan))
+    store.check(definition_text(plan, __version__))
     results = store.results()
     if len(results) < len(plan.orders):
         raise InputError(

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pytest
 
+from groupstorm import __version__
 from groupstorm.pipeline.sweep_on_spark import (
     batches,
     repeating_tasks,
@@ -41,7 +42,7 @@ def plan(seeds: int = 2) -> Plan:
 
 @pytest.fixture
 def store(tmp_path: Path) -> SweepStore:
-    with SweepStore(tmp_path / "x").begun(definition_text(plan())):
+    with SweepStore(tmp_path / "x").begun(definition_text(plan(), __version__)):
         return SweepStore(tmp_path / "x")
 
 

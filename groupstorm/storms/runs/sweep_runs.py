@@ -19,7 +19,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from groupstorm import __version__
 from groupstorm.assignors.registry import is_plug_in
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError, writing
@@ -171,12 +170,15 @@ def run_points(sweep: Sweep, points: Sequence[Point], progress: Callable[[int, i
     return plan.outcomes(results)
 
 
-def definition_text(plan: Plan) -> str:
-    """The content of `definition.json`: equal for equal sweeps, whatever the goals."""
+def definition_text(plan: Plan, version: str) -> str:
+    """The content of `definition.json`: equal for equal sweeps, whatever the goals.
+
+    ``version``: that of groupstorm, whose runs may differ from those of another version.
+    """
     sweep = plan.sweep
     return json_text(
         {
-            "version": __version__,
+            "version": version,
             "scenario": sweep.scenario,
             "variant": sweep.variant,
             "over": [[axis.name, _labels_and_values(axis)] for axis in sweep.axes],
