@@ -1,4 +1,4 @@
-"""Which scenarios a service of one's own can be put through."""
+"""The scenarios that a service of one's own can be put through."""
 
 from __future__ import annotations
 
@@ -6,32 +6,11 @@ from typing import Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER
+from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER, SERVICE_STEPS
 from groupstorm.storms.scenario.streams_settings import STREAMS
 
 #: So many instances are processes of their own on this machine.
 INSTANCES_MAX: Final = 50
-#: Steps that are done to processes.
-_PROCESSES: Final = frozenset(
-    {
-        "start",
-        "add",
-        "stop",
-        "crash",
-        "restart",
-        "crash-restart",
-        "rolling-restart",
-        "pause",
-        "disconnect",
-        "reconnect-storm",
-        "canary",
-        "recreate",
-        "blue-green",
-        "autoscale",
-        "drain-node",
-    }
-)
-STEPS: Final = _PROCESSES | CHAOS_STEPS | {COORDINATOR_FAILOVER}
 #: Steps that are faults of connections and brokers: in front of real brokers a proxy carries them out.
 _CARRIED_OUT_BY_PROXY: Final = CHAOS_STEPS | {"disconnect", "reconnect-storm"}
 
@@ -42,7 +21,7 @@ def needs_proxy(scenario: ResolvedScenario) -> bool:
 
 
 def check_scenario(scenario: ResolvedScenario, on_emulator: bool) -> None:
-    """Raises InputError for what only emulated members, or emulated brokers, can do."""
+    """Raises InputError for settings and steps that only emulated members, or emulated brokers, have."""
     settings = scenario.settings
     if settings.choice("application") == STREAMS:
         raise InputError("application: streams: expected consumer: a service of your own is a consumer")
@@ -56,8 +35,10 @@ def check_scenario(scenario: ResolvedScenario, on_emulator: bool) -> None:
             raise InputError(f"{name}: expected 0: a service of your own takes its own time")
     for number, step in enumerate(scenario.steps, start=1):
         where = f"steps: {number}: do: {step.do}"
-        if step.do not in STEPS:
-            raise InputError(f"{where}: not for a service of your own: expected {', '.join(sorted(STEPS))}")
+        if step.do not in SERVICE_STEPS:
+            raise InputError(
+                f"{where}: not for a service of your own: expected {', '.join(sorted(SERVICE_STEPS))}"
+            )
         if step.do == COORDINATOR_FAILOVER and not on_emulator:
             raise InputError(f"{where}: expected --on emulator: only there a coordinator moves on command")
         if step.settings:

@@ -10,8 +10,8 @@ from typing import Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.runs.scenario_host import Timetable
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.testing.ledger import Ledger
 
 #: How often records are written.

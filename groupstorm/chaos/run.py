@@ -18,8 +18,7 @@ from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
-from groupstorm.storms.runs.start_and_end import Progress
-from groupstorm.storms.runs.step_runner import StepRunner
+from groupstorm.storms.runs.step_runner import Progress, StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP

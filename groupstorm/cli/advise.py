@@ -24,7 +24,7 @@ from groupstorm.cli.whatif import (
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.choices import defaults_among
-from groupstorm.storms.runs.folder_names import free_folder
+from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names

@@ -22,7 +22,7 @@ from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json, print_line, print_paragraph
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import run_progress
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.scenario.files import load
 from groupstorm.testing.ledger.ledger import NOTICE_S
 

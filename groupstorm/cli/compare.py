@@ -45,8 +45,8 @@ from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
 from groupstorm.report.tables import figures_csv, figures_grid
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.runs.several import (
     Order,
     check_variants,

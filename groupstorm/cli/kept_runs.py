@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from groupstorm import __version__
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import seed_range
 from groupstorm.cli.printing import print_progress
@@ -15,10 +16,12 @@ from groupstorm.cli.stop_signals import Stopped
 from groupstorm.problems import InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
-from groupstorm.storms.runs.sweep_runs import Key, Plan, Result
-from groupstorm.storms.runs.sweep_store import (
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
+from groupstorm.storms.runs.sweep_runs import (
     DEFINITION_FILE,
+    Key,
+    Plan,
+    Result,
     RunOrders,
     SweepStore,
     definition_text,
@@ -32,7 +35,7 @@ def run_and_keep(plan: Plan, name: str, out: Path | None, master: str | None) ->
 
     Without ``out``, the folder that the sweep's name gives: a sweep that is finished there begins anew.
     """
-    definition = definition_text(plan)
+    definition = definition_text(plan, __version__)
     store = SweepStore(out if out is not None else _named_folder(plan, name, definition))
     answer = store.folder / SWEEP_FILE
     with store.begun(definition):
@@ -49,7 +52,7 @@ def run_and_keep(plan: Plan, name: str, out: Path | None, master: str | None) ->
 
 def read_back(plan: Plan, store: SweepStore) -> Mapping[Key, Result]:
     """All runs of a finished sweep. Raises InputError."""
-    store.check(definition_text(plan))
+    store.check(definition_text(plan, __version__))
     results = store.results()
     if len(results) < len(plan.orders):
         raise InputError(

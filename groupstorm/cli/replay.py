@@ -9,7 +9,7 @@ import typer
 
 from groupstorm.cli.options import ExactOption, SetOption, overrides
 from groupstorm.cli.printing import print_line
-from groupstorm.storms.runs.replay import replay as replay_run
+from groupstorm.storms.runs.past_runs import replay as replay_run
 
 
 def replay(

@@ -21,10 +21,15 @@ from groupstorm.report.rollout_answer import rollout_answer
 from groupstorm.report.tables import figures_grid
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
-from groupstorm.storms.deployments.manifests.outcome import Outcome, read_outcome
-from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout, remedies_for
-from groupstorm.storms.runs.folder_names import free_folder
+from groupstorm.storms.deployments.manifests.plan import (
+    Outcome,
+    Plan,
+    plan_rollout,
+    read_outcome,
+    remedies_for,
+)
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import Order, run_all
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.member_rules import STRATEGY

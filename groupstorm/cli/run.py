@@ -48,11 +48,11 @@ from groupstorm.report.deployment_notes import deployment_notes
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_csv, figures_grid, spread
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.run import run as run_scenario
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.runs.several import Order, run_all
-from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.comparison import compare_answer
 

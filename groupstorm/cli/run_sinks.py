@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.trace.directory import ROTATION_S, DirectorySink
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee

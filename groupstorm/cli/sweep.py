@@ -33,8 +33,7 @@ from groupstorm.report.sweeps import (
 )
 from groupstorm.storms.runs.run_folder import write_json
 from groupstorm.storms.runs.sweep import Outcome, Sweep, check_sweep, parse_axis
-from groupstorm.storms.runs.sweep_runs import Plan
-from groupstorm.storms.runs.sweep_store import SweepStore
+from groupstorm.storms.runs.sweep_runs import Plan, SweepStore
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
 from groupstorm.verdicts.ranking import parse_ranking

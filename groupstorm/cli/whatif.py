@@ -16,8 +16,7 @@ from groupstorm.cli.printing import Shape, print_command, print_grid, print_json
 from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import runs_progress
-from groupstorm.storms.runs.folder_names import as_folder, free_folder
-from groupstorm.storms.runs.run_folder import write_text
+from groupstorm.storms.runs.run_folder import as_folder, free_folder, write_text
 from groupstorm.storms.runs.several import Order, folder_of, forget_other_variants
 from groupstorm.storms.scenario.files import Scenario, parse
 from groupstorm.verdicts.ranking import parse_ranking

@@ -17,7 +17,7 @@ from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
 from groupstorm.report.tables import figures_grid
-from groupstorm.storms.runs.replay import compare_rows
+from groupstorm.storms.runs.past_runs import compare_rows
 from groupstorm.storms.runs.run import broken_invariants, run_in_memory
 from groupstorm.storms.scenario.files import DEFAULT_VARIANT
 from groupstorm.verdicts.comparison import one_run_each

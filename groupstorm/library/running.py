@@ -11,7 +11,7 @@ from groupstorm.library.origins import InMemory
 from groupstorm.library.run_result import RunResult
 from groupstorm.report.progress import run_progress
 from groupstorm.storms.runs.run import run_in_memory
-from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 
 

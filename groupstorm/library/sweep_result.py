@@ -13,9 +13,8 @@ from groupstorm.library.result import Result
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.report.grid import Grid
 from groupstorm.report.sweeps import SWEEP_FILE, sweep_grid
-from groupstorm.storms.runs.folder_names import as_folder
 from groupstorm.storms.runs.past_runs import figures_of
-from groupstorm.storms.runs.run_folder import write_json
+from groupstorm.storms.runs.run_folder import as_folder, write_json
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, values_of
 from groupstorm.verdicts.requirements import parse
 

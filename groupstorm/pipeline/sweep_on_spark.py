@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from groupstorm.problems import ExpectedError, InputError, OutputError
-from groupstorm.storms.runs.sweep_runs import Order, run_one
-from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore
+from groupstorm.storms.runs.sweep_runs import Order, RunsFile, SweepStore, run_one
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from groupstorm.storms.runs.start_and_end import Progress as RunProgress
+from groupstorm.storms.runs.step_runner import Progress as RunProgress
 from groupstorm.visible import visible
 
 #: Takes how many runs are done, and how many there are.

@@ -7,8 +7,7 @@ from statistics import median
 
 from groupstorm.figures import Figures
 from groupstorm.report.deployment_notes import static_membership_note
-from groupstorm.storms.deployments.manifests.outcome import Outcome
-from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.plan import Outcome, Plan
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS

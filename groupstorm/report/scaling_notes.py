@@ -9,7 +9,7 @@ from typing import Any
 from groupstorm.figures import Figures
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.autoscaler_settings import NO_AUTOSCALER
+from groupstorm.storms.scenario.deployment_settings import NO_AUTOSCALER
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.reader import read_rows
 from groupstorm.wording import counted, seconds

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.record_rates import mean_rate
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,

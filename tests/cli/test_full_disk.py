@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.problems import ExitCode
-from groupstorm.storms.runs.sweep_store import SweepStore
+from groupstorm.storms.runs.sweep_runs import SweepStore
 from tests.command import groupstorm
 from tests.processes import run_process
 

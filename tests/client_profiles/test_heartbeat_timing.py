@@ -9,7 +9,7 @@ from statistics import mean, median
 import pytest
 
 from groupstorm.clients.profiles import LATENESS, PROFILES
-from groupstorm.storms.scenario.distributions import parse
+from groupstorm.storms.scenario.randomness import parse_distribution
 from groupstorm.storms.world.periodic_requests.lateness import SHARES, ProcessTimer, timer_sums
 from tests.client_profiles.heartbeat_timing import read
 from tests.client_profiles.learning import learning_ms, spread_ms
@@ -25,7 +25,7 @@ MANY = 150
 #: Java member can be late then.
 WORKING = {"idle": (0, 0), "short": (0.4, 40_000), "long": (0.4, 100_000)}
 #: A response took that long in the recordings, in the mean: franz-go's timer waits for it.
-RESPONSE = parse("response", {"quantiles": {0: 0.2, 50: 0.4, 90: 2.3, 100: 10}})
+RESPONSE = parse_distribution("response", {"quantiles": {0: 0.2, 50: 0.4, 90: 2.3, 100: 10}})
 
 #: Only Java's heartbeats depend on the application's work.
 GROUPS = [("java", kind) for kind in WORKING] + [(name, "") for name in sorted(PROFILES) if name != "java"]
@@ -55,7 +55,9 @@ def recorded_late_ms(name: str, kind: str) -> list[list[list[float]]]:
 
 
 def virtual_late_ms(name: str, kind: str) -> list[list[list[float]]]:
-    sums = timer_sums(PROFILES[name], parse(LATENESS, PROFILES[name].defaults[LATENESS]), RESPONSE)
+    sums = timer_sums(
+        PROFILES[name], parse_distribution(LATENESS, PROFILES[name].defaults[LATENESS]), RESPONSE
+    )
     members = []
     for number in range(40):
         lateness = ProcessTimer(sums, 0, f"member-{number}", 0).series(0)

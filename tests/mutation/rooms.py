@@ -76,7 +76,6 @@ ROOMS: Final[dict[str, Room]] = {
             "groupstorm/storms/deployments/*.py",
             "groupstorm/storms/records/*.py",
             "groupstorm/storms/runs/past_runs.py",
-            "groupstorm/storms/runs/start_and_end.py",
             "groupstorm/storms/runs/step_runner.py",
             "groupstorm/storms/runs/steps_of_run.py",
             "groupstorm/storms/scenario/randomness.py",

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import pytest
 
+from groupstorm import __version__
 from groupstorm.pipeline.sweep_on_spark import (
     batches,
     repeating_tasks,
@@ -22,8 +23,7 @@ from groupstorm.pipeline.sweep_on_spark import (
 )
 from groupstorm.problems import InputError, OutputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
-from groupstorm.storms.runs.sweep_runs import Order, Plan
-from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text
+from groupstorm.storms.runs.sweep_runs import Order, Plan, RunsFile, SweepStore, definition_text
 from groupstorm.storms.scenario.files import load
 from tests.command import COMMAND, environment_of_command, groupstorm
 from tests.processes import outcome_of
@@ -42,7 +42,7 @@ def plan(seeds: int = 2) -> Plan:
 
 @pytest.fixture
 def store(tmp_path: Path) -> SweepStore:
-    with SweepStore(tmp_path / "x").begun(definition_text(plan())):
+    with SweepStore(tmp_path / "x").begun(definition_text(plan(), __version__)):
         return SweepStore(tmp_path / "x")
 
 

@@ -7,16 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.distributions import parse
-from groupstorm.storms.scenario.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 
 
 def test_every_draw_from_a_number_gives_that_number() -> None:
-    assert {parse("x", 0.5).at(draw) for draw in (0, DRAW_SPAN // 2, DRAW_SPAN - 1)} == {500}
+    assert {parse_distribution("x", 0.5).at(draw) for draw in (0, DRAW_SPAN // 2, DRAW_SPAN - 1)} == {500}
 
 
 def test_quantiles_are_met_and_linear_between() -> None:
-    distribution = parse("x", {"quantiles": {0: 0, 50: 10, 100: 110}})
+    distribution = parse_distribution("x", {"quantiles": {0: 0, 50: 10, 100: 110}})
     assert distribution.at(0) == 0
     assert distribution.at(DRAW_SPAN // 4) == 5_000
     assert distribution.at(DRAW_SPAN // 2) == 10_000
@@ -25,7 +24,7 @@ def test_quantiles_are_met_and_linear_between() -> None:
 
 
 def test_p50_and_p95_are_met() -> None:
-    distribution = parse("x", {"p50": 20_000, "p95": 35_000})
+    distribution = parse_distribution("x", {"p50": 20_000, "p95": 35_000})
     assert distribution.at(DRAW_SPAN // 2) == 20_000_000
     assert distribution.at(DRAW_SPAN * 95 // 100) == pytest.approx(35_000_000, abs=1)
 
@@ -33,7 +32,7 @@ def test_p50_and_p95_are_met() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, DRAW_SPAN - 1))
 def test_uniform_stays_within_its_bounds(a: int, b: int, draw: int) -> None:
     low, high = sorted((a, b))
-    assert low * 1000 <= parse("x", {"uniform": [low, high]}).at(draw) <= high * 1000
+    assert low * 1000 <= parse_distribution("x", {"uniform": [low, high]}).at(draw) <= high * 1000
 
 
 @pytest.mark.parametrize(
@@ -45,18 +44,20 @@ def test_uniform_stays_within_its_bounds(a: int, b: int, draw: int) -> None:
 )  # fmt: skip
 def test_an_invalid_distribution_is_refused_with_the_name_of_its_setting(written: Any) -> None:
     with pytest.raises(InputError, match="net_latency_ms"):
-        parse("net_latency_ms", written)
+        parse_distribution("net_latency_ms", written)
 
 
 def test_units_and_fractions_of_a_percentile() -> None:
-    distribution = parse("x", {"p50": "20s", "p99.9": "2m"})
+    distribution = parse_distribution("x", {"p50": "20s", "p99.9": "2m"})
     assert distribution.at(DRAW_SPAN // 2) == 20_000_000
     assert distribution.at(DRAW_SPAN * 999 // 1000) == pytest.approx(120_000_000, abs=1)
     assert distribution.at(0) == 10_000_000
     assert distribution.largest_us == 120_000_000 + 50_000_000
-    assert parse("x", {"quantiles": {0: "1ms", "99.9": 2, 100: "1h"}}).largest_us == 3_600_000_000
+    assert (
+        parse_distribution("x", {"quantiles": {0: "1ms", "99.9": 2, 100: "1h"}}).largest_us == 3_600_000_000
+    )
 
 
 def test_the_ends_can_be_given() -> None:
-    distribution = parse("x", {"p0": 5, "p50": 6, "p100": 100})
+    distribution = parse_distribution("x", {"p0": 5, "p50": 6, "p100": 100})
     assert (distribution.at(0), distribution.largest_us) == (5_000, 100_000)

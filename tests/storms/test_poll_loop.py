@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario import distributions
-from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.slow_record_settings import read_slow_records
+from groupstorm.storms.scenario.randomness import Stream, parse_distribution
+from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes
@@ -41,9 +40,9 @@ def loop(
     takes, in polls of ``poll_records``. ``slow``: entries of the setting `slow_records`."""
     logs = RecordLogs(lambda tp: rates[tp])
     slower = SlowRecordTimes(read_slow_records("slow_records", list(slow)), logs) if slow else None
-    process, stream = distributions.parse("process_ms", process_ms), Stream(1, "records", "m", 1)
+    process, stream = parse_distribution("process_ms", process_ms), Stream(1, "records", "m", 1)
     times = RecordTimes(process, 1, stream, slow=slower)
-    interval = distributions.parse("poll_interval_ms", interval_ms)
+    interval = parse_distribution("poll_interval_ms", interval_ms)
     polling = PollSettings(poll_records, run_records or poll_records, fetch_records, interval, 60 * SECOND)
     return PollLoop(logs, polling, times, steps)
 

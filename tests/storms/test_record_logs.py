@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import rates_of
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

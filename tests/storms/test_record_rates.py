@@ -10,8 +10,8 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import rates_of
 
 MINUTE_US = 60_000_000
 

@@ -7,8 +7,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.scenario import distributions
-from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.randomness import Stream, parse_distribution
 from groupstorm.storms.world.record_times import RecordTimes
 
 A = TopicPartition("t", 0)
@@ -16,7 +15,7 @@ BATCHES = range(1500)
 
 
 def times(process_ms: object, concurrency: int = 1, factor: int = 1000) -> RecordTimes:
-    process = distributions.parse("process_ms", process_ms)
+    process = parse_distribution("process_ms", process_ms)
     return RecordTimes(process, concurrency, Stream(1, "records", "m", 1), factor)
 
 
@@ -57,7 +56,7 @@ def test_a_sum_of_many_drawn_times_stays_within_their_bounds() -> None:
 
 
 def test_the_time_between_two_polls_has_the_mean_of_its_distribution() -> None:
-    interval = distributions.parse("poll_interval_ms", {"uniform": [100, 900]})
+    interval = parse_distribution("poll_interval_ms", {"uniform": [100, 900]})
     between = [times(1).interval_us(interval, batch) for batch in BATCHES]
     # 231 ms is its standard deviation
     assert fmean(between) == pytest.approx(500_000, abs=4 * 231_000 / len(BATCHES) ** 0.5)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.storms.runs.folder_names import folder_stem, free_folder
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 
 
 @pytest.fixture(autouse=True)

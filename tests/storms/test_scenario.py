@@ -7,12 +7,11 @@ import pytest
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.consistency import CONSUMER_STEPS, STREAMS_STEPS
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
-from groupstorm.storms.scenario.steps import STEP_KINDS
+from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STEP_KINDS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"
 

@@ -10,7 +10,7 @@ import pytest
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.problems import InputError
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.slow_record_settings import read_slow_records
+from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.slow_records import SlowRecordTimes
 from tests.storms.storms_in_memory import Storm, scenario, storm
 

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm import __version__
 from groupstorm.problems import InputError, OutputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
-from groupstorm.storms.runs.sweep_runs import Order, Plan, Result, run_one
-from groupstorm.storms.runs.sweep_store import RunsFile, SweepStore, definition_text, missing_orders, run_here
+from groupstorm.storms.runs.sweep_runs import (
+    Order,
+    Plan,
+    Result,
+    RunsFile,
+    SweepStore,
+    definition_text,
+    missing_orders,
+    run_here,
+    run_one,
+)
 from groupstorm.storms.scenario.files import load
 
 SCENARIO = """
@@ -41,7 +51,7 @@ def keep(store: SweepStore, orders: Sequence[Order], name: str = "local") -> dic
 @pytest.fixture
 def store(tmp_path: Path) -> SweepStore:
     """Of a sweep that has begun."""
-    with SweepStore(tmp_path / "x").begun(definition_text(plan(sweep()))):
+    with SweepStore(tmp_path / "x").begun(definition_text(plan(sweep()), __version__)):
         pass
     return SweepStore(tmp_path / "x")
 
@@ -105,7 +115,7 @@ def test_a_line_that_is_no_run_is_named(store: SweepStore, line: str) -> None:
 def test_a_folder_of_another_sweep_is_refused(store: SweepStore, another: Sweep, what: str) -> None:
     with (
         pytest.raises(InputError, match=f"x: holds a sweep with another {what}: name another folder"),
-        store.begun(definition_text(plan(another))),
+        store.begun(definition_text(plan(another), __version__)),
     ):
         raise AssertionError("it has begun")
     assert store.sweep() == sweep()
@@ -117,10 +127,10 @@ def test_the_order_of_over_is_the_order_of_the_points(store: SweepStore) -> None
     )
     there, wanted = (replace(sweep(), axes=axes) for axes in ((one, two), (two, one)))
     folder = SweepStore(store.folder / "y")
-    with folder.begun(definition_text(plan(there))):
+    with folder.begun(definition_text(plan(there), __version__)):
         pass
     with pytest.raises(InputError, match="holds a sweep with another --over"):
-        folder.check(definition_text(plan(wanted)))
+        folder.check(definition_text(plan(wanted), __version__))
 
 
 def test_a_scenario_that_was_changed_meanwhile_is_another_sweep(tmp_path: Path) -> None:
@@ -128,12 +138,12 @@ def test_a_scenario_that_was_changed_meanwhile_is_another_sweep(tmp_path: Path) 
     file.write_text(SCENARIO)
     wanted = sweep(str(file))
     order = plan(wanted).orders[0]
-    with store.begun(definition_text(plan(wanted))):
+    with store.begun(definition_text(plan(wanted), __version__)):
         keep(store, [order])
-    store.check(definition_text(plan(wanted)))
+    store.check(definition_text(plan(wanted), __version__))
     file.write_text(SCENARIO.replace("partitions: 4", "partitions: 4, session.timeout.ms: 20s"))
     with pytest.raises(InputError, match="another content of the scenario or of a file that it names"):
-        store.check(definition_text(plan(wanted)))
+        store.check(definition_text(plan(wanted), __version__))
     with pytest.raises(InputError, match=r"s\.yaml: it, a file that it names or groupstorm is not"):
         run_one(order)
 
@@ -155,10 +165,10 @@ def test_an_assignor_of_ones_own_that_was_changed_meanwhile_makes_another_sweep(
 def test_a_sweep_is_read_back_with_its_points_and_their_labels(tmp_path: Path) -> None:
     wanted = sweep(over="start_ms=20s,1500,{p50: 1s, p95: 2s}")
     store = SweepStore(tmp_path / "x")
-    with store.begun(definition_text(plan(wanted))):
+    with store.begun(definition_text(plan(wanted), __version__)):
         pass
     assert store.sweep() == wanted
-    assert definition_text(plan(store.sweep())) == definition_text(plan(wanted))
+    assert definition_text(plan(store.sweep()), __version__) == definition_text(plan(wanted), __version__)
 
 
 def test_a_folder_without_a_sweep_is_named(tmp_path: Path) -> None:
@@ -174,7 +184,7 @@ def test_a_folder_without_a_sweep_is_named(tmp_path: Path) -> None:
 
 
 def test_what_fails_before_the_first_run_leaves_nothing(tmp_path: Path) -> None:
-    store, definition = SweepStore(tmp_path / "a" / "x"), definition_text(plan(sweep()))
+    store, definition = SweepStore(tmp_path / "a" / "x"), definition_text(plan(sweep()), __version__)
     with pytest.raises(KeyboardInterrupt), store.begun(definition):
         raise KeyboardInterrupt
     assert not [*tmp_path.iterdir()]

@@ -4,10 +4,11 @@ They share no code with the coordinator, the members and the world that they che
 
 * `verdicts`: the names of the invariants, and the first violation of each.
 * `states`: the group's changes of state, by a table of their own.
-* `ownership`: who owns what, by the members' rows and by the assignments of the coordinator.
-* `requests`: JoinGroup and SyncGroup requests that the coordinator parked.
-* `membership`: who is in the group, who lives, who is silent.
-* `fenced_commits`: which generation or epoch a commit may carry.
-* `committed_positions`: where owners begin, and what the group has committed.
-* `owned_time`: how long partitions had no owner, beside the figures.
+* `ownership`: the owners of partitions, by the members' rows and by the assignments of the coordinator, and
+  the time in which partitions had none, beside the figures.
+* `membership`: the members of the group, the living and the silent, and requests that the coordinator parked.
+* `written_members`: the members that another coordinator would load.
+* `commits`: the generation or epoch that a commit may carry, and the positions where owners begin.
+* `consumer_groups`: the holders of partitions and the epochs of consumer groups (KIP-848).
+* `skipped_assignments`, `settling`: partitions without an owner, and groups that do not come to rest.
 """

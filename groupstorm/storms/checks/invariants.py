@@ -13,14 +13,11 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.storms.checks.committed_positions import CommittedPositions, GivenUp
+from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits, GivenUp
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
-from groupstorm.storms.checks.fenced_commits import FencedCommits
 from groupstorm.storms.checks.final_state import FinalState
-from groupstorm.storms.checks.membership import MembershipChecks
-from groupstorm.storms.checks.owned_time import OwnedTime
-from groupstorm.storms.checks.ownership import OwnershipChecks
-from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
+from groupstorm.storms.checks.ownership import OwnedTime, OwnershipChecks
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.states import StateChecks
 from groupstorm.storms.checks.verdicts import (

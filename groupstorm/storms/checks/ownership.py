@@ -2,23 +2,30 @@
 
 A member owns a partition from `partitions_assigned` until `partitions_revoked` or `partitions_lost` names it,
 or until its process ends. It completes a generation with `partitions_assigned`, also if nothing is added.
+
+The time in which partitions had no owner is added up a second time beside the figures: these sum up single
+gaps, here the number of partitions without an owner is summed over time. From the first row on after which
+every partition has an owner, a partition is owned, or un-owned, or it does not exist, or the group does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from groupstorm.storms.checks.commits import GivenUp
 from groupstorm.storms.checks.verdicts import (
     ASSIGNED_ONLY,
     LOST_IS_GONE,
     ONE_OWNER,
+    TIMES_ADD_UP,
     WORKS_ON_OWN,
     Verdicts,
     listed,
 )
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
+from groupstorm.trace.events.scenario import StepTaken
 
 #: Causes of `rejoin_requested` after which everything that the member owns is lost.
 RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "poll-timeout"})
@@ -45,7 +52,7 @@ class Holding:
         #: The last generation that it completed, and under which id.
         self.generation = -1
         self.member_id = ""
-        #: Why it must lose its partitions before it completes another generation; "" if it need not.
+        #: The cause for which it must lose its partitions before it completes another generation; "" if none.
         self.reset_cause = ""
         #: The id and the generation that it had then.
         self.reset_in: tuple[str, int] | None = None
@@ -64,7 +71,7 @@ class OwnershipChecks:
         #: The partitions that several processes have owned at a time: no others can have two owners.
         self._shared: set[str] = set()
         self._assigned: dict[str, _Assigned] = {}
-        #: What the coordinator last left to each member of a consumer group.
+        #: The partitions that the coordinator last left to each member of a consumer group.
         self._left: dict[str, tuple[str, ...]] = {}
 
     # -- what the coordinator says ---------------------------------------------------------------
@@ -141,7 +148,7 @@ class OwnershipChecks:
                 self._check_assigned(holding, assigned.at_last)
 
     def check_work(self, name: str, works_on: set[str]) -> None:
-        """At the end a process works on ``works_on``: that must be what it owns."""
+        """Check the partitions on which a process works at the end: it must own them."""
         holding = self._holdings.get(name)
         strange = sorted(works_on - (holding.partitions if holding is not None else set()))
         if strange:
@@ -223,7 +230,7 @@ class OwnershipChecks:
         return assigned if assigned is not None and assigned.generation == holding.generation else None
 
     def _check_assigned(self, holding: Holding, assigned: Collection[str]) -> None:
-        """In the generation that it completed last, a member owns nothing that it was not assigned."""
+        """Check that a member owns nothing but its assignment in the generation that it completed last."""
         kept = holding.partitions.difference(assigned)
         if kept:
             self._verdicts.violated(
@@ -237,3 +244,88 @@ def _was_joined(holding: Holding, event: events.PartitionsAssigned) -> bool:
     """Whether the member had joined this generation before it was reset, and looked up since then where to
     start."""
     return (event.member_id, event.generation) == holding.reset_in and event.generation > holding.generation
+
+
+_SECOND = 1_000_000
+_ASKED_TO_STOP = "SIGTERM"
+
+
+class OwnedTime:
+    """Follows the owners of all partitions. ``members`` is shared with the other checks: the ids that are in
+    the group. ``from_us``: the figures count from then on."""
+
+    def __init__(self, verdicts: Verdicts, members: set[str], from_us: int) -> None:
+        self._verdicts = verdicts
+        self._members = members
+        self._from_us = from_us
+        self._partitions: set[str] = set()
+        self.owners: dict[str, set[str]] = {}
+        self._is_complete = False
+        self.has_group = True
+        self._now_us = self._unowned_us = self._crashed_us = 0
+        #: Partitions whose last owner crashed as a member that was not asked to stop.
+        self._crashed: set[str] = set()
+        self._stopping: set[str] = set()
+
+    def advance(self, now_us: int) -> None:
+        """Add the time since the last row."""
+        passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
+        self._now_us = now_us
+        if passed_us and self._is_complete and self.has_group:
+            self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))
+            self._crashed_us += passed_us * len(self._crashed)
+
+    def created(self, partitions: Iterable[str]) -> None:
+        self._partitions.update(partitions)
+
+    def deleted(self, partitions: Iterable[str]) -> None:
+        for partition in partitions:
+            self._partitions.discard(partition)
+            self._crashed.discard(partition)
+            self.owners.pop(partition, None)
+        self._see_completion()
+
+    def taken(self, event: events.PartitionsAssigned) -> None:
+        for partition in event.partitions:
+            self._partitions.add(partition)
+            self.owners.setdefault(partition, set()).add(event.member)
+            self._crashed.discard(partition)
+        self._see_completion()
+
+    def _see_completion(self) -> None:
+        self._is_complete = self._is_complete or len(self.owners) == len(self._partitions) > 0
+
+    def given_up(self, event: GivenUp) -> None:
+        for partition in event.partitions:
+            owners = self.owners.get(partition, set())
+            owners.discard(event.member)
+            if partition in self.owners and not owners:
+                del self.owners[partition]
+                if self._is_crash(event):
+                    self._crashed.add(partition)
+
+    def _is_crash(self, event: GivenUp) -> bool:
+        """A process that is closing, or was asked to stop, does not crash if it breaks off."""
+        if isinstance(event, events.PartitionsRevoked) and event.cause == "close":
+            self._stopping.add(event.member)
+        is_crash = isinstance(event, events.MemberCrashed) and event.member_id in self._members
+        return is_crash and event.member not in self._stopping
+
+    def step_taken(self, event: StepTaken) -> None:
+        if event.member is not None and event.detail == _ASKED_TO_STOP:
+            self._stopping.add(event.member)
+
+    def started(self, member: str) -> None:
+        self._stopping.discard(member)
+
+    def finish(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
+        """Compare with the figures of the run, in seconds: of all gaps, and of those that crashes began."""
+        self.advance(now_us)
+        if self._is_complete and (unowned is None or round(unowned * _SECOND) != self._unowned_us):
+            self._differs("unowned_partition_seconds", unowned, self._unowned_us)
+        if crashed is not None and round(crashed * _SECOND) < self._crashed_us:
+            self._differs("crash_unowned_partition_seconds", crashed, self._crashed_us)
+
+    def _differs(self, name: str, printed: float | None, own_us: int) -> None:
+        own = f"the rows of the owners add up to {own_us / _SECOND:.6f} s"
+        self._verdicts.violated(TIMES_ADD_UP, f"{name} is {printed}, and {own}")

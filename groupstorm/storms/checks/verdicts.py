@@ -34,9 +34,6 @@ INVARIANTS: Final = (
     SETTLES,
 )
 
-#: The step after which there is no coordinator for a while.
-COORDINATOR_FAILOVER: Final = "coordinator-failover"
-
 #: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
 NO_NEW_ASSIGNMENT: Final = "no new assignment"
 
@@ -91,6 +88,6 @@ class Verdicts:
 
 
 def listed(names: list[str]) -> str:
-    """At most three of these, and how many there are."""
+    """Name at most three of these, and count the others."""
     shown = ", ".join(names[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import FAILING_APPENDS, SLOW_APPENDS, Step
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.events.group_states import Cause, GroupState
-
-SLOW_APPENDS = "slow-appends"
-FAILING_APPENDS = "failing-appends"
 
 
 class Appends:

@@ -1,25 +1,132 @@
-"""Carries out the steps that replace processes: rolling, canary, Recreate, blue/green, node drain."""
+"""The steps that replace processes: rolling, canary, Recreate, blue/green, node drain, autoscaling."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.autoscaler import Autoscaler
-from groupstorm.storms.deployments.deployment import DeploymentRollout
-from groupstorm.storms.deployments.in_place import InPlaceRollout
-from groupstorm.storms.deployments.node_drain import NodeDrain
-from groupstorm.storms.deployments.rolling_update import limits_of
-from groupstorm.storms.deployments.rollout import (
+from groupstorm.storms.deployments.rolling_update import (
+    DeploymentRollout,
+    InPlaceRollout,
     Replacement,
+    limits_of,
+)
+from groupstorm.storms.deployments.rollout import (
+    Rollout,
     given_durations,
     new_pod_name,
     processes_in_order,
 )
-from groupstorm.storms.deployments.whole_fleet import WholeFleetRollout
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.steps import Step
+
+
+class WholeFleetRollout(Rollout):
+    """Replaces the pods ``old`` by pods whose names ``name_of`` gives."""
+
+    def __init__(
+        self, steps: StepsOfRun, do: str, old: Sequence[Process], name_of: Callable[[str], str]
+    ) -> None:
+        super().__init__(steps, do)
+        self._old = list(old)
+        self._name_of = name_of
+        self._stopping = 0
+        self._starting = 0
+
+    def recreate(self) -> None:
+        """Stop all pods, and start the new ones when the last one is gone (strategy Recreate)."""
+        self._stop_all(lambda: self._start_all(self.complete))
+
+    def blue_green(self) -> None:
+        """Start as many new pods, and stop the old ones when the last one of the new is available."""
+        self._start_all(lambda: self._stop_all(self.complete))
+
+    def _start_all(self, then: Callable[[], None]) -> None:
+        self._starting = len(self._old)
+
+        def available() -> None:
+            self._starting -= 1
+            if not self._starting:
+                then()
+
+        for process in self._old:
+            self.start_pod(process.index, self._name_of(process.name), available)
+        if not self._old:
+            then()
+
+    def _stop_all(self, then: Callable[[], None]) -> None:
+        self._stopping = len(self._old)
+
+        def gone() -> None:
+            self._stopping -= 1
+            self.progressed()
+            if not self._stopping:
+                then()
+
+        for process in self._old:
+            self.stop_pod(process, gone)
+        if not self._old:
+            then()
+
+
+#: The time until kubectl asks again for an eviction that the budget has refused.
+RETRY_US = 5_000_000
+
+
+class NodeDrain(Rollout):
+    """Evicts ``pods``; ``budget`` of the fleet's pods may be missing.
+
+    ``name_of`` gives the names of the pods that replace them at once (Deployment). If it is None, a pod keeps
+    its name and starts again when the old one is gone (StatefulSet).
+    """
+
+    def __init__(
+        self,
+        steps: StepsOfRun,
+        do: str,
+        pods: Sequence[Process],
+        budget: int,
+        name_of: Callable[[str], str] | None,
+    ) -> None:
+        super().__init__(steps, do)
+        self._waiting = list(pods)
+        self._budget = budget
+        self._name_of = name_of
+        self._missing = 0
+
+    def advance(self) -> None:
+        """Ask for the eviction of every pod that is still on the node."""
+        refused = []
+        for pod in self._waiting:
+            if self._missing < self._budget:
+                self._evict(pod)
+            else:
+                refused.append(pod)
+        self._waiting = refused
+        if refused:
+            self.steps.host.clock.after(RETRY_US, self.advance)
+        elif not self._missing:
+            self.complete()
+
+    def _evict(self, pod: Process) -> None:
+        self._missing += 1
+        self.progressed()
+
+        def available() -> None:
+            self._missing -= 1
+            if not (self._waiting or self._missing):
+                self.complete()
+
+        def gone() -> None:
+            self.progressed()
+            if self._name_of is None:
+                self.start_pod(pod.index, pod.name, available)
+
+        self.stop_pod(pod, gone)
+        if self._name_of is not None:
+            self.start_pod(pod.index, self._name_of(pod.name), available)
 
 
 class DeploymentSteps:

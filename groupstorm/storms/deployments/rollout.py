@@ -1,14 +1,11 @@
-"""The base of all rollouts: pods that start and stop, a progress deadline, an end."""
+"""The base of all rollouts: pods that start, become available and stop, a progress deadline, an end."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
-from groupstorm.storms.deployments.readiness import await_available, time_to_available_us
-from groupstorm.storms.deployments.rolling_update import Limits
 from groupstorm.storms.runs.scenario_host import Process, partitions_owned
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
@@ -22,6 +19,42 @@ COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
 Durations = tuple[int | None, int | None]
 
 _REVISION = re.compile(r"-v\d+$")
+
+#: The period of a probe that looks whether the process owns a partition (`ready_when: assigned`).
+PROBE_INTERVAL_US = 1_000_000
+
+
+def time_to_available_us(steps: StepsOfRun) -> int:
+    """Draw the time from the event of `ready_when` until the pod is available: probe, minReadySeconds."""
+    return steps.duration_us("ready_ms") + steps.host.settings.integer("min_ready_ms") * 1000
+
+
+def await_available(
+    steps: StepsOfRun, process: Process, then: Callable[[], None], ready_us: int | None = None
+) -> None:
+    """Call ``then`` when ``process``, which has just polled for the first time, is available.
+
+    Never if it is gone before. ``ready_us``: how long that takes, if it is not drawn.
+    """
+    host = steps.host
+
+    def ready_later() -> None:
+        host.clock.after(time_to_available_us(steps) if ready_us is None else ready_us, available)
+
+    def available() -> None:
+        if process.alive:
+            then()
+
+    def probe() -> None:
+        if partitions_owned(host, process):
+            ready_later()
+        elif process.alive:
+            host.clock.after(PROBE_INTERVAL_US, probe)
+
+    if host.settings.choice("ready_when") == ASSIGNED:
+        probe()
+    else:
+        ready_later()
 
 
 def processes_in_order(steps: StepsOfRun) -> list[Process]:
@@ -44,21 +77,6 @@ def given_durations(step: Step, old: Sequence[Process]) -> dict[int, Durations]:
     """The durations that a step gives, for the places of the processes ``old`` in their order."""
     both = zip_longest(step.start_ms, step.ready_ms)
     return {process.index: durations for process, durations in zip(old, both, strict=False)}
-
-
-class Replacement(NamedTuple):
-    """The processes ``old`` that a step of the kind ``do`` replaces in their order.
-
-    A canary replaces the first ``canary`` of them, waits for ``pause_us`` once these are available, and goes
-    on. ``given``: as for `Rollout`.
-    """
-
-    do: str
-    old: Sequence[Process]
-    limits: Limits
-    canary: int | None
-    pause_us: int
-    given: Mapping[int, Durations]
 
 
 class Rollout:
@@ -116,9 +134,11 @@ class Rollout:
             self.steps.begin()
             self.steps.host.clock.after(self._deadline_us, self._check_progress)
 
-    def pauses_for(self, duration_us: int) -> None:
-        """Nothing is to happen for so long: Kubernetes does not expect progress of a paused rollout."""
+    def pause(self, duration_us: int, detail: str, then: Callable[[], None]) -> None:
+        """Pause, then call ``then``. Kubernetes does not expect progress of a paused rollout."""
+        self.steps.emit_step(self.do, None, detail)
         self._progress_us = self.steps.host.clock.now_us + duration_us
+        self.steps.host.clock.after(duration_us, then)
 
     def complete(self) -> None:
         """All pods are replaced."""

@@ -31,8 +31,13 @@ from groupstorm.storms.live.real_clients.parts import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld, protocols
 from groupstorm.storms.runs.run import Run, chosen_assignors, record
-from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
-from groupstorm.storms.runs.step_runner import StepRunner
+from groupstorm.storms.runs.step_runner import (
+    EndCondition,
+    Progress,
+    StepRunner,
+    emit_run_end,
+    emit_run_start,
+)
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps

@@ -25,8 +25,8 @@ from groupstorm.storms.records.positions import Records, lag
 from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.storms.world.response_errors import api_and_error

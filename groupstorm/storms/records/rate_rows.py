@@ -8,8 +8,8 @@ from typing import Any, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RATE_SECONDS
 from groupstorm.storms.records.positions import Records, names
-from groupstorm.storms.scenario.record_rates import mean_rate
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.trace.events.scenario import RecordRatesChanged
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source

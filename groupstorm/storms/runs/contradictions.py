@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from groupstorm.clients.profiles import ALL_FETCHED
 from groupstorm.storms.runs.load import member_load, record_ns
-from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted, listed, seconds
@@ -59,9 +58,8 @@ def _of_one(settings: Settings) -> Iterator[str]:
 def _polls(settings: Settings) -> Iterator[str]:
     """Work that outlasts max.poll.interval.ms between two calls of poll()."""
     interval_s = settings.integer("max.poll.interval.ms") / 1000
-    slow_records, machines = settings.value("slow_records"), settings.value("machines")
-    assert isinstance(slow_records, SlowRecordList)
-    assert isinstance(machines, Machines)
+    slow_records = settings.of_type("slow_records", SlowRecordList)
+    machines = settings.of_type("machines", Machines)
     slowest = max([1000, *(one.factor for one in machines.machines)]) / 1000
     works_s = {
         "the application may call poll() only every": (

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from groupstorm.storms.scenario.machines import Machines
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
-from groupstorm.storms.scenario.topics import topic_partitions
+from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
+from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
 #: So many values of a setting are proposed at most, each with more room than the one before.
 PROPOSED = 3
@@ -20,9 +18,8 @@ CONCURRENCY_MAX = 100
 
 def record_ns(settings: Settings) -> int:
     """The mean time of a record in nanoseconds on the slowest machine, with ``concurrency`` at a time."""
-    slow_records, machines = settings.value("slow_records"), settings.value("machines")
-    assert isinstance(slow_records, SlowRecordList)
-    assert isinstance(machines, Machines)
+    slow_records = settings.of_type("slow_records", SlowRecordList)
+    machines = settings.of_type("machines", Machines)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
     factor = max([1000, *(one.factor for one in machines.machines)])

@@ -1,19 +1,31 @@
-"""Finished runs read back from their folders: of one run, of several seeds, or of a comparison."""
+"""Finished runs: read back from their folders, and run again to compare them row by row.
+
+A folder holds one run, those of several seeds, or a comparison.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import zip_longest
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.figures.reasons import GapReasons, Reasons
-from groupstorm.problems import InputError
+from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.runs.run import run
+from groupstorm.storms.runs.run_folder import real_time_options
 from groupstorm.storms.runs.several import COMPARISON_FILE
-from groupstorm.trace.reader import read_entries, trace_files
+from groupstorm.storms.scenario.files import load
+from groupstorm.trace.reader import Row, read_entries, read_rows, trace_files
 from groupstorm.yaml_documents import read_document
+
+#: Keys that name a row, and how much of a row is printed.
+_SHOWN = frozenset({"time_us", "event", "member"})
+_MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +122,48 @@ def pair(
     if not common:
         raise InputError(f"no variant in common: {', '.join(first)} and {', '.join(second)}")
     return common
+
+
+def replay(folder: Path, exact: bool, overrides: Mapping[str, Any]) -> int:
+    """Run ``folder``'s scenario.yaml again; returns the number of rows.
+
+    Raises CheckFailed naming the first row that differs, InputError for a folder that is no run's.
+    """
+    scenario_file = folder / "scenario.yaml"
+    if not scenario_file.is_file():
+        raise InputError(f"{folder}: no scenario.yaml in it: not the folder of a run")
+    options = real_time_options(folder)
+    if options:
+        raise InputError(
+            f"{folder}: ran in real time ({' '.join(options)}): no such run repeats to the event; "
+            f"`groupstorm run {scenario_file} {' '.join(options)}` takes the same steps"
+        )
+    (trace,) = trace_files(folder)[:1]
+    scenario = load(str(scenario_file)).resolve(None, None, overrides)
+    with TemporaryDirectory(prefix="groupstorm-replay-") as temporary:
+        again = run(scenario, Path(temporary) / "again", trace.suffix.removeprefix("."), exact)
+        return compare_rows(read_rows(trace), read_rows(again.trace), str(folder))
+
+
+def compare_rows(before: Iterable[Row], after: Iterable[Row], name: str) -> int:
+    """Count the rows. Raises CheckFailed for the first that differs; ``name``: the run's."""
+    count = 0
+    for old, new in zip_longest(before, after):
+        if old != new:
+            raise CheckFailed(f"{name}: row {count} differs: was {_shown(old, new)}, is {_shown(new, old)}")
+        count += 1
+    return count
+
+
+def _shown(row: Row | None, other: Row | None) -> str:
+    """``row``, or what differs from ``other`` in it if both are of one event."""
+    if row is None:
+        return "missing"
+    if other is None or row.get("event") != other.get("event"):
+        return _short(row)
+    return _short({key: value for key, value in row.items() if other.get(key) != value or key in _SHOWN})
+
+
+def _short(row: Row) -> str:
+    text = str(dict(row))
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}..."

@@ -206,6 +206,6 @@ def settles(figures: Figures) -> bool:
 
 
 def with_settings(scenario: ResolvedScenario, changes: dict[str, Any]) -> ResolvedScenario:
-    """The same scenario with other values of some settings; its steps keep their times."""
+    """Give a scenario other values of some settings; its steps keep their times."""
     written = dict(scenario.settings.written())
     return replace(scenario, settings=Settings(("", {**written, **changes})))

@@ -6,8 +6,8 @@ alone; `measured.json` holds what depends on the machine. A run in memory may wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
 from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
 from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
-from groupstorm.storms.runs.start_and_end import Progress
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -143,19 +143,26 @@ def record(
     """
     with RunFolder(folder).complete_or_absent():
         clocks = Clocks()
-        writer, gaps = open_writer(folder, "trace", trace_format), GapReasons()
-        with ExitStack() as unfinished:
-            unfinished.callback(writer.discard)
-            sink = Tee(writer, gaps) if log is None else Tee(writer, gaps, log)
-            figures = storm(sink)
-            writer.close()
-            unfinished.pop_all()
+        gaps = GapReasons()
+        with _trace_in(folder, trace_format) as writer:
+            figures = storm(Tee(writer, gaps) if log is None else Tee(writer, gaps, log))
         cost = clocks.cost(work)
         write_results(folder, scenario, figures, cost, writer, real_time)
     failure = None if work is None else work.failure
     return Run(
         scenario, figures, folder, writer.path, writer.rows, cost.wall_seconds, failure, gaps.reasons()
     )
+
+
+@contextmanager
+def _trace_in(folder: Path, trace_format: str) -> Iterator[TraceWriter]:
+    """Open a run's trace for the block and close it behind; if one of them fails, discard the trace."""
+    writer = open_writer(folder, "trace", trace_format)
+    with ExitStack() as unfinished:
+        unfinished.callback(writer.discard)
+        yield writer
+        writer.close()
+        unfinished.pop_all()
 
 
 def write_results(
@@ -197,14 +204,10 @@ class KeptRun:
         Raises InputError for a folder that holds something else, or that cannot be written.
         """
         with RunFolder(folder).complete_or_absent():
-            writer = open_writer(folder, "trace", trace_format)
-            with ExitStack() as unfinished:
-                unfinished.callback(writer.discard)
+            with _trace_in(folder, trace_format) as writer:
                 entries = self.trace.entries()
                 while batch := [*islice(entries, ENTRIES_PER_BATCH)]:
                     writer.add_all(batch)
-                writer.close()
-                unfinished.pop_all()
             write_results(folder, self.scenario, self.figures, self.cost, writer)
 
 

@@ -14,7 +14,8 @@ from groupstorm.storms.runs.choices import by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run, write_json
 from groupstorm.storms.runs.worker_processes import map_in_processes
-from groupstorm.storms.scenario.files import is_name, load
+from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.names import is_name
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.recommendation import recommendation
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
-from groupstorm.storms.scenario.member_names import member_name
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
@@ -33,7 +32,7 @@ class StepsOfRun:
         self._drawn = 0
         self._drains = host.settings.distribution("drain_ms").largest_us > 0
         self._grace_ms = host.settings.optional_integer("termination_grace_ms")
-        #: Who waits for the end of each process that got SIGTERM.
+        #: The callbacks that wait for the end of each process that got SIGTERM.
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
         self._failures: dict[str, tuple[int, int]] = {}
@@ -164,5 +163,5 @@ class StepsOfRun:
         """The name of the process in this place."""
         name = self._names.get(index)
         if name is None:
-            name = self._names[index] = member_name(self.host.settings, index, self._kind)
+            name = self._names[index] = self.host.settings.member_name(index, self._kind)
         return name

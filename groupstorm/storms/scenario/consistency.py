@@ -14,29 +14,11 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     GROUP_PROTOCOL,
     UNSUPPORTED,
 )
-from groupstorm.storms.scenario.record_rates import mean_rate
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
 from groupstorm.storms.scenario.streams_settings import CONSUMER as PLAIN_CONSUMERS
 from groupstorm.storms.scenario.streams_settings import STREAMS, STREAMS_SETTINGS
-
-#: Steps for instances of a Streams application only, and steps for consumers only.
-STREAMS_STEPS = frozenset({"lose-host", "lose-zone", "restore-zone", "rolling-upgrade"})
-CONSUMER_STEPS = frozenset(
-    {
-        "pause",
-        "busy",
-        "disconnect",
-        "reconnect-storm",
-        "partition",
-        "slow-appends",
-        "failing-appends",
-        "add-partitions",
-        "create-topic",
-        "delete-topic",
-        "coordinator-failover",
-    }
-)
+from groupstorm.storms.scenario.topics import mean_rate
 
 #: Settings of consumers only.
 OF_PLAIN_CONSUMERS = frozenset(
@@ -191,3 +173,18 @@ def _check_racks(settings: Settings) -> None:
         raise InputError(
             f"members_per_rack: {list(spread)}: their sum is {sum(spread)}, members is {members}"
         )
+
+
+def check_member_names(settings: Settings) -> None:
+    """Raise InputError if a rule gives a process the name that another one has by its place."""
+    if not settings.names_members:
+        return
+    places: dict[str, int] = {}
+    for index in range(settings.integer("members")):
+        name = settings.member_name(index)
+        other = places.setdefault(name, index)
+        if other != index:
+            raise InputError(
+                f"member_settings: name: {name!r}: members {other} and {index} have this name: every process "
+                "has a name of its own"
+            )

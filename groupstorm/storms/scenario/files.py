@@ -8,7 +8,6 @@ running it gives the same trace.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.consistency import check_application, check_consistency
+from groupstorm.storms.scenario.consistency import check_application, check_consistency, check_member_names
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
-from groupstorm.storms.scenario.member_names import check_member_names
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
+from groupstorm.storms.scenario.names import is_name
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.quantities import whole
-from groupstorm.storms.scenario.record_rates import check_topics
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
     Step,
@@ -33,7 +31,7 @@ from groupstorm.storms.scenario.steps import (
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.topics import topic_names
+from groupstorm.storms.scenario.topics import check_topics, topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
 #: The field of a scenario that says from when on figures count; `figures.accumulator` reads it in the trace.
@@ -42,8 +40,6 @@ FIELDS = ("name", "question", "settings", "variants", "steps", "variant", "seed"
 DEFAULT_VARIANT = "default"
 MAX_SEED = 2**63 - 1
 RATE_CHANGES = "record_rate_over_time"
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +220,6 @@ def _text(where: str, value: Any) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: {value!r}: expected a text")
     return value
-
-
-def is_name(text: str) -> bool:
-    """Whether a folder can have this name: scenarios and variants give theirs to the folders of runs."""
-    return _NAME.fullmatch(text) is not None
 
 
 def _name(where: str, value: Any) -> str:

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
-from groupstorm.storms.scenario.quantities import is_member_list
+from groupstorm.storms.scenario.quantities import is_member_list, read_list
 
 STRATEGY: Final = "partition.assignment.strategy"
+_FORM: Final = "{members: [0, 1], settings: {...}}"
 
 OF_ONE_MEMBER: Final = frozenset(
     {
@@ -102,22 +103,18 @@ class Releases:
 
 def read_releases(where: str, written: Any) -> Releases:
     """Raises InputError that names the release and the field."""
-    if not isinstance(written, list):
-        raise InputError(f"{where}: {written!r}: expected a list of settings, one for each rolling-restart")
-    return Releases(tuple(check_overlay(f"{where}: {n}", one) for n, one in enumerate(written, start=1)))
+    return Releases(read_list(where, written, "settings, one for each rolling-restart", check_overlay))
 
 
 def read_member_rules(where: str, written: Any) -> MemberRules:
     """Raises InputError that names the rule and the field."""
-    if not isinstance(written, list):
-        raise InputError(f"{where}: {written!r}: expected a list of {{members: [0, 1], settings: {{...}}}}")
-    return MemberRules(tuple(_rule(f"{where}: {n}", rule) for n, rule in enumerate(written, start=1)))
+    return MemberRules(read_list(where, written, _FORM, _rule))
 
 
 def _rule(where: str, written: Any) -> MemberRule:
     keys = set(written) if isinstance(written, Mapping) else set()
     if not {"members"} < keys <= {"members", "settings", "instance", "name"}:
-        raise InputError(f"{where}: {written!r}: expected {{members: [0, 1], settings: {{...}}}}")
+        raise InputError(f"{where}: {written!r}: expected {_FORM}")
     members, instance = written["members"], written.get("instance")
     if not members or not is_member_list(members):
         raise InputError(f"{where}: members: {members!r}: expected a list of numbers of members")

@@ -1,17 +1,21 @@
 """The values of the settings about records: rates by topic, skew over partitions, changes over time.
 
-Rates are whole records per 1,000 seconds. All arithmetic is on integers, or in decimals whose operations are
-rounded correctly: the same settings give the same rates on any machine.
+Rates are whole records per 1,000 seconds. Changes may come from a CSV file: when, how many a second, into
+which topic and partition. All arithmetic is on integers, or in decimals whose operations are rounded
+correctly: the same settings give the same rates on any machine.
 """
 
 from __future__ import annotations
 
+import csv
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.quantities import (
@@ -24,7 +28,7 @@ from groupstorm.storms.scenario.quantities import (
     whole,
 )
 from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.rate_files import FileRow, read_rate_file, read_rate_rows
+from groupstorm.units import microseconds
 
 MAX_RATE: Final = 10**9
 """Records a second into one partition."""
@@ -36,6 +40,122 @@ MAX_WAVE_CHANGES: Final = 1_000
 
 _DECIMALS: Final = Context(prec=20)
 _WEIGHT_OF_FIRST: Final = 10**15
+
+MAX_FILE_BYTES: Final = 10_000_000
+MAX_ROWS: Final = 200_000
+
+_UNIT_OF_HEADER: Final = {"time": "", "time_ms": "ms", "time_s": "s"}
+_HEADER: Final = "time,rate[,topic[,partition]]"
+
+
+class FileRow(NamedTuple):
+    """A rate: each partition gets ``rate`` records per 1,000 s from ``at_ms`` on. None: all of them."""
+
+    at_ms: int
+    rate: int
+    topic: str | None
+    partition: int | None
+
+
+def read_rate_file(where: str, name: str) -> tuple[FileRow, ...]:
+    """Raises InputError that names the file, the line, the value and what was expected."""
+    path = Path(name)
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise InputError(f"{where}{name}: not a file")
+        if status.st_size > MAX_FILE_BYTES:
+            raise InputError(f"{where}{name}: {status.st_size} bytes: at most {MAX_FILE_BYTES} are read")
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{where}{name}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}{name}: not a text in UTF-8") from error
+    return _rows_of_text(f"{where}{name}", text)
+
+
+def _rows_of_text(source: str, text: str) -> tuple[FileRow, ...]:
+    lines = csv.reader(text.splitlines(), strict=True)
+    rows: list[FileRow] = []
+    unit: str | None = None
+    width = 0
+    try:
+        for cells in lines:
+            where = f"{source}: line {lines.line_num}"
+            values = [cell.strip() for cell in cells]
+            if not any(values):
+                continue
+            if unit is None:
+                unit, width = _header(where, values)
+                continue
+            if not 2 <= len(values) <= width:
+                raise InputError(f"{where}: {len(values)} values: expected {_HEADER}")
+            rows.append(_row(where, values, unit))
+            if len(rows) > MAX_ROWS:
+                raise InputError(f"{source}: more than {MAX_ROWS} rows")
+    except csv.Error as error:
+        raise InputError(f"{source}: line {lines.line_num}: not CSV: {error}") from error
+    if not rows:
+        raise InputError(f"{source}: no rates in it: expected the header {_HEADER} and rows")
+    return _sorted_rows(source, rows)
+
+
+def _header(where: str, values: list[str]) -> tuple[str, int]:
+    names = [value.lower() for value in values]
+    if names[0] not in _UNIT_OF_HEADER or names[1:] != ["rate", "topic", "partition"][: len(names) - 1]:
+        raise InputError(
+            f"{where}: {','.join(values)[:80]!r}: expected the header {_HEADER}; the first "
+            "column may be time_ms or time_s"
+        )
+    if len(names) < 2:
+        raise InputError(f"{where}: expected the header {_HEADER}")
+    return _UNIT_OF_HEADER[names[0]], len(names)
+
+
+def _row(where: str, values: list[str], unit: str) -> FileRow:
+    time = (values[0] + unit).strip()
+    at_us = microseconds(time) if time[-1:].isalpha() else None
+    if at_us is None:
+        expected = f"a number of {unit}" if unit else "a time with its unit such as 90s or 5m"
+        raise InputError(f"{where}: time: {values[0]!r}: expected {expected}")
+    topic = values[2] if len(values) > 2 and values[2] else None
+    partition = values[3] if len(values) > 3 and values[3] else None
+    if partition is not None and (topic is None or not partition.isdecimal()):
+        raise InputError(f"{where}: partition: {partition!r}: expected a number, with its topic before it")
+    rate = thousandths(f"{where}: rate", values[1], MAX_RATE)
+    return FileRow(int(at_us) // 1000, rate, topic, None if partition is None else int(partition))
+
+
+def read_rate_rows(where: str, written: Any) -> tuple[FileRow, ...]:
+    """The rows of a file as a resolved scenario has them: [milliseconds, rate, topic, partition].
+
+    Raises InputError.
+    """
+    if not isinstance(written, list) or not 0 < len(written) <= MAX_ROWS:
+        raise InputError(f"{where}: expected a list of [milliseconds, rate, topic, partition]")
+    rows = []
+    for row_number, one in enumerate(written, start=1):
+        place = f"{where}: {row_number}"
+        if not isinstance(one, list) or len(one) != 4:
+            raise InputError(f"{place}: {one!r}: expected [milliseconds, rate, topic, partition]")
+        at_ms, rate, topic, partition = one
+        if topic is not None and not isinstance(topic, str):
+            raise InputError(f"{place}: topic: {topic!r}: expected a name or null")
+        if partition is not None and (topic is None or type(partition) is not int or partition < 0):
+            raise InputError(f"{place}: partition: {partition!r}: expected a number of a topic, or null")
+        rows.append(FileRow(milliseconds(place, at_ms), thousandths(place, rate, MAX_RATE), topic, partition))
+    return _sorted_rows(where, rows)
+
+
+def _sorted_rows(source: str, rows: list[FileRow]) -> tuple[FileRow, ...]:
+    """By time. Raises InputError if two rows speak of the same time and partitions."""
+    seen: set[tuple[int, str | None, int | None]] = set()
+    for row in rows:
+        key = (row.at_ms, row.topic, row.partition)
+        if key in seen:
+            raise InputError(f"{source}: two rates at {row.at_ms} ms for the same partitions")
+        seen.add(key)
+    return tuple(sorted(rows, key=lambda row: row.at_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +285,10 @@ def read_rate_changes(where: str, written: Any) -> RateChanges | None:
         if {"period", "low", "high"} <= keys <= {"period", "low", "high", "slots"}:
             return RateChanges(_wave(where, written), (), dict(written))
         if keys == {"file"} and isinstance(written["file"], str):
-            rows = read_rate_file(f"{where}: ", written["file"], MAX_RATE)
+            rows = read_rate_file(f"{where}: ", written["file"])
             return RateChanges((), rows, {"rates": [_plain_row(row) for row in rows]})
         if keys == {"rates"}:
-            rows = read_rate_rows(f"{where}: rates", written["rates"], MAX_RATE)
+            rows = read_rate_rows(f"{where}: rates", written["rates"])
             return RateChanges((), rows, {"rates": [_plain_row(row) for row in rows]})
     raise InputError(
         f"{where}: {written!r}: expected none, [{{at: 5m, factor: 3}}], "

@@ -13,23 +13,18 @@ from typing import Any, TypeVar
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario import distributions
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.machines import Machines, read_machines
-from groupstorm.storms.scenario.member_rules import MemberRules, Releases, read_member_rules, read_releases
-from groupstorm.storms.scenario.pod_counts import PodCount, parse_pod_count
+from groupstorm.storms.scenario.member_rules import MemberRules, read_member_rules, read_releases
+from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
+from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
+from groupstorm.storms.scenario.randomness import Distribution, parse_distribution
 from groupstorm.storms.scenario.record_rate_settings import (
-    RateChanges,
-    RecordRate,
-    RecordSkew,
     read_rate_changes,
     read_record_rate,
     read_record_skew,
 )
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList, read_slow_records
-from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
+from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, duration_us
 
 MAX_PATTERN = 200
@@ -60,9 +55,12 @@ def setting(name: str, where: str) -> Setting:
 def read(name: str, written: Any, where: str = "") -> Any:
     """The value of a setting as a file or --set has it. Raises InputError with its name."""
     row = setting(name, where)
-    if row.kind in _READERS_WITHOUT_ROW:
-        return _READERS_WITHOUT_ROW[row.kind](f"{where}{name}", written)
-    return _READERS[row.kind](row, f"{where}{name}", written)
+    kind = row.kind.removeprefix("optional ")
+    if written is None and kind != row.kind:
+        return None
+    if kind in _READERS_WITHOUT_ROW:
+        return _READERS_WITHOUT_ROW[kind](f"{where}{name}", written)
+    return _READERS[kind](row, f"{where}{name}", written)
 
 
 class Settings:
@@ -137,15 +135,17 @@ class Settings:
     def _clients(self) -> tuple[Settings, ...]:
         return (self,) if len(self._profiles) == 1 else tuple(self._of_profile[p] for p in self._profiles)
 
+    def member_name(self, index: int, kind: str = "member") -> str:
+        """The name of the process in this place: as a rule of `member_settings` says, or member-07."""
+        return self.of_member(index).name or f"{kind}-{index:0{len(str(self.integer('members')))}d}"
+
     @property
     def names_members(self) -> bool:
         """Whether a rule of `member_settings` names a process."""
         return any(rule.name is not None for rule in self._rules().rules)
 
     def _rules(self) -> MemberRules:
-        rules = self._values["member_settings"]
-        assert isinstance(rules, MemberRules)
-        return rules
+        return self.of_type("member_settings", MemberRules)
 
     def _with_rules(self, numbers: tuple[int, ...]) -> Settings:
         if not numbers:
@@ -162,46 +162,46 @@ class Settings:
         return self._of_rules[numbers]
 
     def integer(self, name: str) -> int:
-        return self._of_type(name, int)
+        return self.of_type(name, int)
 
     def optional_integer(self, name: str) -> int | None:
-        return None if self._values[name] is None else self.integer(name)
+        return self.optional(name, int)
 
     def flag(self, name: str) -> bool:
-        return self._of_type(name, bool)
+        return self.of_type(name, bool)
 
     def optional_flag(self, name: str) -> bool | None:
-        return None if self._values[name] is None else self.flag(name)
+        return self.optional(name, bool)
 
     def choice(self, name: str) -> str:
-        return self._of_type(name, str)
+        return self.of_type(name, str)
 
     def optional_text(self, name: str) -> str | None:
-        return None if self._values[name] is None else self._of_type(name, str)
+        return self.optional(name, str)
 
     def names(self, name: str) -> tuple[str, ...]:
-        return self._of_type(name, tuple)
+        return self.of_type(name, tuple)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        return self._of_type(name, tuple)
+        return self.of_type(name, tuple)
 
     def decimal(self, name: str) -> float:
-        return self._of_type(name, float)
+        return self.of_type(name, float)
 
     def distribution(self, name: str) -> Distribution:
-        return self._of_type(name, Distribution)
+        return self.of_type(name, Distribution)
 
     def pods(self, name: str) -> PodCount:
-        return self._of_type(name, PodCount)
+        return self.of_type(name, PodCount)
 
-    def value(self, name: str) -> object:
+    def of_type(self, name: str, kind: type[_Value]) -> _Value:
         """The value of a setting that has a type of its own (`record_rate`, `record_skew` ...)."""
-        return self._values[name]
-
-    def _of_type(self, name: str, kind: type[_Value]) -> _Value:
         value = self._values[name]
         assert isinstance(value, kind)
         return value
+
+    def optional(self, name: str, kind: type[_Value]) -> _Value | None:
+        return None if self._values[name] is None else self.of_type(name, kind)
 
     def changed(self, names: Container[str]) -> Iterator[tuple[str, Any]]:
         """Those of ``names`` that differ from the defaults, as a file would have them."""
@@ -228,22 +228,9 @@ class Settings:
             yield name, list(resolved) if isinstance(resolved, tuple) else _plain(value, resolved)
 
 
-#: Types of values that keep what a file must have to give them.
-_OF_THEIR_OWN = (
-    Distribution,
-    PodCount,
-    RecordRate,
-    RecordSkew,
-    RateChanges,
-    MemberRules,
-    Releases,
-    SlowRecordList,
-    Machines,
-)
-
-
 def _plain(written: Any, resolved: Any) -> Any:
-    if isinstance(resolved, _OF_THEIR_OWN):
+    """A value as a file has it: values of types of their own keep that themselves."""
+    if hasattr(resolved, "as_written"):
         return resolved.as_written
     return None if written is None else resolved
 
@@ -267,18 +254,10 @@ def _integer(row: Setting, where: str, written: Any) -> int:
     return written
 
 
-def _optional_integer(row: Setting, where: str, written: Any) -> int | None:
-    return None if written is None else _integer(row, where, written)
-
-
 def _flag(row: Setting, where: str, written: Any) -> bool:
     if not isinstance(written, bool):
         raise InputError(f"{where}: {written!r} is neither true nor false")
     return written
-
-
-def _optional_flag(row: Setting, where: str, written: Any) -> bool | None:
-    return None if written is None else _flag(row, where, written)
 
 
 def _choice(row: Setting, where: str, written: Any) -> str:
@@ -342,13 +321,12 @@ def _pods(row: Setting, where: str, written: Any) -> PodCount:
     return count
 
 
-#: By the kind of a setting: what reads a value by its row, and what reads one whatever the row.
+#: The readers of values by the kind of the setting: those that need its row, and the others. An optional
+#: kind may be null.
 _READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
     "integer": _integer,
     "flag": _flag,
-    "optional flag": _optional_flag,
     "choice": _choice,
-    "optional integer": _optional_integer,
     "names": _names,
     "integers": _integers,
     "decimal": _decimal,
@@ -357,7 +335,7 @@ _READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
     "pods": _pods,
 }
 _READERS_WITHOUT_ROW: Mapping[str, Callable[[str, Any], Any]] = {
-    "distribution": distributions.parse,
+    "distribution": parse_distribution,
     "member rules": read_member_rules,
     "releases": read_releases,
     "slow records": read_slow_records,

@@ -6,8 +6,7 @@ Settings that Kafka has are spelled as Kafka spells them.
 from __future__ import annotations
 
 from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES
-from groupstorm.storms.scenario.autoscaler_settings import AUTOSCALER_SETTINGS
-from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT_SETTINGS
+from groupstorm.storms.scenario.deployment_settings import AUTOSCALER_SETTINGS, DEPLOYMENT_SETTINGS
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
 from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS

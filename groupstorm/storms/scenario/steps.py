@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
+from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.topic_names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.units import microseconds
 
@@ -19,19 +20,39 @@ MAX_TIME_MS = 10 * 24 * 3_600_000
 """Ten days of virtual time: enough for any scenario."""
 
 
+class Taker(Flag):
+    """The processes that can be put through a step: emulated consumers and Streams instances in virtual time,
+    consumers in real time, services of one's own (`groupstorm chaos`)."""
+
+    CONSUMERS = auto()
+    STREAMS = auto()
+    REAL_TIME = auto()
+    SERVICES = auto()
+
+
+_ANYBODY = ~Taker(0)
+
+
 @dataclass(frozen=True, slots=True)
 class StepKind:
-    """A kind of step: its meaning, and its fields beside ``at_ms`` and ``do``."""
+    """A kind of step: its meaning, its fields beside ``at_ms`` and ``do``, and who can be put through it."""
 
     name: str
     meaning: str
     required: frozenset[str]
     optional: frozenset[str]
+    takers: Taker
 
 
-def _kind(name: str, meaning: str, required: str = "", optional: str = "") -> StepKind:
+def _kind(
+    name: str,
+    meaning: str,
+    required: str = "",
+    optional: str = "",
+    takers: Taker = _ANYBODY,
+) -> StepKind:
     """A row of the table: names of fields with spaces between them."""
-    return StepKind(name, meaning, frozenset(required.split()), frozenset(optional.split()))
+    return StepKind(name, meaning, frozenset(required.split()), frozenset(optional.split()), takers)
 
 
 STEP_KINDS: tuple[StepKind, ...] = (
@@ -47,39 +68,78 @@ STEP_KINDS: tuple[StepKind, ...] = (
         "ready_ms: lists with the durations of each replacement, in their order",
         optional="settings start_ms ready_ms",
     ),
-    _kind("busy", "works on one batch for for_ms: no poll() until then", "members for_ms"),
-    _kind("pause", "the whole process stands still for for_ms (GC, SIGSTOP)", "members for_ms"),
-    _kind("disconnect", "cut off from the broker for for_ms; processing goes on", "members for_ms"),
+    _kind(
+        "busy",
+        "works on one batch for for_ms: no poll() until then",
+        "members for_ms",
+        takers=Taker.CONSUMERS | Taker.REAL_TIME,
+    ),
+    _kind(
+        "pause",
+        "the whole process stands still for for_ms (GC, SIGSTOP)",
+        "members for_ms",
+        takers=~Taker.STREAMS,
+    ),
+    _kind(
+        "disconnect",
+        "cut off from the broker for for_ms; processing goes on",
+        "members for_ms",
+        takers=~Taker.STREAMS,
+    ),
     _kind(
         "reconnect-storm",
         "their connections break at once, count times, evenly within for_ms; each time for 50 ms",
         "members count for_ms",
+        takers=~Taker.STREAMS,
     ),
     _kind(
         "partition",
         "the network swallows requests, responses or both (direction) for for_ms, and delivers them then",
         "members for_ms direction",
+        takers=Taker.CONSUMERS,
     ),
     _kind(
         "slow-appends",
         "a write of group metadata that begins within for_ms takes append_ms",
         "for_ms append_ms",
+        takers=Taker.CONSUMERS,
     ),
     _kind(
         "failing-appends",
         "a write of group metadata that begins within for_ms fails: COORDINATOR_NOT_AVAILABLE",
         "for_ms",
+        takers=Taker.CONSUMERS,
     ),
-    _kind("lose-host", "Streams: SIGKILL, and the host's disk is gone with all state", "members"),
-    _kind("lose-zone", "Streams: lose-host for all instances of a rack (0, 1, ...)", "rack"),
+    _kind(
+        "lose-host",
+        "Streams: SIGKILL, and the host's disk is gone with all state",
+        "members",
+        takers=Taker.STREAMS,
+    ),
+    _kind(
+        "lose-zone",
+        "Streams: lose-host for all instances of a rack (0, 1, ...)",
+        "rack",
+        takers=Taker.STREAMS,
+    ),
     _kind(
         "restore-zone",
         "Streams: the instances that lose-zone took start again on new hosts, spread over over_ms",
         "rack",
         "over_ms",
+        takers=Taker.STREAMS,
     ),
-    _kind("rolling-upgrade", "Streams: rolling-restart, with the newest SubscriptionInfo from then on"),
-    _kind("add-partitions", "topic has partitions partitions from now on", "topic partitions"),
+    _kind(
+        "rolling-upgrade",
+        "Streams: rolling-restart, with the newest SubscriptionInfo from then on",
+        takers=Taker.STREAMS,
+    ),
+    _kind(
+        "add-partitions",
+        "topic has partitions partitions from now on",
+        "topic partitions",
+        takers=Taker.CONSUMERS | Taker.REAL_TIME,
+    ),
     _kind(
         "canary",
         "replace count processes as rolling-restart does, wait for for_ms, replace the others",
@@ -97,34 +157,56 @@ STEP_KINDS: tuple[StepKind, ...] = (
         "create-topic",
         "a topic is created; members with a topic_pattern see it at their next metadata refresh",
         "topic partitions",
+        takers=Taker.CONSUMERS,
     ),
     _kind(
         "coordinator-failover",
         "the coordinator's broker dies; another one has loaded the group for_ms later",
         "for_ms",
+        takers=Taker.CONSUMERS | Taker.SERVICES,
     ),
-    _kind("delete-topic", "a topic is deleted, with its records and offsets", "topic"),
-    _kind("pause-brokers", "chaos: the brokers read and answer nothing for for_ms", "for_ms"),
+    _kind(
+        "delete-topic", "a topic is deleted, with its records and offsets", "topic", takers=Taker.CONSUMERS
+    ),
+    _kind(
+        "pause-brokers",
+        "chaos: the brokers read and answer nothing for for_ms",
+        "for_ms",
+        takers=Taker.SERVICES,
+    ),
     _kind(
         "slow-requests",
         "chaos: for for_ms every request, or every one of api, is served delay_ms later",
         "for_ms delay_ms",
         "api",
+        takers=Taker.SERVICES,
     ),
     _kind(
-        "fail-requests", "chaos: the next count requests of api are answered with error", "api error", "count"
+        "fail-requests",
+        "chaos: the next count requests of api are answered with error",
+        "api error",
+        "count",
+        takers=Taker.SERVICES,
     ),
 )
-#: Steps of `groupstorm chaos`: faults of the brokers between a service of one's own and its records.
-CHAOS_STEPS = frozenset({"pause-brokers", "slow-requests", "fail-requests"})
-#: Steps for emulated members only.
+
+
+def _taken_by(taker: Taker) -> frozenset[str]:
+    return frozenset(kind.name for kind in STEP_KINDS if taker in kind.takers)
+
+
+CONSUMER_STEPS = _taken_by(Taker.CONSUMERS) - _taken_by(Taker.STREAMS)
+STREAMS_STEPS = _taken_by(Taker.STREAMS) - _taken_by(Taker.CONSUMERS)
+VIRTUAL_STEPS = _taken_by(Taker.CONSUMERS) - _taken_by(Taker.REAL_TIME)
+SERVICE_STEPS = _taken_by(Taker.SERVICES)
+#: Faults of the brokers between a service of one's own and its records.
+CHAOS_STEPS = SERVICE_STEPS - _taken_by(Taker.CONSUMERS)
+#: The sides of the traffic that a partition of the network can swallow.
+DIRECTIONS = ("requests", "responses", "both")
+
 COORDINATOR_FAILOVER = "coordinator-failover"
 PARTITION = "partition"
-VIRTUAL_STEPS = frozenset(
-    {"create-topic", "delete-topic", COORDINATOR_FAILOVER, PARTITION, "slow-appends", "failing-appends"}
-)
-#: What a partition of the network swallows.
-DIRECTIONS = ("requests", "responses", "both")
+SLOW_APPENDS, FAILING_APPENDS = "slow-appends", "failing-appends"
 ROLLING_RESTART = "rolling-restart"
 CREATE_TOPIC = "create-topic"
 KINDS_BY_NAME: Mapping[str, StepKind] = {kind.name: kind for kind in STEP_KINDS}
@@ -149,14 +231,14 @@ class Step:
     api: str = ""
     error: str = ""
     delay_ms: int = 0
-    #: Of the processes that a rolling restart replaces, in their order: from the end of the old one to the
-    #: first poll() of the new one, and from there until that counts as ready. Of the others the settings'
-    #: draws hold.
+    #: The durations of the replacements of a rolling restart, in their order: from the end of the old process
+    #: to the first poll() of the new one, and from there until that counts as ready. The settings draw those
+    #: of the others.
     start_ms: tuple[int, ...] = ()
     ready_ms: tuple[int, ...] = ()
-    #: What processes that start from this step on have in the place of the scenario's settings.
+    #: The settings of processes that start from this step on, in the place of the scenario's.
     settings: Mapping[str, Any] = field(default_factory=dict)
-    #: How many steps with settings there are up to this one.
+    #: The number of steps with settings up to this one.
     release: int = 0
 
     def written(self) -> dict[str, Any]:
@@ -187,9 +269,7 @@ def created_topics(steps: Sequence[Any]) -> tuple[str, ...]:
 
 def with_releases(steps: Sequence[Any], settings: Settings) -> tuple[Any, ...]:
     """The steps of a scenario file; rolling restarts without settings take those of `releases`."""
-    known = settings.value("releases")
-    assert isinstance(known, Releases)
-    overlays = iter(known.overlays)
+    overlays = iter(settings.of_type("releases", Releases).overlays)
     found = []
     for step in steps:
         if isinstance(step, Mapping) and step.get("do") == ROLLING_RESTART:
@@ -213,8 +293,8 @@ def releases(source: str, steps: Sequence[Any]) -> tuple[tuple[str, Mapping[str,
 def read_step(where: str, written: Any, settings: Settings, created: Sequence[str], release: int) -> Step:
     """Read a step of a scenario file; a time may be the name of a setting. Raises InputError.
 
-    ``created``: the topics that steps of the scenario create. ``release``: how many steps with settings there
-    are up to this one.
+    ``created``: the topics that steps of the scenario create. ``release``: the number of steps with settings
+    up to this one.
     """
     if not isinstance(written, Mapping):
         raise InputError(f"{where}: {written!r} is no step: expected {{at_ms: ..., do: ...}}")

@@ -1,17 +1,18 @@
-"""The topics of a scenario: their names and how many partitions each has at the beginning."""
+"""The topics of a scenario: their names, their partitions at the beginning, the records that arrive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.record_rate_settings import RateChanges, RecordRate, RecordSkew, shares
 from groupstorm.storms.scenario.settings import Settings
 
 
 def topic_partitions(settings: Settings) -> Mapping[str, int]:
     """The scenario's topics with their partitions: those of `topic_partitions`, or topic-0, topic-1, ..."""
-    given = settings.value("topic_partitions")
+    given = settings.optional("topic_partitions", dict)
     if given is not None:
-        assert isinstance(given, Mapping)
         return given
     partitions = settings.integer("partitions")
     return {f"topic-{number}": partitions for number in range(settings.integer("topics"))}
@@ -22,7 +23,62 @@ def topic_names(settings: Settings) -> tuple[str, ...]:
     return tuple(topic_partitions(settings))
 
 
-def partitions_of(settings: Settings, topic: str) -> int:
-    """The number of a topic's partitions at the beginning; for one that a step creates, `partitions`."""
-    given, partitions = settings.value("topic_partitions"), settings.integer("partitions")
-    return given.get(topic, partitions) if isinstance(given, Mapping) else partitions
+def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int, int], ...]:
+    """(from, in microseconds; records per 1,000 s) of one partition, rising from 0, no rate twice in a row.
+
+    `record_rate` is the mean over a topic's partitions; `record_skew` divides the topic's records among the
+    partitions that it has at the beginning. A partition that is added later gets the mean.
+    """
+    base = settings.of_type("record_rate", RecordRate)
+    skew = settings.optional("record_skew", RecordSkew)
+    changes = settings.optional("record_rate_over_time", RateChanges)
+    partitions: int = (settings.optional("topic_partitions", dict) or {}).get(
+        topic, settings.integer("partitions")
+    )
+
+    def divided(mean: int) -> int:
+        return _share(skew, topic, partition, partitions, mean)
+
+    mean = base.of(topic)
+    if changes is None:
+        return ((0, divided(mean)),)
+    if not changes.rows:
+        return _distinct([(at_us, divided(mean * factor // 1000)) for at_us, factor in changes.factors])
+    rates = [(0, divided(mean))]
+    for row in changes.rows_of(topic, partition):
+        rate = row.rate if row.partition is not None else divided(row.rate)
+        if row.at_ms == 0:
+            rates.clear()
+        rates.append((row.at_ms * 1000, rate))
+    return _distinct(rates)
+
+
+def check_topics(where: str, settings: Settings, topics: Collection[str]) -> None:
+    """Raise InputError if `record_rate` or a row of rates names a topic that the scenario does not have."""
+    base = settings.of_type("record_rate", RecordRate)
+    changes = settings.optional("record_rate_over_time", RateChanges)
+    named = [("record_rate", topic) for topic, _ in base.by_topic]
+    if changes is not None:
+        named += [("record_rate_over_time", row.topic) for row in changes.rows if row.topic is not None]
+    for setting, topic in named:
+        if topic not in topics:
+            raise InputError(f"{where}{setting}: {topic!r} is none of the topics ({', '.join(topics)})")
+
+
+def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:
+    if skew is None or partition >= partitions:
+        return mean
+    return shares(skew, topic, partitions, mean * partitions)[partition]
+
+
+def _distinct(rates: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    kept: list[tuple[int, int]] = []
+    for at_us, rate in rates:
+        if not kept or kept[-1][1] != rate:
+            kept.append((at_us, rate))
+    return tuple(kept)
+
+
+def mean_rate(settings: Settings) -> int:
+    """Records a second into a partition of a topic that `record_rate` does not name, rounded down."""
+    return settings.of_type("record_rate", RecordRate).others // 1000

@@ -5,8 +5,9 @@ All threads of all instances share one `StreamsApplication`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
@@ -15,14 +16,61 @@ from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.figures.tasks import STABLE
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.scenario.record_rates import mean_rate
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
 from groupstorm.storms.streams.invariants import StreamsInvariantChecks, outcome
-from groupstorm.storms.streams.traffic import CHANGELOG, INPUT, RESTORE, STANDBY, Traffic
 from groupstorm.storms.world.environment import Environment
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.scenario import TrafficCounted
 from groupstorm.trace.schema import Source
+
+INPUT, CHANGELOG, RESTORE, STANDBY = "input", "changelog", "restore", "standby"
+_KINDS = (INPUT, CHANGELOG, RESTORE, STANDBY)
+
+
+class TrafficSum(NamedTuple):
+    """The bytes of a whole run for one ``cause``."""
+
+    cause: str
+    bytes: int
+    cross_rack_bytes: int
+
+
+class Traffic:
+    """Counts the bytes of records that are read and written, within a rack and between racks.
+
+    ``racks``: per partition the racks of its replicas, the leader's first; empty if none are known.
+    """
+
+    def __init__(
+        self, racks: Mapping[TopicPartition, tuple[str, ...]], record_bytes: int, from_follower: bool
+    ) -> None:
+        self._racks = racks
+        self._record_bytes = record_bytes
+        self._from_follower = from_follower
+        self._all: Counter[str] = Counter()
+        self._crossing: Counter[str] = Counter()
+
+    def read(self, cause: str, partition: TopicPartition, rack: str | None, records: int) -> None:
+        """Read from the leader, or from a replica in the reader's rack if that is allowed (KIP-392)."""
+        near = self._racks.get(partition, ())
+        self._count(cause, records, rack not in (near if self._from_follower else near[:1]))
+
+    def write(self, cause: str, partition: TopicPartition, rack: str | None, records: int) -> None:
+        """Write to the leader. Replication between brokers is not counted."""
+        self._count(cause, records, rack not in self._racks.get(partition, ())[:1])
+
+    def _count(self, cause: str, records: int, crosses: bool) -> None:
+        read = records * self._record_bytes
+        self._all[cause] += read
+        if crosses:
+            self._crossing[cause] += read
+
+    def sums(self) -> Iterator[TrafficSum]:
+        """The sums of all causes; none if there are no racks."""
+        for cause in _KINDS if self._racks else ():
+            yield TrafficSum(cause, self._all[cause], self._crossing[cause])
+
 
 MEGABYTE = 1_000_000
 
@@ -85,7 +133,7 @@ class StreamsApplication:
         self.invariants = StreamsInvariantChecks(environment.invariants, self.topology)
         self.instances: dict[str, ApplicationInstance] = {}
         self.following_up: set[object] = set()
-        #: What kind of assignment the last leader made.
+        #: The kind of assignment that the last leader made.
         self.last_outcome = STABLE
         self._runs: dict[tuple[int, str], tuple[int, ...]] = {}
 

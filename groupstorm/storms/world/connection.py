@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.clock import Clock
 
 # What a process draws at one instant: each purpose has a number of its own.

@@ -19,11 +19,10 @@ from groupstorm.storms.records.positions import Records
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
-from groupstorm.storms.scenario.record_rates import rates_of
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_record_settings import SlowRecordList
+from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
-from groupstorm.storms.scenario.topics import topic_partitions
+from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
@@ -129,8 +128,7 @@ class Environment:
         follows = topics.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
         self.topics = Topics(topics, follows)
         self.records = Records(RecordLogs(lambda tp: rates_of(settings, tp.topic, tp.partition)))
-        slow = settings.value("slow_records")
-        assert isinstance(slow, SlowRecordList)
+        slow = settings.of_type("slow_records", SlowRecordList)
         self.slow_records = SlowRecordTimes(slow, self.records.logs) if slow.records else None
         self.members = Members(self.records)
         self.resting = RestingMembers()

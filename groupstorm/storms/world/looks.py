@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve
-from groupstorm.storms.scenario.distributions import Distribution
+from groupstorm.storms.scenario.randomness import Distribution
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecords
 

@@ -6,9 +6,9 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.machines import Machines
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_work import Machines
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
@@ -61,13 +61,11 @@ def poll_loop(
     """The poll loop of an incarnation of the process ``name``; ``steps``: each look one by one."""
     own = settings.of_member(index)
     stream = Stream(seed, "records", name, incarnation)
-    machines = settings.value("machines")
-    assert isinstance(machines, Machines)
     times = RecordTimes(
         own.distribution("process_ms"),
         own.integer("concurrency"),
         stream,
-        factor=machines.factor(index),
+        factor=settings.of_type("machines", Machines).factor(index),
         slow=slow,
     )
     poll_records = own.integer("max.poll.records")

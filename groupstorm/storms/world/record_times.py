@@ -10,8 +10,7 @@ from math import isqrt
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.randomness import Distribution, Stream
 
 #: Factors are in thousandths: this one leaves times as they are.
 UNCHANGED: Final = 1_000

@@ -10,8 +10,13 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
 from groupstorm.storms.runs.machine_cost import AssignorWork
-from groupstorm.storms.runs.start_and_end import EndCondition, Progress, emit_run_end, emit_run_start
-from groupstorm.storms.runs.step_runner import StepRunner
+from groupstorm.storms.runs.step_runner import (
+    EndCondition,
+    Progress,
+    StepRunner,
+    emit_run_end,
+    emit_run_start,
+)
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
@@ -65,8 +70,7 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
     if environment.settings.choice("application") == STREAMS:
         # Storms of plain consumers start without the modules of Kafka Streams.
         from groupstorm.storms.streams.application import StreamsApplication
-        from groupstorm.storms.streams.instances import StreamsInstances
-        from groupstorm.storms.streams.steps import StreamsSteps
+        from groupstorm.storms.streams.instances import StreamsInstances, StreamsSteps
 
         application = StreamsApplication(environment)
         instances = StreamsInstances(application)

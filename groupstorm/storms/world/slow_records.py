@@ -9,7 +9,7 @@ from typing import Final
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.scenario.slow_record_settings import SlowRecord, SlowRecordList
+from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.world.clock import Clock
 
 NEVER_DONE_US: Final = 100 * 24 * 3_600_000_000

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checks.membership import MembershipChecks
+from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.ownership import RESETS
-from groupstorm.storms.checks.requests import RequestChecks
 from groupstorm.storms.checks.verdicts import (
     ASSIGNED_ONLY,
     HELD,

@@ -10,12 +10,11 @@ import pytest
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
-from groupstorm.storms.checks.membership import MembershipChecks
-from groupstorm.storms.checks.requests import RequestChecks
+from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.verdicts import Verdicts
-from groupstorm.storms.checks.written_members import FAILING_APPENDS, Appends
+from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import FAILING_APPENDS, Step
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.rows import TracedEvent

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.storms.checks.written_members import (
-    FAILING_APPENDS,
     Appends,
     UnwrittenChanges,
     WrittenMembers,
 )
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import FAILING_APPENDS, Step
 from groupstorm.trace.events.coordinator import GroupCreated
 from groupstorm.trace.events.scenario import StepTaken
 from tests.storms.checks import rows as r

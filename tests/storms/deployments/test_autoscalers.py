@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.deployments.horizontal import HorizontalAutoscaler, ScalingRules, recommended
-from groupstorm.storms.deployments.kafka_scaler import KafkaTrigger, partition_lag, scaler_metric
-from groupstorm.storms.deployments.scaling_gains import Gain, ScalingGains
+from groupstorm.storms.deployments.autoscaler import Gain, ScalingGains
+from groupstorm.storms.deployments.scaling_decisions import (
+    HorizontalAutoscaler,
+    KafkaTrigger,
+    ScalingRules,
+    partition_lag,
+    recommended,
+    scaler_metric,
+)
 from tests.storms.deployments.pods_over_time import pods_over_time
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 

@@ -14,7 +14,7 @@ from groupstorm.storms.deployments.rolling_update import (
     pods_to_stop,
     stateful_set_limits,
 )
-from groupstorm.storms.scenario.pod_counts import PodCount, parse_pod_count
+from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.streams.traffic import CHANGELOG, INPUT, RESTORE, STANDBY, Traffic, TrafficSum
+from groupstorm.storms.streams.application import CHANGELOG, INPUT, RESTORE, STANDBY, Traffic, TrafficSum
 from tests.storms.storms_in_memory import START, scenario, storm
 from tests.storms.streams.applications import SMALL, after, require_invariants, small
 

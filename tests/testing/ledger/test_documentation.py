@@ -7,12 +7,11 @@ import re
 
 import pytest
 
-from groupstorm.chaos.allowed import STEPS
 from groupstorm.chaos.command import NAMES
 from groupstorm.problems import InputError
 from groupstorm.simulation import ScheduleFailed
 from groupstorm.storms.scenario.files import parse
-from groupstorm.storms.scenario.steps import CHAOS_STEPS
+from groupstorm.storms.scenario.steps import CHAOS_STEPS, SERVICE_STEPS
 from groupstorm.testing import Ledger
 from groupstorm.testing.ledger import Kind
 from groupstorm.testing.ledger.ledger import NOTICE_S
@@ -56,5 +55,5 @@ def test_the_scenario_of_the_page_can_be_read() -> None:
         steps = parse(text, "yaml", "docs/ledger.md").resolve(None, 0, {}).steps
     except InputError as problem:
         pytest.fail(str(problem))
-    assert {step.do for step in steps} <= STEPS
+    assert {step.do for step in steps} <= SERVICE_STEPS
     assert [step for step in CHAOS_STEPS if f"`{step}` (" not in PAGE] == []

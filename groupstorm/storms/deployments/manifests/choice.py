@@ -10,14 +10,17 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import KubernetesObject
-from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
+from groupstorm.storms.deployments.manifests.workloads import (
+    KAFKA_TRIGGERS,
+    WORKLOADS,
+    Workload,
+    read_workload,
+)
 
 _AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
 _TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
-#: Types of KEDA's triggers that read a consumer group's lag.
-KAFKA_TRIGGERS = ("kafka", "apache-kafka")
 
 
 @dataclass(frozen=True, slots=True)

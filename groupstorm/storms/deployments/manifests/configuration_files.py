@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from groupstorm.java_properties import parse_java_properties
-from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.yaml_documents import parse_yaml_stream
 
 _READ = frozenset({".yaml", ".yml", ".json", ".properties"})

@@ -8,7 +8,7 @@ Secrets, or from ConfigMaps that are not in the file, are not known: only that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
@@ -19,33 +19,32 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
     flattened,
     mounted_files,
 )
-from groupstorm.storms.deployments.manifests.fields import Fields
+from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
-#: How many consumers a process of Spring has.
+#: The number of consumers in a process of Spring.
 LISTENER_CONCURRENCY = "spring.kafka.listener.concurrency"
 
-#: A client's property, and the setting of a scenario that it is; None: only said, or asked about.
-PROPERTIES: Mapping[str, str | None] = {
-    "group.id": None,
-    "topic": None,
-    "topics": None,
-    "group.protocol": GROUP_PROTOCOL,
-    "group.remote.assignor": "group.remote.assignor",
-    "group.instance.id": "group.instance.id",
-    "partition.assignment.strategy": "partition.assignment.strategy",
-    "session.timeout.ms": "session.timeout.ms",
-    "heartbeat.interval.ms": "heartbeat.interval.ms",
-    "max.poll.interval.ms": "max.poll.interval.ms",
-    "max.poll.records": "max.poll.records",
-    "request.timeout.ms": "request.timeout.ms",
-    "metadata.max.age.ms": "metadata.max.age.ms",
-    "enable.auto.commit": "enable.auto.commit",
-    "auto.commit.interval.ms": "auto.commit.interval.ms",
-    LISTENER_CONCURRENCY: None,
-}
+#: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
+SETTINGS_OF_CLIENTS = frozenset(
+    {
+        GROUP_PROTOCOL,
+        "group.remote.assignor",
+        "group.instance.id",
+        "partition.assignment.strategy",
+        "session.timeout.ms",
+        "heartbeat.interval.ms",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "request.timeout.ms",
+        "metadata.max.age.ms",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+    }
+)
+_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY}
 #: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
@@ -107,7 +106,7 @@ def property_named(name: str) -> tuple[str, str] | None:
         plain = rest.replace("-", ".")
         if plain in ("consumer.group", "consumer.group.id", "group"):
             plain = "group.id"
-        if plain in PROPERTIES and (prefix or plain not in _NEED_PREFIX):
+        if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
             return plain, prefix
     return None
 

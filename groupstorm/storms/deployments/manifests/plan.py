@@ -1,29 +1,40 @@
-"""A consumer's next rollout as a scenario: what the manifest says, what is assumed, what has to be asked."""
+"""A consumer's next rollout as a scenario: from its manifest, assumptions and answers; and its outcome.
+
+A rollout that never completes may have remedies: changes of the manifest.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler, read_budget
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     LISTENER_CONCURRENCY,
     POD_NAME,
-    PROPERTIES,
+    SETTINGS_OF_CLIENTS,
     setting_value,
 )
-from groupstorm.storms.deployments.manifests.workloads import ON_DELETE, RECREATE, Workload
+from groupstorm.storms.deployments.manifests.workloads import (
+    ON_DELETE,
+    RECREATE,
+    Workload,
+    read_autoscaler,
+    read_budget,
+)
 from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
+from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
-from groupstorm.storms.scenario.distributions import parse as parse_distribution
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
-from groupstorm.storms.scenario.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.reader import read_rows
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -42,7 +53,7 @@ class Question(NamedTuple):
     example: str
 
 
-#: What a manifest cannot say and no client has a default for.
+#: Settings that no manifest has and for which no client has a default.
 QUESTIONS = (
     Question("partitions", "partitions of the topic", "partitions=240"),
     Question("record_rate", "records a second into each partition", "record_rate=100"),
@@ -229,15 +240,16 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
     """The Kafka properties of the containers, and what they mean for this workload."""
     plan.unknown.extend(plan.consumer.unseen)
     for found in plan.consumer.properties:
-        setting = PROPERTIES[found.property]
+        setting = found.property
+        is_setting = setting in SETTINGS_OF_CLIENTS
         if found.value is None:
-            if setting is not None and setting not in given:
+            if is_setting and setting not in given:
                 plan.unknown.append(f"{found.property} ({found.where})")
             continue
-        if setting is None:
+        if not is_setting:
             plan.read.append(f"{found.property}={found.value} ({found.where})")
             continue
-        if setting in given or setting not in BY_NAME:
+        if setting in given:
             continue
         value = setting_value(found)
         if value is not None:
@@ -311,3 +323,37 @@ def _written(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Outcome(NamedTuple):
+    """``seconds`` from the rollout's step until the last pod is available; None if it is stuck.
+
+    ``stuck``: why, and when Kubernetes reports it, as a sentence; ``killed`` pods got SIGKILL.
+    """
+
+    seconds: float | None
+    stuck: str | None
+    rebalances: int
+    killed: int
+
+
+def read_outcome(trace: Path, step: str) -> Outcome:
+    """The outcome of the one rollout in the trace, whose kind of step is ``step``."""
+    begun_us: int | None = None
+    seconds, stuck = None, None
+    rebalances = killed = 0
+    for row in read_rows(trace):
+        event = row["event"]
+        if event == "step_taken":
+            if row["cause"] == step and begun_us is None:
+                begun_us = row["time_us"]
+            elif row["cause"] == COMPLETE and begun_us is not None:
+                seconds, stuck = (row["time_us"] - begun_us) / 1e6, None
+            elif row["cause"] == STUCK:
+                stuck = row["detail"].partition(": ")[2]
+            killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
+        elif begun_us is not None and event == "group_state_changed":
+            rebalances += row["state"] == GroupState.PREPARING_REBALANCE
+        elif begun_us is not None and event == "group_epoch_bumped":  # of a consumer group (KIP-848)
+            rebalances += 1
+    return Outcome(seconds, stuck, rebalances, killed)

@@ -11,8 +11,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.randomness import DRAW_SPAN
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
 

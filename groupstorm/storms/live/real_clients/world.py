@@ -52,7 +52,7 @@ from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.records.logs import LogCurve
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.record_rates import rates_of
+from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.trace.events.scenario import RecordRatesChanged
 from groupstorm.trace.rows import TracedEvent, TraceSink

@@ -19,8 +19,7 @@ from itertools import accumulate
 from typing import Final
 
 from groupstorm.clients.profiles import ClientProfile
-from groupstorm.storms.scenario.distributions import Distribution
-from groupstorm.storms.scenario.randomness import DRAW_BITS, DRAW_SPAN, Stream
+from groupstorm.storms.scenario.randomness import DRAW_BITS, DRAW_SPAN, Distribution, Stream
 
 #: The draws of a sequence: 54 hours of heartbeats at the default interval. Then it begins again.
 LENGTH_BITS: Final = 16
