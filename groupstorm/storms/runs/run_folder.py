@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.problems import InputError, OutputError, writing
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent, partial_path
 
 RUN_FILES = ("trace.jsonl", "trace.parquet", "scenario.yaml", "figures.json", "measured.json")
 
@@ -109,14 +108,8 @@ def real_time_options(folder: Path) -> list[str]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that is complete or not there. Raises OutputError."""
-    partial = partial_path(path)
-    with writing(path):
-        try:
-            partial.write_text(text, "utf-8")
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with complete_or_absent(path) as partial, writing(path):
+        partial.write_text(text, "utf-8")
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
