@@ -13,7 +13,7 @@ from groupstorm.cli.printing import print_json
 from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import explain as explain_trace
-from groupstorm.explain.log_lines import log_lines
+from groupstorm.explain.logs import log_lines
 from groupstorm.figures.by_group import Window
 from groupstorm.report.story import sentence
 

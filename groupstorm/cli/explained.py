@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_paragraph
-from groupstorm.explain.culprits import Culprit, culprits, pattern_of
 from groupstorm.explain.explanation import Explanation
-from groupstorm.explain.findings import Finding, quoted
+from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from groupstorm.explain.culprits import pattern_of
 from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.explain.findings import Finding
+from groupstorm.explain.findings import Finding, pattern_of
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.figures.gaps import ClosedGap
