@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_variants_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
@@ -37,7 +37,6 @@ from groupstorm.cli.printing import (
     print_paragraph,
     shape,
 )
-from groupstorm.cli.requiring import check_variants_meet, requirements_of
 from groupstorm.cli.run import print_assignor_failures, print_run
 from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content

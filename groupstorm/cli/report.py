@@ -10,8 +10,8 @@ from urllib.parse import quote
 import typer
 
 from groupstorm.cli.invocation import command_line
+from groupstorm.cli.output_options import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.cli.printing import print_made, print_paragraph, print_progress
-from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import AllOption, JsonOption
 from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph
-from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, writing
 from groupstorm.report.rollout_answer import rollout_answer

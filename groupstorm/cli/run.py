@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
@@ -26,7 +26,7 @@ from groupstorm.cli.options import (
     overrides,
     seed_range,
 )
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption, TraceToOption
 from groupstorm.cli.printing import (
     Shape,
     print_command,
@@ -38,9 +38,7 @@ from groupstorm.cli.printing import (
     print_progress,
     shape,
 )
-from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
-from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
