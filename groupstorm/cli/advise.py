@@ -15,10 +15,8 @@ from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, p
 from groupstorm.cli.whatif import (
     GroupOption,
     KnownOption,
-    check_agreement,
     print_agreement,
-    refuse_if_apart,
-    repeat,
+    replay_as_it_was,
     write_scenario,
 )
 from groupstorm.problems import CheckFailed, InputError
@@ -32,7 +30,8 @@ from groupstorm.trace.reader import SUFFIXES
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
 from groupstorm.whatif.client_settings import lines_of
-from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
+from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
+from groupstorm.whatif.repeating import repeat
 
 
 def advise(
@@ -131,10 +130,10 @@ def _scenario_of_run(
     repeated = repeat(run, group, overrides(known, "--known"))
     stem = f"{repeated.scenario.name}-advise-{seed_range(first_seed, seeds)}"
     file = write_scenario(scenario_text(repeated.draft, str(run), {}), out or free_folder(stem, {}), None)
-    found = check_agreement(repeated, file, first_seed, seeds)
+    found = replay_as_it_was(repeated, file, first_seed, seeds)
     if chosen_shape is not Shape.JSON:
         print_agreement(found, chosen_shape, everything)
-    refuse_if_apart(run, found)
+    found.require(run)
     return file
 
 
