@@ -11,7 +11,7 @@ import typer
 from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
 from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
     GroupOption,
     KnownOption,
@@ -138,7 +138,7 @@ def _scenario_of_run(
 
 
 def _cautions(sweep: Sweep, advice: Advice) -> list[str]:
-    """What a person has to know who takes the advice."""
+    """The warnings for somebody who takes the advice."""
     chosen = advice.chosen
     if chosen is None:
         return []
@@ -160,8 +160,7 @@ def _print(
 ) -> None:
     if advice.tried:
         print_grid(advice_grid(advice, goals, everything), chosen_shape)
-    for sentence in sentences:
-        print_paragraph(sentence)
+    print_paragraphs(sentences)
     if advice.chosen is not None:
         print()
         for line in [*paste_lines(lines_of(advice.chosen.settings))][:-1]:

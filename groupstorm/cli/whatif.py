@@ -8,15 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from groupstorm.cli.compare import run_compared
-from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOption, overrides, seed_range
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.options import OutOption, RankOption, SeedOption, overrides, seed_range
+from groupstorm.cli.output_options import AllOption, CsvOption, FormatOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.folder_names import as_folder, free_folder
 from groupstorm.storms.runs.run_folder import write_text
-from groupstorm.storms.runs.several import Order, folder_of, forget_other_variants
+from groupstorm.storms.runs.several import forget_other_variants, orders_of
 from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.whatif.agreement import Agreement, Line, RoundLine
@@ -116,11 +116,8 @@ def whatif(
         if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
             print_command("Change its settings and run", "compare", str(file))
         return
-    orders = [
-        Order(str(file), name, number, {}, folder_of(folder, name, number, seeds), trace_format)
-        for name in whole.variants
-        for number in range(first_seed, first_seed + seeds)
-    ]
+    numbers = range(first_seed, first_seed + seeds)
+    orders = orders_of(str(file), whole.variants, numbers, {}, folder, trace_format)
     run_compared(whole.name, orders, folder, weights, chosen_shape, everything)
 
 
@@ -148,7 +145,7 @@ def print_agreement(found: Agreement, chosen_shape: Shape, everything: bool) -> 
 
 
 def agreement_grid(found: Agreement) -> Grid:
-    """What is compared, with its tolerance."""
+    """A row for each value that is compared, with its tolerance."""
     rows = [
         Row(
             line.what,
@@ -169,7 +166,7 @@ def agreement_grid(found: Agreement) -> Grid:
 
 
 def agreement_content(found: Agreement, scenario: Path) -> dict[str, Any]:
-    """The same as the content of --json. Times in seconds."""
+    """The content of --json. Times are in seconds."""
     return {
         "scenario": str(scenario),
         "agrees": found.agrees,
@@ -230,7 +227,7 @@ def _cause(line: RoundLine) -> str:
 
 
 def _difference(line: RoundLine) -> float:
-    """How far a replay is from a round, in microseconds."""
+    """The distance of a replay from a round, in microseconds."""
     if line.began_us is None or line.duration_us is None:
         return float("inf")
     return abs(line.began_us - line.seen.began_us) + abs(line.duration_us - line.seen.duration_us)

@@ -1,35 +1,35 @@
-"""The result of a comparison: the runs of each variant, and what the difference is."""
+"""`groupstorm.compare`, and its result: the runs of each variant, and the difference between them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
-from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported, weights_of
+from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
 from groupstorm.library.origins import OnDisk
 from groupstorm.library.result import Result, as_pandas, as_spark
 from groupstorm.library.run_result import RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
-from groupstorm.report.comparisons import comparison_content
+from groupstorm.report.comparisons import comparison_content, write_comparison
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress
-from groupstorm.report.tables import figure_names, figures_grid
+from groupstorm.report.tables import figures_grid, seeds_named, spreads
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import (
-    Order,
     check_variants,
     folder_of,
     forget_other_variants,
-    run_all,
-    write_comparison,
+    orders_of,
+    run_variants,
+    weights_of,
 )
 from groupstorm.trace.parquet import import_pyarrow
 from groupstorm.trace.temporary_folder import TemporaryFolder
-from groupstorm.verdicts.spread import Spread, spread_of
+from groupstorm.verdicts.spread import Spread
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +65,7 @@ class Comparison(Result):
 
     @property
     def answer(self) -> str:
-        """What the difference is, and which variant to take."""
+        """The difference between the variants, and the one to take."""
         return self._answer
 
     @property
@@ -81,14 +81,7 @@ class Comparison(Result):
     @property
     def spread(self) -> Mapping[str, Mapping[str, Spread]]:
         """Variant -> figure -> least, median and most over the seeds, for figures that are numbers."""
-        return {
-            variant: {
-                name: found
-                for name in figure_names()
-                if (found := spread_of(getattr(run.figures, name) for run in runs)) is not None
-            }
-            for variant, runs in self.runs.items()
-        }
+        return {variant: spreads([run.figures for run in runs]) for variant, runs in self.runs.items()}
 
     def to_arrow(self, table: TableName = "figures") -> pyarrow.Table:
         """A table of all runs, behind the columns variant and seed. figures has one row per run;
@@ -141,8 +134,7 @@ class Comparison(Result):
                 yield variant, run
 
     def _seeds(self) -> str:
-        seeds = [run.seed for run in next(iter(self.runs.values()))]
-        return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        return seeds_named([run.seed or 0 for run in next(iter(self.runs.values()))])
 
     def _grid(self) -> Grid:
         figures = {variant: [run.figures for run in runs] for variant, runs in self.runs.items()}
@@ -179,21 +171,16 @@ def compare(
     check_seed(seed)
     check_seeds(seeds)
     storm = read_storm(scenario, settings)
-    weights = weights_of(rank, storm.scenario)
+    weights = weights_of(storm.scenario, rank, "rank")
     chosen = check_variants(storm.named, (variants,) if isinstance(variants, str) else variants or ())
     first_seed, *_ = (storm.resolve(variant, seed).seed for variant in chosen)
     temporary = TemporaryFolder("groupstorm-compare-")
-    orders = [
-        Order(storm.named, variant, number, storm.changed, folder_of(temporary.path, variant, number, seeds))
-        for variant in chosen
-        for number in range(first_seed, first_seed + seeds)
-    ]
-    runs: dict[str, list[Run]] = {}
-    with reported(progress) as report, closing(run_all(orders)) as finished_runs:
-        for done, finished in enumerate(finished_runs, start=1):
-            runs.setdefault(finished.scenario.variant, []).append(finished)
-            report(done, len(orders))
-    content = comparison_content(storm.scenario.name, first_seed, runs, weights)
+    numbers = range(first_seed, first_seed + seeds)
+    orders = orders_of(storm.named, chosen, numbers, storm.changed, temporary.path)
+    done = count(1)
+    with reported(progress) as report:
+        runs = run_variants(orders, lambda _: report(next(done), len(orders)))
+    content = comparison_content(storm.scenario.name, runs, weights)
     results = {variant: [_result(run, temporary) for run in each] for variant, each in runs.items()}
     return Comparison(results, str(content["answer"]), content)
 

@@ -1,4 +1,4 @@
-"""The result of a sweep: the figures of every run, and where the knee is."""
+"""`groupstorm.sweep`, and its result: the figures of every run, and the knee."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported, weights_of
+from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
 from groupstorm.library.result import Result, as_pandas, as_spark
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.problems import InputError
@@ -18,6 +18,7 @@ from groupstorm.report.sweeps import SWEEP_FILE, check_figure, figure_of_interes
 from groupstorm.storms.runs.folder_names import as_folder
 from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import write_json
+from groupstorm.storms.runs.several import weights_of
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, axis_of, values_of
 from groupstorm.storms.runs.sweep_runs import run_sweep
 from groupstorm.verdicts.requirements import parse
@@ -117,11 +118,11 @@ class SweepResult(Result):
         return arrow_figures(rows, {**kinds, "seed": "int64"})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
+        """The table as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
         return as_pandas(self.to_arrow())
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
-        """The same as a DataFrame of your session."""
+        """The table as a DataFrame of your session."""
         return as_spark(self.to_arrow(), spark)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -206,7 +207,7 @@ def sweep(
     storm = read_storm(scenario, settings)
     goals = [parse(text, "goal") for text in ((goal,) if isinstance(goal, str) else goal or ())]
     check_figure(figure, "figure")
-    weights = weights_of(rank, storm.scenario)
+    weights = weights_of(storm.scenario, rank, "rank")
     if not over or not isinstance(over, Mapping):
         raise InputError(f"over: {over!r}: expected settings with values: {{'members': [20, 60]}}")
     axes = tuple(axis_of(str(name), values, storm.scenario) for name, values in over.items())
