@@ -11,14 +11,12 @@ import typer
 from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
 from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
 from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraph, shape
+from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
     GroupOption,
     KnownOption,
-    check_agreement,
     print_agreement,
-    refuse_if_apart,
-    repeat,
+    replay_as_it_was,
     write_scenario,
 )
 from groupstorm.problems import CheckFailed, InputError
@@ -32,7 +30,8 @@ from groupstorm.trace.reader import SUFFIXES
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
 from groupstorm.whatif.client_settings import lines_of
-from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
+from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
+from groupstorm.whatif.repeating import repeat
 
 
 def advise(
@@ -131,15 +130,15 @@ def _scenario_of_run(
     repeated = repeat(run, group, overrides(known, "--known"))
     stem = f"{repeated.scenario.name}-advise-{seed_range(first_seed, seeds)}"
     file = write_scenario(scenario_text(repeated.draft, str(run), {}), out or free_folder(stem, {}), None)
-    found = check_agreement(repeated, file, first_seed, seeds)
+    found = replay_as_it_was(repeated, file, first_seed, seeds)
     if chosen_shape is not Shape.JSON:
         print_agreement(found, chosen_shape, everything)
-    refuse_if_apart(run, found)
+    found.require(run)
     return file
 
 
 def _cautions(sweep: Sweep, advice: Advice) -> list[str]:
-    """What a person has to know who takes the advice."""
+    """The warnings for somebody who takes the advice."""
     chosen = advice.chosen
     if chosen is None:
         return []
@@ -161,8 +160,7 @@ def _print(
 ) -> None:
     if advice.tried:
         print_grid(advice_grid(advice, goals, everything), chosen_shape)
-    for sentence in sentences:
-        print_paragraph(sentence)
+    print_paragraphs(sentences)
     if advice.chosen is not None:
         print()
         for line in [*paste_lines(lines_of(advice.chosen.settings))][:-1]:

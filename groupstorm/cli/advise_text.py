@@ -1,4 +1,4 @@
-"""What `groupstorm advise` prints: the table of what was tried, what to change, its price, lines to paste."""
+"""The output of `groupstorm advise`: the changes that were tried, the advice, its price, lines to paste."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHERS_NAMED_MAX = 3
 
 
 def advice_grid(advice: Advice, goals: Sequence[Requirement], everything: bool) -> Grid:
-    """What was tried: of each knob the best change, or all."""
+    """A table of the changes that were tried: the best one of each knob, or all."""
     ranged = tuple(dict.fromkeys([advice.figure, *(goal.figure for goal in goals)]))
     figures = tuple(dict.fromkeys([*ranged, *_COLUMNS]))
     shown = advice.tried if everything else _best_of_knobs(advice)
@@ -43,7 +43,7 @@ def advice_grid(advice: Advice, goals: Sequence[Requirement], everything: bool) 
 
 
 def _best_of_knobs(advice: Advice) -> list[Tried]:
-    """Of each knob the change with least of the figure; and what is told of below."""
+    """The change of each knob with least of the figure, and the changes that the sentences name."""
     best: dict[str, Tried] = {}
     for one in advice.tried:
         spread = one.spread(advice.figure)
@@ -58,7 +58,7 @@ def _best_of_knobs(advice: Advice) -> list[Tried]:
 
 
 def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[str]:
-    """What to change, what each step buys, and what it costs."""
+    """The advice in sentences: the change, the gain of each step, and the price."""
     chosen = advice.chosen
     if chosen is None:
         yield f"{advice.reason[0].upper()}{advice.reason[1:]}."

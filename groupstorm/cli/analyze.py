@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.output_options import (
+    AllOption,
+    CsvOption,
+    FromOption,
+    GroupOption,
+    JsonOption,
+    MarkdownOption,
+    ToOption,
+    microseconds,
+)
 from groupstorm.cli.printing import (
     Shape,
     print_grid,
@@ -19,7 +28,6 @@ from groupstorm.cli.printing import (
     print_paragraph,
     shape,
 )
-from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
@@ -114,7 +122,7 @@ def _print_handover(handover: SlowHandover) -> None:
 
 
 def _rounds_grid(rounds: Sequence[RoundsByCause]) -> Grid:
-    """What made groups rebalance, run by run."""
+    """A row for each cause of rounds, run by run."""
     rows = [
         Row(
             one.run,

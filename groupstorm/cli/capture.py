@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.import_logs import print_imported
+from groupstorm.cli.output_options import FormatOption
 from groupstorm.cli.printing import print_paragraph, print_progress
 from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.wire.client_properties import read_client_properties
@@ -41,9 +42,7 @@ def capture(
             help="TLS and SASL, in the format of --command-config of Kafka's tools.",
         ),
     ] = None,
-    trace_format: Annotated[
-        str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")
-    ] = "jsonl",
+    trace_format: FormatOption = "jsonl",
 ) -> None:
     """Watch consumer groups of a running cluster, and write a trace as import does.
 

@@ -15,6 +15,7 @@ from groupstorm.cli.options import (
     ScenarioArgument,
     SeedOption,
     SetOption,
+    VariantOption,
     broker_kind,
     overrides,
 )
@@ -77,9 +78,7 @@ def chaos(
             "heartbeat, or as long as it works on a batch.",
         ),
     ] = NOTICE_S,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Which variant. [default: the first]")
-    ] = None,
+    variant: VariantOption = None,
     seed: SeedOption = None,
     settings: SetOption = None,
     out: Annotated[

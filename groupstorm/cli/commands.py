@@ -1,11 +1,11 @@
-"""The commands: a table of their modules, each imported when its command is run."""
+"""The commands: a table of their names. A module is imported when its command is run."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -14,119 +14,56 @@ from groupstorm import __version__
 from groupstorm.cli.invocation import as_invoked
 from groupstorm.problems import ExitCode
 
-
-class Command(NamedTuple):
-    """A function of a module of this room, and the first paragraph of its help.
-
-    The paragraph stands here as well, so that `groupstorm --help` imports none of the modules.
-    """
-
-    module: str
-    function: str
-    summary: str
-
-
+#: Command -> the first paragraph of its help, which its docstring repeats: `groupstorm --help` imports none.
 COMMANDS = {
-    "list": Command("presets", "list_presets", "List the presets: name, question, variants."),
-    "run": Command(
-        "run",
-        "run",
-        "Storm a group and print what it cost: in virtual time, or with --on in real time against a broker.",
+    "list": "List the presets: name, question, variants.",
+    "run": (
+        "Storm a group and print what it cost: in virtual time, or with --on in real time against a broker."
     ),
-    "compare": Command(
-        "compare",
-        "compare",
-        "Run the variants of a scenario and print what the difference is, and which variant is best.",
+    "compare": "Run the variants of a scenario and print what the difference is, and which variant is best.",
+    "sweep": "Run a scenario with every combination of some settings, on all cores, and print one table.",
+    "whatif": "Run the hours of a trace again: first as they were, then under other settings, side by side.",
+    "advise": (
+        "Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste."
     ),
-    "sweep": Command(
-        "sweep",
-        "sweep",
-        "Run a scenario with every combination of some settings, on all cores, and print one table.",
+    "rollout": "Say what the next rollout of a consumer costs, from its Kubernetes manifests.",
+    "diff": "Compare two finished runs: settings that differ, figures that differ, and which run is better.",
+    "analyze": "Compute figures and tables from traces, and compare with figures.json, if there is one.",
+    "report": (
+        "Write one HTML file that shows a run, a comparison, a sweep or an import, and needs no network."
     ),
-    "whatif": Command(
-        "whatif",
-        "whatif",
-        "Run the hours of a trace again: first as they were, then under other settings, side by side.",
+    "explain": "Say why a group rebalanced: named patterns, who caused them, what they cost, what to turn.",
+    "replay": "Run a run again from its scenario.yaml and check that every event comes out the same.",
+    "trace": (
+        "Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands."
     ),
-    "advise": Command(
-        "advise",
-        "advise",
-        "Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste.",
-    ),
-    "rollout": Command(
-        "rollout",
-        "rollout",
-        "Say what the next rollout of a consumer costs, from its Kubernetes manifests.",
-    ),
-    "diff": Command(
-        "diff",
-        "diff",
-        "Compare two finished runs: settings that differ, figures that differ, and which run is better.",
-    ),
-    "analyze": Command(
-        "analyze",
-        "analyze",
-        "Compute figures and tables from traces, and compare with figures.json, if there is one.",
-    ),
-    "report": Command(
-        "report",
-        "report",
-        "Write one HTML file that shows a run, a comparison, a sweep or an import, and needs no network.",
-    ),
-    "explain": Command(
-        "explain",
-        "explain",
-        "Say why a group rebalanced: named patterns, who caused them, what they cost, what to turn.",
-    ),
-    "replay": Command(
-        "replay",
-        "replay",
-        "Run a run again from its scenario.yaml and check that every event comes out the same.",
-    ),
-    "trace": Command(
-        "trace",
-        "trace",
-        "Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.",
-    ),
-    "import": Command(
-        "import_logs",
-        "import_",
-        "Make a trace from the logs of Kafka brokers and clients, and from __consumer_offsets.",
-    ),
-    "capture": Command(
-        "capture", "capture", "Watch consumer groups of a running cluster, and write a trace as import does."
-    ),
-    "watch": Command(
-        "watch",
-        "watch",
-        "Watch a trace that is being written: figures of the last minutes, group by group.",
-    ),
-    "assign": Command("assign", "assign", "Answer cases: what would this assignor give to these members?"),
-    "chaos": Command(
-        "chaos",
-        "chaos",
-        "Put a service of your own, in any language, through a scenario: has it lost a record?",
-    ),
-    "check-assignor": Command(
-        "check_assignor",
-        "check_assignor",
-        "Play random histories of a group with an assignor and hold it to its promises.",
-    ),
-    "serve": Command("serve", "serve", "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP."),
-    "script": Command(
-        "script",
-        "script",
-        "Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out.",
+    "import": "Make a trace from the logs of Kafka brokers and clients, and from __consumer_offsets.",
+    "capture": "Watch consumer groups of a running cluster, and write a trace as import does.",
+    "watch": "Watch a trace that is being written: figures of the last minutes, group by group.",
+    "assign": "Answer cases: what would this assignor give to these members?",
+    "chaos": "Put a service of your own, in any language, through a scenario: has it lost a record?",
+    "check-assignor": "Play random histories of a group with an assignor and hold it to its promises.",
+    "serve": "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP.",
+    "script": (
+        "Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."
     ),
 }
+#: The commands whose names are no names of functions in Python -> their modules and functions.
+_PLACES = {"list": ("presets", "list_presets"), "import": ("import_logs", "import_")}
+
+
+def place_of(name: str) -> tuple[str, str]:
+    """The module in this room that has the command, and its function there."""
+    word = name.replace("-", "_")
+    return _PLACES.get(name, (word, word))
 
 
 def load_command(name: str) -> Any:
     """The command of that name, options and all."""
-    command = COMMANDS[name]
+    module, function_name = place_of(name)
     gc.disable()  # modules live to the end: to look for garbage among them takes a tenth of the start
     try:
-        function = getattr(import_module(f"groupstorm.cli.{command.module}"), command.function)
+        function = getattr(import_module(f"groupstorm.cli.{module}"), function_name)
     finally:
         gc.enable()
     return as_command(name, function)
@@ -147,7 +84,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         attributes["commands"] = {
-            name: TyperCommand(name, help=command.summary) for name, command in COMMANDS.items()
+            name: TyperCommand(name, help=summary) for name, summary in COMMANDS.items()
         }
         super().__init__(**attributes)
 

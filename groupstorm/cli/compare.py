@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_variants_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
     ExactOption,
-    FormatOption,
     NoRemediesOption,
     OnOption,
     OutOption,
@@ -28,7 +27,7 @@ from groupstorm.cli.options import (
     overrides,
     seed_range,
 )
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.output_options import AllOption, CsvOption, FormatOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import (
     Shape,
     print_command,
@@ -36,29 +35,29 @@ from groupstorm.cli.printing import (
     print_json,
     print_made,
     print_paragraph,
+    print_paragraphs,
     shape,
 )
-from groupstorm.cli.requiring import check_variants_meet, requirements_of
-from groupstorm.cli.run import print_assignor_failures, print_run
+from groupstorm.cli.run import print_assignor_failures, print_files, print_run
 from groupstorm.problems import InputError
-from groupstorm.report.comparisons import comparison_content
+from groupstorm.report.comparisons import comparison_content, write_comparison
 from groupstorm.report.deployment_notes import notes_by_variant
-from groupstorm.report.tables import figures_csv, figures_grid
+from groupstorm.report.tables import figures_csv, figures_grid, seeds_named
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.runs.several import (
     Order,
     check_variants,
-    folder_of,
     forget_other_variants,
+    orders_of,
     recommended,
-    run_all,
+    run_variants,
+    scenario_files,
     sentences,
-    write_comparison,
+    weights_of,
 )
 from groupstorm.storms.scenario.files import load
-from groupstorm.verdicts.ranking import parse_ranking
 
 
 def compare(
@@ -107,8 +106,7 @@ def compare(
         raise InputError("--on: one seed at a time, not --seeds")
     required = requirements_of(require)
     loaded = load(scenario)
-    ranking = ranked_by or loaded.rank
-    weights = None if ranking is None else parse_ranking(ranking)
+    weights = weights_of(loaded, ranked_by or None)
     chosen = check_variants(scenario, variants or ())
     changed = overrides(settings)
     clients = clients_of(with_library, on, changed)
@@ -121,17 +119,9 @@ def compare(
         variants="-".join(variants or ()),
         changed=changed,
     )
-    folder = out or free_folder(
-        stem,
-        {
-            (folder_of(Path(), name, number, seeds) / "scenario.yaml").as_posix(): (
-                loaded.resolve(name, number, changed).as_yaml()
-            )
-            for name in chosen
-            for number in range(first_seed, first_seed + seeds)
-            if kind is None
-        },
-    )
+    numbers = range(first_seed, first_seed + seeds)
+    below: dict[str | None, str | Path] = {} if kind else {name: name for name in chosen}
+    folder = out or free_folder(stem, scenario_files(scenario, below, numbers, changed))
     forget_other_variants(folder, chosen)
     if chosen_shape is Shape.TABLES:
         print_paragraph(" ".join(loaded.question.split()), emphasized=True)
@@ -143,11 +133,7 @@ def compare(
 
         compare_with_broker(resolved, kind, folder, trace_format, as_json, clients)
         return
-    orders = [
-        Order(scenario, name, number, changed, folder_of(folder, name, number, seeds), trace_format, exact)
-        for name in chosen
-        for number in range(first_seed, first_seed + seeds)
-    ]
+    orders = orders_of(scenario, chosen, numbers, changed, folder, trace_format, exact)
     runs = run_compared(
         loaded.name, orders, folder, weights, chosen_shape, everything, look_for_remedies=not no_remedies
     )
@@ -168,15 +154,12 @@ def run_compared(
 
     Returns the runs of each variant. Raises CheckFailed if an invariant broke.
     """
-    runs: dict[str, list[Run]] = {}
-    for finished in run_all(orders):
-        ran = finished.scenario
-        runs.setdefault(ran.variant, []).append(finished)
-        print_run(f"{ran.variant}, seed {ran.seed}", finished)
+    runs = run_variants(
+        orders, lambda run: print_run(f"{run.scenario.variant}, seed {run.scenario.seed}", run)
+    )
     figures = {variant: [run.figures for run in each] for variant, each in runs.items()}
     every = [run for each in runs.values() for run in each]
-    first_seed, seeds = every[0].scenario.seed, max(map(len, runs.values()))
-    content = comparison_content(name, first_seed, runs, weights)
+    content = comparison_content(name, runs, weights)
     write_comparison(folder, content)
     if chosen_shape is Shape.JSON:
         print_json(content)
@@ -184,16 +167,14 @@ def run_compared(
         rows = [((run.scenario.variant, run.scenario.seed), run.figures) for run in every]
         print_made(figures_csv(("variant", "seed"), rows))
     else:
-        seeds_of = f"seed {first_seed}" if seeds == 1 else f"seeds {first_seed} to {first_seed + seeds - 1}"
-        print_grid(figures_grid(f"{name}, {seeds_of}", figures, everything), chosen_shape)
-        for sentence in sentences(runs, weights):
-            print_paragraph(sentence)
+        seeds = dict.fromkeys(run.scenario.seed for run in every)
+        print_grid(figures_grid(f"{name}, {seeds_named([*seeds])}", figures, everything), chosen_shape)
+        print_paragraphs(sentences(runs, weights))
         _print_story_of_longest_gap(every)
-        for note in notes_by_variant(runs):
-            print_paragraph(note)
-        for paragraph in recommended(runs, weights):
-            print_paragraph(paragraph)
-        _print_files(runs, folder)
+        print_paragraphs(notes_by_variant(runs))
+        print_paragraphs(recommended(runs, weights))
+        print_files(every, folder)
+        print_command("Their tables:", "analyze", str(folder))
     print_assignor_failures(every)
     require_invariants(every, look_for_remedies=look_for_remedies)
     return runs
@@ -207,11 +188,3 @@ def _print_story_of_longest_gap(runs: Sequence[Run]) -> None:
     _, run, gap = max(gaps, key=lambda found: found[0])
     window = ["--from", str(max(0, gap.from_us // 1_000_000 - 5)), "--to", str(gap.to_us // 1_000_000 + 5)]
     print_command("Its story:", "trace", str(run.folder), "--partition", gap.partition, *window)
-
-
-def _print_files(runs: Mapping[str, Sequence[Run]], folder: Path) -> None:
-    events = sum(run.events for each in runs.values() for run in each)
-    seconds = sum(run.wall_seconds for each in runs.values() for run in each)
-    print()
-    print_paragraph(f"{events:,} events in {seconds:.1f} s; files in {folder}")
-    print_command("Their tables:", "analyze", str(folder))

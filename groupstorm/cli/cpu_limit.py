@@ -17,7 +17,7 @@ from groupstorm.assignors.contract import (
 )
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 
-#: What an answer that does not come is refused with.
+#: The error in the place of an answer that does not come.
 NO_ANSWER = "NoAnswer"
 
 #: A plug-in may catch what it is broken off with: it is broken off again and again.
@@ -54,7 +54,7 @@ class Limited:
         return self._assignor.needs_equal_subscriptions
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        """As the assignor."""
+        """The assignor's own user data."""
         return self._assignor.user_data(owned, generation)
 
     def assign(

@@ -10,7 +10,15 @@ import typer
 
 from groupstorm.cli.options import RankOption
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
+from groupstorm.cli.printing import (
+    Shape,
+    print_grid,
+    print_json,
+    print_made,
+    print_paragraph,
+    print_paragraphs,
+    shape,
+)
 from groupstorm.report.differences import (
     changed_figures,
     changed_settings,
@@ -92,7 +100,6 @@ def _print(
     else:
         print_paragraph("No setting differs.")
     print_grid(figures_difference_grid(found["figures"], names, everything), chosen_shape)
-    for sentence in found["answer"]:
-        print_paragraph(sentence)
+    print_paragraphs(found["answer"])
     if several:
         print()

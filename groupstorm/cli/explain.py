@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from groupstorm.cli.explained import print_explanation
-from groupstorm.cli.output_options import JsonOption
-from groupstorm.cli.printing import print_json
-from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.cli.output_options import FromOption, GroupOption, JsonOption, ToOption, microseconds
+from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
 from groupstorm.explain.as_json import as_json
+from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
-from groupstorm.explain.log_lines import log_lines
+from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
+from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
+from groupstorm.explain.logs import log_lines
 from groupstorm.figures.by_group import Window
+from groupstorm.report.grid import Grid
+from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
+from groupstorm.trace.events.imported import CLIENT_HOST
+from groupstorm.wording import counted, listed, seconds
 
 
 def explain(
@@ -58,3 +65,272 @@ def explain(
         if number:
             print()
         print_explanation(one, lines, everything)
+
+
+_SECOND_US: Final = 1_000_000
+_INDENT: Final = "   "
+_CULPRITS_MAX: Final = 8
+_BUSY_MAX: Final = 6
+_NAMED_MAX: Final = 4
+_OWNERS_UNKNOWN: Final = "add the consumers' logs"
+_ABSENCES_UNKNOWN: Final = (
+    "a coordinator does not hear when a static member stops: add the logs of the static members"
+)
+
+
+def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
+    """Print one group. ``lines``: the text of log lines by place. ``everything``: every rebalance."""
+    history = one.history
+    _print_group(one)
+    own = [finding for finding in one.findings if not _is_within_others(finding)]
+    within = [finding for finding in one.findings if _is_within_others(finding)]
+    for number, finding in enumerate(own, start=1):
+        print()
+        _print_finding(number, finding, history, lines)
+    if within:
+        print()
+        print_paragraph("Within the patterns above:", emphasized=True)
+        for finding in within:
+            _print_indented(f"{finding.pattern.title} ({finding.pattern.name}): {finding.match.sentence}")
+    if not one.findings:
+        print()
+        quiet = not history.rebalances and not history.rebalances_are_least
+        print_paragraph("No pattern found." + (" The group was quiet." if quiet else ""))
+    if history.rebalances:
+        print()
+        if everything:
+            print_grid(_rebalances_grid(history, one.findings))
+        else:
+            print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
+    if one.absences:
+        _print_absences(one.absences, one.history)
+    _print_end(history)
+    _print_unknown(one)
+
+
+def _is_within_others(finding: Finding) -> bool:
+    """Other patterns explain all its rebalances."""
+    return finding.shared > 0 and not finding.rebalances and not finding.absences
+
+
+def _print_group(one: Explanation) -> None:
+    history, base = one.history, one.baseline
+    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
+    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
+    lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
+    counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
+    number = counted(len(begun), "rebalance")
+    if history.rebalances_are_least:
+        number = f"at least {number}" if begun else "no rebalance seen"
+    print_paragraph(
+        f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
+        emphasized=True,
+    )
+    if history.work.is_seen:
+        idle_us = sum(each.lasted_us for each in history.work.gaps)
+        print_paragraph(
+            f"Time without a worker, summed over connectors and tasks: {seconds(idle_us / _SECOND_US)}."
+        )
+    elif history.unowned_us is None:
+        print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
+    else:
+        print_paragraph(
+            f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
+        )
+    if history.without_members:
+        print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
+    if base.per_slice is None:
+        print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
+        return
+    slice_ = seconds(base.slice_us / _SECOND_US)
+    text = (
+        f"Baseline: {counted(base.per_slice, 'rebalance')} in {slice_}, in the quietest quarter of "
+        f"{counted(base.slices, 'slice')} of the trace."
+    )
+    if base.busy:
+        named = [f"{count} from {_at(from_us, history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
+        more = len(base.busy) - len(named)
+        text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
+    print_paragraph(text)
+
+
+def _round_noun(history: History) -> str:
+    """The noun for the group's rounds: a group that has changed its protocol has both kinds."""
+    rounds = [one for each in history.rebalances for one in each.rounds]
+    has_epochs = bool(rounds) and all(one.begun["event"] == "group_epoch_bumped" for one in rounds)
+    return "epoch" if has_epochs else "round"
+
+
+def _without_members(history: History) -> str:
+    times = history.without_members
+    named = [
+        f"{seconds(from_us / _SECOND_US)} to {seconds(to_us / _SECOND_US)}"
+        + (", the end" if to_us == history.to_us else "")
+        for from_us, to_us in times[:_NAMED_MAX]
+    ]
+    more = len(times) - len(named)
+    also = f", and {counted(more, 'more time')}" if more else ""
+    return f"The group had no members from {'; from '.join(named)}{also}"
+
+
+def _unowned_unknown(history: History) -> str:
+    if not history.is_imported:
+        return "none counted, as at no time every partition had an owner"
+    returned = any(one.cause == REPLACED for one in history.changes)
+    otherwise = _ABSENCES_UNKNOWN if returned else _OWNERS_UNKNOWN
+    return f"unknown: {history.missing.get('ownership', otherwise)}"
+
+
+def _at(time_us: int, history: History) -> str:
+    """A time of the trace: on the wall clock if the trace knows it."""
+    if history.began:
+        wall = datetime.fromisoformat(history.began) + timedelta(microseconds=time_us)
+        return f"{wall:%Y-%m-%d %H:%M}"
+    return seconds(time_us / _SECOND_US)
+
+
+def _print_finding(number: int, finding: Finding, history: History, lines: Mapping[str, str]) -> None:
+    print_paragraph(
+        f"{number}. {finding.pattern.title} ({finding.pattern.name}): {_cost(finding, history)}",
+        emphasized=True,
+    )
+    _print_indented(finding.match.sentence)
+    if finding.match.members:
+        _print_indented(f"Members: {_members(finding.match.members, history)}.")
+    if finding.shared:
+        _print_indented(f"{counted(finding.shared, 'more rebalance')} of this kind: see another pattern.")
+    for row in quoted(finding.match.evidence):
+        _print_row(row, lines)
+    if finding.match.unknown:
+        _print_indented(f"Unknown: {finding.match.unknown}.")
+    _print_indented(f"Turn: {finding.pattern.advice}")
+    for preset in finding.pattern.presets:
+        print_command(f"{_INDENT}Try:", "compare", preset)
+
+
+def _cost(finding: Finding, history: History) -> str:
+    count = counted(len(finding.rebalances), "rebalance")
+    if history.unowned_us is None and history.rebalances_are_least:
+        return f"at least {count}"
+    if history.unowned_us is None:
+        return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
+    unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
+    away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
+    return (
+        f"{unowned}, {count}{away}" if finding.rebalances or finding.absences else "no rebalance of its own"
+    )
+
+
+def _unowned(unowned_us: int, history: History) -> str:
+    return f"{'at least ' if history.unowned_is_least else ''}{seconds(unowned_us / _SECOND_US)}"
+
+
+def _lasted(lasted_us: int, history: History) -> str:
+    return "unknown" if history.rebalances_are_least else seconds(lasted_us / _SECOND_US)
+
+
+def _members(members: Sequence[str], history: History) -> str:
+    """Names with their client library and host, as far as they are known."""
+    named = []
+    for name in members[:_NAMED_MAX]:
+        known = (history.settings.libraries.get(name), history.settings.get(CLIENT_HOST, name))
+        said = ", ".join(one for one in known if one)
+        named.append(f"{name} ({said})" if said else name)
+    more = len(members) - len(named)
+    return listed([*named, f"{more:,} more"]) if more else listed(named)
+
+
+def _print_row(row: Row, lines: Mapping[str, str]) -> None:
+    """A row in the words of `trace`; of an imported one its log lines."""
+    places = row.get("evidence") or ()
+    if not places:
+        at = f"{row['time_us'] / _SECOND_US:,.3f} s"
+        _print_indented(f"| {at}  {' '.join(sentence(row).split())}", "     ")
+    for place in places:
+        _print_indented(f"| {place}: {lines[place]}" if place in lines else f"| {place}", "     ")
+
+
+def _print_indented(text: str, more: str = "") -> None:
+    print_indented(text, _INDENT, _INDENT + more)
+
+
+def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
+    """Who began the rebalances, and what these cost."""
+    known = history.unowned_us is not None
+    rows = [
+        GridRow(
+            one.member or "nobody named",
+            (
+                one.cause,
+                f"{len(one.rebalances):,}",
+                _lasted(one.lasted_us, history),
+                seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+                ", ".join(one.patterns) or "-",
+            ),
+        )
+        for one in found[:_CULPRITS_MAX]
+    ]
+    more = found[_CULPRITS_MAX:]
+    notes = []
+    if more:
+        rebalances = sum(len(one.rebalances) for one in more)
+        notes = [
+            f"{counted(rebalances, 'more rebalance')} by {counted(len(more), 'other')}: --all lists them."
+        ]
+    headings = ("began by", "cause", "rebalances", "lasted", _no_owner(history), "pattern")
+    return Grid(headings, rows, "Who began the rebalances", notes, frozenset({0, 4}))
+
+
+def _no_owner(history: History) -> str:
+    """The heading of costs."""
+    is_least = history.unowned_is_least and history.unowned_us is not None
+    return "no owner, at least" if is_least else "no owner"
+
+
+def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
+    names, known = pattern_of(findings), history.unowned_us is not None
+
+    def row(one: Rebalance) -> GridRow:
+        cells = (
+            one.cause,
+            one.culprit or "-",
+            f"{len(one.rounds):,}",
+            _lasted(one.lasted_us, history) if one.ended_us is not None else "open",
+            seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+            names.get(one.number, "-"),
+        )
+        return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
+
+    headings = ("begun", "cause", "by", f"{_round_noun(history)}s", "lasted", _no_owner(history), "pattern")
+    return Grid(headings, [row(one) for one in history.rebalances], "Rebalances", (), frozenset({0, 1, 5}))
+
+
+def _print_absences(absences: Sequence[Absence], history: History) -> None:
+    """Print the absences that no rebalance ended and no pattern explains."""
+    worst = sorted(absences, key=lambda each: -each.unowned_us)[:_NAMED_MAX]
+    cost = _unowned(sum(each.unowned_us for each in absences), history)
+    named = [
+        f"{each.member or 'new partitions'} {seconds(each.unowned_us / _SECOND_US)} from "
+        f"{seconds(each.from_us / _SECOND_US)} on"
+        for each in worst
+    ]
+    count = counted(len(absences), "absence")
+    text = f"Besides, {cost} without an owner in {count} that ended without a rebalance"
+    print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
+
+
+def _print_end(history: History) -> None:
+    """Say that the logs end with an unload, which is no event of the group."""
+    if history.ended is not None and history.is_imported:
+        at = _at(history.ended.time_us, history)
+        print_paragraph(
+            f"The logs end here: the coordinator unloaded the group at {at}, and nobody is back. If another "
+            "broker took it over, add its log."
+        )
+
+
+def _print_unknown(one: Explanation) -> None:
+    """Print the facts that an imported trace does not have."""
+    missing = {cause: detail for cause, detail in one.history.missing.items() if cause != "ownership"}
+    for detail in dict.fromkeys(missing.values()):
+        print_paragraph(f"Not known: {detail}.")

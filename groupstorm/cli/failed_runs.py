@@ -1,4 +1,4 @@
-"""The messages for runs that failed: a group that cannot settle, keep up or join; an invariant that broke.
+"""Failures of runs: a group that cannot settle, keep up or join, a broken invariant, an unmet --require.
 
 The first three are findings about the configuration: the message names the remedies. An invariant that broke
 is a fault of the emulation or of an assignor: the message has all that is needed to report it.
@@ -7,14 +7,15 @@ is a fault of the emulation or of an assignor: the message has all that is neede
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import wrap
 from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_lines_aside
+from groupstorm.cli.printing import print_lines_aside, print_paragraph
+from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.checks.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
@@ -25,6 +26,8 @@ from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.wording import listed
 
 #: The kind of the finding that less is processed than arrives; `settling` has the other kinds.
 OVERLOAD: Final = "overload"
@@ -34,7 +37,7 @@ OVERLOAD: Final = "overload"
 MOST_EVENTS_OVERLOADED: Final = 20_000
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
-#: What the broker chooses if members name none (group.consumer.assignors).
+#: The broker's choice if members name no assignor (group.consumer.assignors).
 BROKERS_ASSIGNOR: Final = "uniform"
 
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
@@ -148,7 +151,7 @@ def _named(run: Run) -> str:
 
 
 def _livelock_lines(run: Run, found: str, look_for_remedies: bool) -> Iterable[str]:
-    """What keeps the group from settling, and which values of which settings end it."""
+    """The finding, and the values of settings that end it."""
     yield f"{_named(run)}: this configuration cannot settle"
     yield from _indented(found)
     if not look_for_remedies:
@@ -187,7 +190,7 @@ def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
 
 
 def _how_to_see_it_again(run: Run, options: Sequence[str]) -> Iterable[str]:
-    """What the command line changed, and the command that repeats the run; scenario.yaml has all settings."""
+    """The settings of the command line, and the command that repeats the run by its scenario.yaml."""
     scenario = run.scenario
     changed = [f"{name}={json.dumps(value)}" for name, value in scenario.changed.items()]
     if changed:
@@ -200,3 +203,44 @@ def _own_assignors(settings: Settings) -> list[str]:
     """The option that names the user's code, which a scenario file must not."""
     names = settings.names(STRATEGY)
     return ["--set", f"{STRATEGY}={','.join(names)}"] if any(":" in name for name in names) else []
+
+
+def requirements_of(written: Sequence[str] | None) -> list[Requirement]:
+    """The requirements of --require. Raises InputError."""
+    return [parse(text) for text in written or ()]
+
+
+def check_all_meet(runs: Mapping[str, Figures], required: Sequence[Requirement]) -> None:
+    """Raise CheckFailed if a requirement is not met in enough of the runs."""
+    unmet = [sentence for one in required for sentence in one.unmet_by(runs)]
+    if unmet:
+        raise CheckFailed("; ".join(unmet))
+
+
+def check_variants_meet(
+    variants: Mapping[str, Sequence[Figures]], required: Sequence[Requirement], printing: bool
+) -> None:
+    """Say which variants meet everything; raise CheckFailed if none does."""
+    if not required:
+        return
+    unmet = {
+        name: [sentence for one in required for sentence in _unmet(one, runs)]
+        for name, runs in variants.items()
+    }
+    meeting = [name for name, sentences in unmet.items() if not sentences]
+    whole = " and ".join(str(one) for one in required)
+    if not meeting:
+        lines = [f"  {name}: {'; '.join(sentences)}" for name, sentences in unmet.items()]
+        raise CheckFailed("\n".join([f"no variant meets {whole}", *lines]))
+    if printing:
+        failing = [name for name in variants if name not in meeting]
+        but = f", {listed(failing)} not" if failing else ""
+        print()
+        print_paragraph(f"{listed(meeting)} {'meets' if len(meeting) == 1 else 'meet'} {whole}{but}.")
+
+
+def _unmet(requirement: Requirement, runs: Sequence[Figures]) -> list[str]:
+    if len(runs) == 1:
+        sentence = requirement.unmet(runs[0])
+        return [] if sentence is None else [sentence]
+    return requirement.unmet_by({f"run {number}": run for number, run in enumerate(runs, start=1)})

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from groupstorm.cli.output_options import FormatOption
 from groupstorm.cli.printing import print_command, print_line, print_paragraph
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_logs
@@ -58,9 +59,7 @@ def import_(
             help="When an output of kafka-consumer-groups was printed: 2026-01-31T12:00:00Z. Repeatable.",
         ),
     ] = None,
-    trace_format: Annotated[
-        str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")
-    ] = "jsonl",
+    trace_format: FormatOption = "jsonl",
     unknown: Annotated[
         bool, typer.Option("--unknown", help="Show the lines that look like Kafka's and are not understood.")
     ] = False,
@@ -99,7 +98,7 @@ def import_(
 
 
 def print_imported(done: Imported, out: Path) -> None:
-    """What the sources held, what of each group is known, and where the trace is."""
+    """Print a summary of the sources and of each group, and where the trace is."""
     for log in done.logs:
         print_paragraph(_log(log, done))
     print()

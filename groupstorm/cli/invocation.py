@@ -1,4 +1,4 @@
-"""How the user called the command, so that a line that names a command can be run as it is."""
+"""The user's own words for the command, so that a line that names a command can be run as it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from groupstorm.visible import visible_word
 
-#: What `./dev` sets: its own name and `run`.
+#: `./dev` sets it to its own name and `run`.
 COMMAND_VARIABLE = "GROUPSTORM_COMMAND"
 
 _NAMED = re.compile(r"(?<=`)groupstorm (?=[a-z])|(?<=Example: )groupstorm ")

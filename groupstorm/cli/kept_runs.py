@@ -71,7 +71,7 @@ def _named_folder(plan: Plan, name: str, definition: str) -> Path:
 
 @contextmanager
 def _runner(master: str | None) -> Iterator[RunOrders]:
-    """What does the runs: processes of this machine, or Spark. Raises InputError."""
+    """The function that does the runs: in processes of this machine, or on Spark. Raises InputError."""
     if master is None:
         yield run_here
         return

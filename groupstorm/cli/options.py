@@ -22,6 +22,7 @@ ScenarioArgument = Annotated[
         metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml)."
     ),
 ]
+VariantOption = Annotated[str | None, typer.Option("--variant", help="Which variant. [default: the first]")]
 SeedOption = Annotated[
     int | None,
     typer.Option(
@@ -37,7 +38,6 @@ SetOption = Annotated[
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Write the files into this folder.")
 ]
-FormatOption = Annotated[str, typer.Option("--format", help="Format of the trace: jsonl or parquet.")]
 ExactOption = Annotated[
     bool, typer.Option("--exact", help="Simulate heartbeats one by one: slower, the same trace.")
 ]

@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -27,15 +27,13 @@ HASH_SEEDS = (1, 2)
 
 
 @contextmanager
-def other_processes(
-    name: str, order: MapOrder, bug_compat: bool, limit_ms: int, hash_seeds: Sequence[int] = HASH_SEEDS
-) -> Iterator[list[Elsewhere]]:
+def other_processes(name: str, order: MapOrder, bug_compat: bool, limit_ms: int) -> Iterator[list[Elsewhere]]:
     """One process for each hash seed, to be asked for transcripts; gone behind the block."""
     command = [sys.executable, "-P", "-m", __name__, name, order, str(int(bug_compat)), str(limit_ms)]
     path = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     running: list[subprocess.Popen[bytes]] = []
     try:
-        for seed in hash_seeds:
+        for seed in HASH_SEEDS:
             environment = {**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": path}
             with stop_signals_held():
                 running.append(

@@ -56,7 +56,7 @@ def _settings(as_json: bool) -> None:
 
 
 def shown_values(row: Setting) -> str:
-    """What the setting can be, for people."""
+    """The values that a setting can have, for people."""
     if row.kind == "choice":
         return " | ".join(row.allowed)
     if row.kind == "integer":

@@ -1,10 +1,11 @@
-"""How commands print: tables and paragraphs as wide as the terminal, 80 columns in a pipe."""
+"""Printing for commands: tables and paragraphs as wide as the terminal, 80 columns in a pipe."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
 class Shape(StrEnum):
-    """What a command prints on standard output."""
+    """The form of a command's standard output."""
 
     TABLES = "tables"
     JSON = "--json"
@@ -45,7 +46,7 @@ def width() -> int:
 
 
 def print_grid(grid: Grid, chosen: Shape = Shape.TABLES) -> None:
-    """As text or, with `Shape.MARKDOWN`, for a page."""
+    """Print a table as text or, with `Shape.MARKDOWN`, for a page."""
     if chosen is Shape.MARKDOWN:
         print("\n".join(grid.markdown()), end="\n\n")
         return
@@ -59,6 +60,12 @@ def print_paragraph(text: str, emphasized: bool = False) -> None:
     """A paragraph without broken words."""
     lines = "\n".join(wrapped(text, width()))
     print(_emphasized(lines) if emphasized else lines)
+
+
+def print_paragraphs(texts: Iterable[str]) -> None:
+    """Several paragraphs, one below the other."""
+    for text in texts:
+        print_paragraph(text)
 
 
 def print_indented(text: str, first: str = "", more: str = "", *, to_stderr: bool = False) -> None:

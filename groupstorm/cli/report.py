@@ -10,8 +10,8 @@ from urllib.parse import quote
 import typer
 
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_made, print_paragraph, print_progress
-from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.cli.output_options import FromOption, GroupOption, ToOption, microseconds
+from groupstorm.cli.printing import print_made, print_paragraph, print_paragraphs, print_progress
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError
@@ -78,8 +78,7 @@ def report(
         text = made.html(commands)
         write_text(file, text)
         print_paragraph(made.question, emphasized=True)
-        for sentence in made.answer[:3]:
-            print_paragraph(sentence)
+        print_paragraphs(made.answer[:3])
         print()
         print_paragraph(f"{file}: {size(len(text.encode()))}; open it in a browser.")
         _print_left_out(made)
@@ -95,7 +94,7 @@ def report(
 
 
 def _kind(out: Path | None, as_markdown: bool, as_svg: bool) -> str:
-    """What to write. Raises InputError if the options contradict each other."""
+    """The form to write. Raises InputError if the options contradict each other."""
     if as_markdown and as_svg:
         raise InputError("--markdown, --svg: one of them at a time")
     asked = "markdown" if as_markdown else "svg" if as_svg else None
@@ -119,7 +118,7 @@ def _write(out: Path | None, text: str) -> None:
 
 
 def _command(view: RunView) -> str:
-    """How the run is run again; "" for a trace that no storm has written."""
+    """The command that runs the run again; "" for a trace that no storm has written."""
     folder = view.trace if view.trace.is_dir() else view.trace.parent
     if view.history.kind != "storm" or not (folder / "scenario.yaml").is_file():
         return ""

@@ -10,15 +10,14 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import AllOption, JsonOption
-from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph
-from groupstorm.cli.requiring import check_all_meet, requirements_of
+from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph, print_paragraphs
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, writing
 from groupstorm.report.rollout_answer import rollout_answer
-from groupstorm.report.tables import figures_grid
+from groupstorm.report.tables import figures_grid, seeds_named
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
 from groupstorm.storms.deployments.manifests.plan import (
@@ -149,15 +148,11 @@ def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folde
         unused = ", ".join(f"{count} {kind}" for kind, count in consumer.unused.items())
         print_paragraph(f"Not used: {unused}.")
     print()
-    title = f"{plan.name}, {'seed' if len(runs) == 1 else 'seeds'} {runs[0].scenario.seed}"
-    if len(runs) > 1:
-        title += f" to {runs[-1].scenario.seed}"
+    title = f"{plan.name}, {seeds_named([run.scenario.seed for run in runs])}"
     print_grid(figures_grid(title, {"rollout": [run.figures for run in runs]}, everything))
-    for sentence in plan.findings:
-        print_paragraph(sentence)
+    print_paragraphs(plan.findings)
     print_paragraph(answer)
-    for sentence in reasons_sentences({"rollout": [run.reasons for run in runs]}):
-        print_paragraph(sentence)
+    print_paragraphs(reasons_sentences({"rollout": [run.reasons for run in runs]}))
     print()
     print_paragraph(f"The scenario: {folder / SCENARIO_FILE}; files in {folder}")
     print_command("The story of it:", "trace", str(runs[0].folder))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from groupstorm.cli.failed_runs import require_invariants
+from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     AllowWritesOption,
     ClientConfigOption,
     ExactOption,
-    FormatOption,
     NoRemediesOption,
     OnOption,
     OutOption,
@@ -21,13 +20,21 @@ from groupstorm.cli.options import (
     ScenarioArgument,
     SeedOption,
     SetOption,
+    VariantOption,
     WithOption,
     broker_kind,
     clients_of,
     overrides,
     seed_range,
 )
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.output_options import (
+    AllOption,
+    CsvOption,
+    FormatOption,
+    JsonOption,
+    MarkdownOption,
+    TraceToOption,
+)
 from groupstorm.cli.printing import (
     Shape,
     print_command,
@@ -36,22 +43,21 @@ from groupstorm.cli.printing import (
     print_json,
     print_made,
     print_paragraph,
+    print_paragraphs,
     print_progress,
     shape,
 )
-from groupstorm.cli.requiring import check_all_meet, requirements_of
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
-from groupstorm.cli.trace_to import TraceToOption
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
 from groupstorm.report.progress import run_progress
-from groupstorm.report.tables import figures_csv, figures_grid, spread
+from groupstorm.report.tables import figures_csv, figures_grid, seeds_named, spread
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.run import run as run_scenario
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder
-from groupstorm.storms.runs.several import Order, run_all
+from groupstorm.storms.runs.several import Order, run_all, scenario_files
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.comparison import compare_answer
@@ -63,9 +69,7 @@ if TYPE_CHECKING:
 
 def run(
     scenario: ScenarioArgument,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Which variant. [default: the first]")
-    ] = None,
+    variant: VariantOption = None,
     seed: SeedOption = None,
     settings: SetOption = None,
     out: OutOption = None,
@@ -117,10 +121,7 @@ def run(
     changed = overrides(settings)
     clients = clients_of(with_library, on, changed)
     resolved = load(scenario).resolve(variant, seed, changed)
-    every = [
-        resolved,
-        *(load(scenario).resolve(variant, resolved.seed + more, changed) for more in range(1, seeds)),
-    ]
+    numbers = range(resolved.seed, resolved.seed + seeds)
     stem = folder_stem(
         resolved.name,
         seed_range(resolved.seed, seeds),
@@ -128,10 +129,8 @@ def run(
         variants=variant or "",
         changed=changed,
     )
-    folders = {"" if seeds == 1 else f"seed-{one.seed}/": one for one in every}
-    folder = out or free_folder(
-        stem, {} if kind else {f"{below}scenario.yaml": one.as_yaml() for below, one in folders.items()}
-    )
+    files = {} if kind else scenario_files(scenario, {variant: Path()}, numbers, changed)
+    folder = out or free_folder(stem, files)
     if trace is not None and trace.absolute() == folder.absolute():
         raise InputError(f"--trace {trace}: expected another folder than that of the run")
     if chosen_shape is Shape.TABLES:
@@ -143,7 +142,7 @@ def run(
     else:
         orders = [
             Order(scenario, variant, number, changed, folder / f"seed-{number}", trace_format, exact)
-            for number in range(resolved.seed, resolved.seed + seeds)
+            for number in numbers
         ]
         runs = []
         for finished in run_all(orders):
@@ -227,19 +226,19 @@ def _print_json(runs: Sequence[Run]) -> None:
 def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_shape: Shape) -> None:
     first = runs[0].scenario
     figures = [run.figures for run in runs]
-    seeds = f"seed {first.seed}" if len(runs) == 1 else f"seeds {first.seed} to {runs[-1].scenario.seed}"
-    print_grid(
-        figures_grid(f"{first.name} ({first.variant}), {seeds}", {first.variant: figures}, everything),
-        chosen_shape,
-    )
+    title = f"{first.name} ({first.variant}), {seeds_named([run.scenario.seed for run in runs])}"
+    print_grid(figures_grid(title, {first.variant: figures}, everything), chosen_shape)
     print_paragraph(figures[0].answer if len(runs) == 1 else compare_answer({first.variant: figures}))
-    for sentence in reasons_sentences({first.variant: [run.reasons for run in runs]}):
-        print_paragraph(sentence)
-    for note in deployment_notes(runs[0]):
-        print_paragraph(note)
+    print_paragraphs(reasons_sentences({first.variant: [run.reasons for run in runs]}))
+    print_paragraphs(deployment_notes(runs[0]))
+    print_files(runs, folder)
+    if len(runs) == 1:
+        print_command("The story of it:", "trace", str(folder))
+
+
+def print_files(runs: Sequence[Run], folder: Path) -> None:
+    """The last paragraph: how long it took, and where the files are."""
     events = sum(run.events for run in runs)
     seconds = sum(run.wall_seconds for run in runs)
     print()
     print_paragraph(f"{events:,} events in {seconds:.1f} s; files in {folder}")
-    if len(runs) == 1:
-        print_command("The story of it:", "trace", str(folder))

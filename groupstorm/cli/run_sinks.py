@@ -1,4 +1,4 @@
-"""What takes the rows of a run beside its own trace while it goes on: a log, a folder of files, a topic."""
+"""Sinks that take the rows of a run beside its own trace: a log, a folder of files, a topic."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run_sinks(
 
 
 def with_progress(on_progress: Callable[[], None], shown: Progress | None) -> Progress:
-    """What a run calls: first ``on_progress``, then ``shown``, if progress is shown."""
+    """A function that calls ``on_progress`` first, then ``shown``, if progress is shown."""
 
     def progress(now_us: int, phase: str) -> None:
         on_progress()

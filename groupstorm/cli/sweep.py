@@ -14,10 +14,19 @@ from groupstorm.cli.options import (
     RankOption,
     SeedOption,
     SetOption,
+    VariantOption,
     overrides,
 )
 from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
-from groupstorm.cli.printing import Shape, print_grid, print_json, print_made, print_paragraph, shape
+from groupstorm.cli.printing import (
+    Shape,
+    print_grid,
+    print_json,
+    print_made,
+    print_paragraph,
+    print_paragraphs,
+    shape,
+)
 from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import (
@@ -32,11 +41,11 @@ from groupstorm.report.sweeps import (
     sweep_sentences,
 )
 from groupstorm.storms.runs.run_folder import write_json
+from groupstorm.storms.runs.several import weights_of
 from groupstorm.storms.runs.sweep import Outcome, Sweep, check_sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import Plan, SweepStore
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.verdicts.requirements import Requirement, parse
 
 SEEDS = 5
@@ -58,9 +67,7 @@ def sweep(
             "variant=eager,static. Repeatable: all combinations.",
         ),
     ] = None,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Which variant. [default: the first]")
-    ] = None,
+    variant: VariantOption = None,
     seed: SeedOption = None,
     settings: SetOption = None,
     seeds: Annotated[
@@ -138,8 +145,7 @@ def sweep(
         given |= {"--seed": seed, "--seeds": seeds, "--set": settings, "--out": out, "--master": master}
         wanted = _read(read, given)
     loaded = load(wanted.scenario)
-    ranking = ranked_by or loaded.rank
-    weights = None if ranking is None else parse_ranking(ranking)
+    weights = weights_of(loaded, ranked_by or None)
     plan = Plan(wanted, wanted.points())
     if parquet:
         import_pyarrow()  # before the runs: raises InputError if it is not installed
@@ -162,8 +168,7 @@ def sweep(
     else:
         _print(loaded.question, wanted, outcomes, goals, figure, chosen_shape, everything)
         recommended = sweep_recommendation(wanted, outcomes, goals, weights)
-        for paragraph in [*sweep_notes(wanted, outcomes), *recommended]:
-            print_paragraph(paragraph)
+        print_paragraphs([*sweep_notes(wanted, outcomes), *recommended])
         if read is None:
             print()
             print_paragraph(f"All figures, and a command for each run: {store.folder / SWEEP_FILE}")
@@ -211,5 +216,4 @@ def _print(
         print_paragraph(" ".join(question.split()), emphasized=True)
         print()
     print_grid(sweep_grid(wanted, outcomes, goals, everything), chosen_shape)
-    for sentence in sweep_sentences(wanted, outcomes, goals, figure):
-        print_paragraph(sentence)
+    print_paragraphs(sweep_sentences(wanted, outcomes, goals, figure))

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from groupstorm.cli.output_options import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.cli.printing import print_line
-from groupstorm.cli.windows import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.figures.by_group import Window
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require

@@ -38,7 +38,7 @@ _COLOURS: Final = {
 
 
 class Part(NamedTuple):
-    """What of a trace is shown: these groups (none: all) in this window."""
+    """The part of a trace that is shown: these groups (none: all) in this window."""
 
     path: Path
     groups: Sequence[str]

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from groupstorm.cli.printing import print_json, print_line, print_paragraph, print_progress
-from groupstorm.cli.serve_options import LAST_PORT
+from groupstorm.cli.serve import LAST_PORT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.trace.topic import TopicAddress, check_bootstrap, check_topic
 from groupstorm.units import duration_us
@@ -155,14 +155,14 @@ class _Watcher:
         groups = picture.spans[self._window_us]
         if self._as_json:
             for one in groups:
-                _print_json(group_as_json(one, picture, self._window_us))
+                print_json(group_as_json(one, picture, self._window_us))
         else:
             print_paragraph(heading(picture, self._window_us), emphasized=True)
             for one in groups:
                 print_paragraph(group_line(one))
         for change in picture.changes:
             if self._as_json:
-                _print_json(change.to_json())
+                print_json(change.to_json())
             else:
                 print_line(str(change))
         if not self._as_json:
@@ -173,10 +173,6 @@ class _Watcher:
                 _run(self._command, json.dumps(change.to_json(), ensure_ascii=False))
         if self._exit_on_alert and picture.active:
             raise CheckFailed("; ".join(f"{group}: {alert}" for alert, group in sorted(picture.active)))
-
-
-def _print_json(value: dict[str, Any]) -> None:
-    print_json(value)
 
 
 def _command(written: str | None) -> list[str]:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from groupstorm.cli.compare import run_compared
-from groupstorm.cli.options import FormatOption, OutOption, RankOption, SeedOption, overrides, seed_range
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
+from groupstorm.cli.options import OutOption, RankOption, SeedOption, overrides, seed_range
+from groupstorm.cli.output_options import AllOption, CsvOption, FormatOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
-from groupstorm.cli.whatif_tables import agreement_content, agreement_grid, rounds_grid
-from groupstorm.problems import CheckFailed, InputError
+from groupstorm.problems import InputError
+from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.run_folder import as_folder, free_folder, write_text
-from groupstorm.storms.runs.several import Order, folder_of, forget_other_variants
-from groupstorm.storms.scenario.files import Scenario, parse
+from groupstorm.storms.runs.several import forget_other_variants, orders_of
+from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
-from groupstorm.whatif.agreement import Agreement, agreement
+from groupstorm.whatif.agreement import Agreement, Line, RoundLine
 from groupstorm.whatif.changes import check_change, variants_of
-from groupstorm.whatif.drafting import Draft, draft_of
-from groupstorm.whatif.reading import Reading, read_run
-from groupstorm.whatif.replaying import replay_seeds
-from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
+from groupstorm.whatif.drafting import scenario_text
+from groupstorm.whatif.repeating import Repeated, repeat
+from groupstorm.wording import number
 
 SCENARIO_FILE = "whatif.yaml"
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
-RunArgument = Annotated[
-    Path,
-    typer.Argument(metavar="RUN", help="A trace or its folder: of an import, of serve, of a storm."),
-]
+#: So many rounds are shown without --all: those whose replays differ most.
+ROUNDS_SHOWN = 8
+
 GroupOption = Annotated[str | None, typer.Option("--group", help="The group, if the trace has several.")]
 KnownOption = Annotated[
     list[str] | None,
@@ -43,21 +38,13 @@ KnownOption = Annotated[
         help="A setting that the run had and its trace does not say. Repeatable.",
     ),
 ]
-SeedsOption = Annotated[
-    int, typer.Option("--seeds", min=1, help="Replay with so many seeds, from --seed on.")
-]
-
-
-class Repeated(NamedTuple):
-    """A run, and the scenario that repeats it."""
-
-    reading: Reading
-    draft: Draft
-    scenario: Scenario
 
 
 def whatif(
-    run: RunArgument,
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A trace or its folder: of an import, of serve, of a storm."),
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,7 +67,9 @@ def whatif(
         Path | None, typer.Option("--scenario", metavar="FILE", help="Write the scenario to this file, too.")
     ] = None,
     seed: SeedOption = None,
-    seeds: SeedsOption = 5,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Replay with so many seeds, from --seed on.")
+    ] = 5,
     out: OutOption = None,
     trace_format: FormatOption = "jsonl",
     ranked_by: RankOption = None,
@@ -116,32 +105,19 @@ def whatif(
     folder = out or free_folder(f"{whole.name}-whatif-{seed_range(first_seed, seeds)}", {})
     forget_other_variants(folder, tuple(whole.variants))
     file = write_scenario(text, folder, scenario)
-    found = check_agreement(repeated, file, first_seed, seeds)
+    found = replay_as_it_was(repeated, file, first_seed, seeds)
     if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
         print_agreement(found, chosen_shape, everything)
     elif chosen_shape is Shape.JSON and not variants:
         print_json(agreement_content(found, file))
-    refuse_if_apart(run, found)
+    found.require(run)
     if not variants:
         if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
             print_command("Change its settings and run", "compare", str(file))
         return
-    orders = [
-        Order(str(file), name, number, {}, folder_of(folder, name, number, seeds), trace_format)
-        for name in whole.variants
-        for number in range(first_seed, first_seed + seeds)
-    ]
+    numbers = range(first_seed, first_seed + seeds)
+    orders = orders_of(str(file), whole.variants, numbers, {}, folder, trace_format)
     run_compared(whole.name, orders, folder, weights, chosen_shape, everything)
-
-
-def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
-    """The scenario that repeats a run. Raises InputError if no scenario can repeat what the trace says."""
-    reading = read_run(run, group)
-    name = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")[:60] or "run"
-    draft = draft_of(reading, name, given)
-    if draft.problems:
-        raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
-    return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
 
 
 def write_scenario(text: str, folder: Path, also: Path | None) -> Path:
@@ -153,12 +129,10 @@ def write_scenario(text: str, folder: Path, also: Path | None) -> Path:
     return file
 
 
-def check_agreement(repeated: Repeated, file: Path, first_seed: int, seeds: int) -> Agreement:
-    """Replay the scenario in ``file`` as it was and hold the replays against the run."""
-    numbers = range(first_seed, first_seed + seeds)
+def replay_as_it_was(repeated: Repeated, file: Path, first_seed: int, seeds: int) -> Agreement:
+    """Replay the scenario in ``file`` as it was, and compare the replays with the run."""
     with runs_progress() as progress:
-        replays = replay_seeds(str(file), AS_IT_WAS, numbers, progress)
-    return agreement(repeated.reading, repeated.draft, replays)
+        return repeated.agreement(file, range(first_seed, first_seed + seeds), progress)
 
 
 def print_agreement(found: Agreement, chosen_shape: Shape, everything: bool) -> None:
@@ -169,21 +143,96 @@ def print_agreement(found: Agreement, chosen_shape: Shape, everything: bool) -> 
         print_paragraph(f"Not compared: {sentence}.")
 
 
-def refuse_if_apart(run: Path, found: Agreement) -> None:
-    """Raise CheckFailed if the replays do something else than the run did."""
-    apart = [line for line in found.lines if not line.agrees]
-    if not apart:
-        return
-    words = "; ".join(
-        f"{line.what}: {_value(line.unit, line.observed)} in the run, "
-        f"{_value(line.unit, line.replayed.median)} in its replays (tolerance {line.tolerance})"
-        for line in apart
-    )
-    raise CheckFailed(
-        f"{run}: the replays do not do what the run did, so nothing follows from other settings: {words}. "
-        "Check what whatif.yaml assumes, and say what you know with --known"
-    )
+def agreement_grid(found: Agreement) -> Grid:
+    """A row for each value that is compared, with its tolerance."""
+    rows = [
+        Row(
+            line.what,
+            [
+                _shown(line, line.observed),
+                _shown(line, line.replayed.median),
+                f"{_shown(line, line.replayed.least)} to {_shown(line, line.replayed.most)}",
+                line.tolerance,
+            ],
+            mark="" if line.agrees else " !",
+        )
+        for line in found.lines
+    ]
+    headings = ("", "run", "replay", "range", "tolerance")
+    apart = "! further apart than the tolerance, and outside the range of the seeds"
+    notes = () if found.agrees else (apart,)
+    return Grid(headings, rows, "The run, and its replays (median and range of the seeds)", notes)
 
 
-def _value(unit: str, value: float) -> str:
-    return f"{value:,.1f} {unit}" if unit else f"{value:,g}"
+def agreement_content(found: Agreement, scenario: Path) -> dict[str, Any]:
+    """The content of --json. Times are in seconds."""
+    return {
+        "scenario": str(scenario),
+        "agrees": found.agrees,
+        "compared": [
+            {
+                "what": line.what,
+                "run": line.observed,
+                "replay_least_median_most": list(line.replayed),
+                "tolerance": line.tolerance,
+                "agrees": line.agrees,
+            }
+            for line in found.lines
+        ],
+        "not_compared": list(found.not_compared),
+        "rounds": [
+            {
+                "began_s": line.seen.began_us / 1e6,
+                "took_s": line.seen.duration_us / 1e6,
+                "cause": line.seen.cause,
+                "replay_began_s": None if line.began_us is None else line.began_us / 1e6,
+                "replay_took_s": None if line.duration_us is None else line.duration_us / 1e6,
+                "replay_causes": list(line.causes),
+            }
+            for line in found.rounds
+        ],
+    }
+
+
+def rounds_grid(found: Agreement, everything: bool) -> Grid:
+    """The rounds of the run beside their partners in the replays."""
+    shown = list(found.rounds)
+    notes = []
+    if not everything and len(shown) > ROUNDS_SHOWN:
+        kept = sorted(shown, key=_difference, reverse=True)[:ROUNDS_SHOWN]
+        shown = [line for line in shown if line in kept]
+        notes = [f"{ROUNDS_SHOWN} of {len(found.rounds)} rounds, those that differ most; --all has all"]
+    rows = [
+        Row(
+            f"{line.seen.began_us / 1e6:,.1f} s",
+            [
+                line.seen.cause,
+                "-" if line.began_us is None else f"{(line.began_us - line.seen.began_us) / 1e6:+.1f} s",
+                f"{line.seen.duration_us / 1e6:,.1f} s",
+                "-" if line.duration_us is None else f"{line.duration_us / 1e6:,.1f} s",
+                _cause(line),
+            ],
+        )
+        for line in shown
+    ]
+    headings = ("began", "because", "replay began", "took", "replay took", "replay's cause")
+    return Grid(headings, rows, "Rounds", notes, frozenset({0, 4}))
+
+
+def _cause(line: RoundLine) -> str:
+    if not line.causes:
+        return "no such round"
+    return "the same" if line.causes == (line.seen.cause,) else " or ".join(line.causes)
+
+
+def _difference(line: RoundLine) -> float:
+    """The distance of a replay from a round, in microseconds."""
+    if line.began_us is None or line.duration_us is None:
+        return float("inf")
+    return abs(line.began_us - line.seen.began_us) + abs(line.duration_us - line.seen.duration_us)
+
+
+def _shown(line: Line, value: float) -> str:
+    if line.unit == "s":
+        return f"{value:,.1f} s"
+    return f"{value:.0f} %" if line.unit == "%" else number(value)

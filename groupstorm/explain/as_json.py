@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.explain.culprits import pattern_of
 from groupstorm.explain.explanation import Explanation
-from groupstorm.explain.findings import Finding, quoted
+from groupstorm.explain.findings import Finding, pattern_of, quoted
 from groupstorm.explain.history import Absence, Rebalance, Row
 
 #: A row in the words of `groupstorm trace`.

@@ -1,4 +1,4 @@
-"""How often a group rebalances when it is quiet, and the hours in which it did so more often."""
+"""The rate of rebalances of a group when it is quiet, and the hours in which it had more of them."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from groupstorm.explain.baseline import Baseline, baseline
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import Absence, History, Rebalance, Row
-from groupstorm.explain.log_writers import log_writers
+from groupstorm.explain.logs import log_writers
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator

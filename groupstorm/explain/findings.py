@@ -1,4 +1,4 @@
-"""What a pattern is, and what its rule finds in a history."""
+"""Patterns, the matches of their rules in a history, and the members who began rebalances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EVIDENCE_MAX = 4
 
 @dataclass(slots=True)
 class Match:
-    """What a rule found: a sentence, the members behind it, and the rebalances and absences that it explains.
+    """A match of a rule: a sentence, the members behind it, and the rebalances and absences that it explains.
 
     ``evidence``: the rows that show it, in their order. ``unknown``: what the rule would need to say more,
     and which log says it; "" if nothing.
@@ -35,7 +35,7 @@ Rule = Callable[[History], Match | None]
 
 
 class Kind(IntEnum):
-    """What somebody on call asks first, in this order."""
+    """The kinds of patterns, in the order in which somebody on call asks."""
 
     #: Something is set or written wrongly, and stays so until somebody acts.
     DEFECT = 0
@@ -129,3 +129,38 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
         return Kind.CHANGE if small else one.pattern.kind, -cost_us(one), -one.lasted_us
 
     return sorted(found, key=rank)
+
+
+@dataclass(slots=True)
+class Culprit:
+    """``member`` is "" if no row names one. ``patterns``: the names of those that explain the rebalances."""
+
+    cause: str
+    member: str
+    rebalances: list[Rebalance] = field(default_factory=list)
+    patterns: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def unowned_us(self) -> int:
+        return sum(one.unowned_us for one in self.rebalances)
+
+    @property
+    def lasted_us(self) -> int:
+        return sum(one.lasted_us for one in self.rebalances)
+
+
+def pattern_of(findings: Iterable[Finding]) -> dict[int, str]:
+    """Number of a rebalance -> the name of the pattern that explains it."""
+    return {one.number: finding.pattern.name for finding in findings for one in finding.rebalances}
+
+
+def culprits(rebalances: Iterable[Rebalance], findings: Iterable[Finding]) -> list[Culprit]:
+    """The rebalances by what began them and who."""
+    names = pattern_of(findings)
+    found: dict[tuple[str, str], Culprit] = {}
+    for one in rebalances:
+        culprit = found.setdefault((one.cause, one.culprit), Culprit(one.cause, one.culprit))
+        culprit.rebalances.append(one)
+        if one.number in names:
+            culprit.patterns[names[one.number]] = None
+    return sorted(found.values(), key=lambda one: (-one.unowned_us, -one.lasted_us, -len(one.rebalances)))

@@ -1,4 +1,4 @@
-"""What a group did, as far as the rules of `patterns` need it: rebalances, members, incidents.
+"""The history of a group for the rules of `patterns`: rebalances, members, incidents.
 
 A history grows with rebalances, members and incidents, never with the rows of a trace. All times are
 microseconds since the trace began; a `Row` is a row of the trace as `groupstorm.trace.reader` gives it.
@@ -119,12 +119,12 @@ class Round:
 
     @property
     def joining_us(self) -> int | None:
-        """How long the join phase took; None without one, or if it did not end."""
+        """The length of the join phase; None without one, or if it did not end."""
         return None if self.joined is None else int(self.joined["time_us"]) - self.begun_us
 
     @property
     def assigning_us(self) -> int | None:
-        """How long the group waited for the leader's plan."""
+        """The time for which the group waited for the leader's plan."""
         if self.joined is None or self.ended is None:
             return None
         return int(self.ended["time_us"]) - int(self.joined["time_us"])
@@ -277,15 +277,15 @@ class History:
     scenario: str = ""
     began: str = ""
     is_imported: bool = False
-    #: Of a consumer group: un-owned time in which new owners waited for their next heartbeat, and for the
+    #: In a consumer group, un-owned time in which new owners waited for their next heartbeat, and for the
     #: next poll().
     handover_waits_us: tuple[int, int] | None = None
     repeated: list[StuckRecord] = field(default_factory=list)
     stood: list[StuckRecord] = field(default_factory=list)
     uncommitted: Uncommitted = field(default_factory=Uncommitted)
-    #: Of an import: from when to when the group had no members.
+    #: In an import, the times in which the group had no members.
     without_members: list[tuple[int, int]] = field(default_factory=list)
-    #: Of a group of Kafka Connect: what its workers ran.
+    #: The connectors and tasks of a group of Kafka Connect.
     work: Work = field(default_factory=Work)
     figures: Figures | None = None
     #: Whether partitions had no owner for longer than is counted: the rows of the coordinator alone say who

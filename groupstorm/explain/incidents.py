@@ -1,4 +1,4 @@
-"""Which rows of a trace are incidents that patterns look for, by kind: a literal table."""
+"""The incidents that patterns look for: a literal table from rows of a trace to kinds of incidents."""
 
 from __future__ import annotations
 
@@ -23,35 +23,24 @@ COORDINATOR_ERRORS: Final = frozenset(
 )
 FENCED: Final = "FENCED_INSTANCE_ID"
 INCONSISTENT: Final = "INCONSISTENT_GROUP_PROTOCOL"
-
-
 #: `member_failed`: a member of the new protocol is refused by a classic group (KIP-848's migration).
 MIGRATION_REFUSED: Final = {"GROUP_ID_NOT_FOUND": "migration-refused"}
 #: onPartitionsRevoked takes so long: the whole group waits for it, or the partitions do.
 SLOW_CALLBACK_US: Final = 3_000_000
+_REFUSED: Final = {FENCED: "fenced", INCONSISTENT: "inconsistent-protocol"}
+_MOVED: Final = dict.fromkeys(COORDINATOR_ERRORS, "coordinator-moved")
+_UNLOADED: Final = {"unloaded": "unloaded"}
+
+Classify = Callable[[Row], str | None]
 
 
-def _rejoin(row: Row) -> str | None:
-    cause = row["cause"]
-    if cause in ZOMBIE_ERRORS:
-        return "out-of-group"
-    if cause in COORDINATOR_ERRORS:
-        return "coordinator-moved"
-    return {
-        "poll-timeout": "poll-timeout",
-        "metadata-changed": "metadata-changed",
-        "assignment-does-not-match-subscription": "metadata-changed",
-        "session-timeout": "session-timeout",
-        FENCED: "fenced",
-        INCONSISTENT: "inconsistent-protocol",
-    }.get(cause)
+def _by(column: str, kinds: Mapping[str, str], otherwise: str | None = None) -> Classify:
+    """The kind that the value of a column stands for."""
+    return lambda row: kinds.get(row.get(column) or "", otherwise)
 
 
-def _answered(row: Row) -> str | None:
-    error = row.get("error")
-    if error in COORDINATOR_ERRORS:
-        return "coordinator-moved"
-    return {FENCED: "fenced", INCONSISTENT: "inconsistent-protocol"}.get(error or "")
+def _always(kind: str) -> Classify:
+    return lambda _row: kind
 
 
 def _revoked(row: Row) -> str | None:
@@ -62,17 +51,6 @@ def _lost(row: Row) -> str | None:
     return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row)
 
 
-def _failed(row: Row) -> str | None:
-    error = row.get("error", "")
-    return {FENCED: "fenced", INCONSISTENT: "inconsistent-protocol"}.get(
-        error, MIGRATION_REFUSED.get(error, "member-failed")
-    )
-
-
-def _commit(row: Row) -> str | None:
-    return "commit-refused" if row.get("error") in ZOMBIE_ERRORS else None
-
-
 def _counted(row: Row) -> str | None:
     if row.get("error") == INCONSISTENT:
         return "inconsistent-protocol-counted"
@@ -80,53 +58,40 @@ def _counted(row: Row) -> str | None:
     return "commit-refused-counted" if refused else None
 
 
-def _removed(row: Row) -> str | None:
-    return "unloaded" if row.get("cause") == "unloaded" else None
-
-
-def _created(row: Row) -> str | None:
-    return "loaded" if row.get("cause") == "loaded" else None
-
-
-def _deleted(row: Row) -> str | None:
-    return "unloaded" if row.get("cause") == "unloaded" else None
-
-
-def _paused(row: Row) -> str | None:
-    return {"slow-batch": "slow-batch", "pause": "process-paused"}.get(row["cause"])
-
-
 def _restoring(row: Row) -> str | None:
     return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") else None
 
 
-def _step(row: Row) -> str | None:
-    return "coordinator-away" if row["cause"] == "coordinator-failover" else None
-
-
-def _always(kind: str) -> Callable[[Row], str | None]:
-    return lambda _row: kind
-
-
 #: Event -> the kind of incident that a row of it is, or None.
-INCIDENTS: Final[Mapping[str, Callable[[Row], str | None]]] = {
-    "rejoin_requested": _rejoin,
-    "join_answered": _answered,
-    "sync_answered": _answered,
+INCIDENTS: Final[Mapping[str, Classify]] = {
+    "rejoin_requested": _by(
+        "cause",
+        {
+            **dict.fromkeys(ZOMBIE_ERRORS, "out-of-group"),
+            **_MOVED,
+            **_REFUSED,
+            "poll-timeout": "poll-timeout",
+            "metadata-changed": "metadata-changed",
+            "assignment-does-not-match-subscription": "metadata-changed",
+            "session-timeout": "session-timeout",
+        },
+    ),
+    "join_answered": _by("error", {**_MOVED, **_REFUSED}),
+    "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
+    "partitions_revoked": _revoked,
     "partitions_lost": _lost,
-    "member_failed": _failed,
-    "offsets_committed": _commit,
+    "member_failed": _by("error", {**MIGRATION_REFUSED, **_REFUSED}, "member-failed"),
+    "offsets_committed": _by("error", dict.fromkeys(ZOMBIE_ERRORS, "commit-refused")),
     "requests_counted": _counted,
-    "member_removed": _removed,
-    "group_created": _created,
-    "group_deleted": _deleted,
-    "member_paused": _paused,
+    "member_removed": _by("cause", _UNLOADED),
+    "group_created": _by("cause", {"loaded": "loaded"}),
+    "group_deleted": _by("cause", _UNLOADED),
+    "member_paused": _by("cause", {"slow-batch": "slow-batch", "pause": "process-paused"}),
     "follow_up_due": _always("follow-up"),
     "group_converted": _always("converted"),
     "partitions_created": _always("topics-changed"),
     "partitions_deleted": _always("topics-changed"),
     "task_restoring": _restoring,
     "instance_gone": _always("instance-gone"),
-    "step_taken": _step,
-    "partitions_revoked": _revoked,
+    "step_taken": _by("cause", {"coordinator-failover": "coordinator-away"}),
 }

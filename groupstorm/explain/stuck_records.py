@@ -51,14 +51,14 @@ class StuckRecords:
             records.clear()
 
     def repeated(self) -> list[StuckRecord]:
-        """Of each partition the position at which most owners ended after they had begun there; the worst
+        """The position of each partition at which most owners ended after they had begun there; the worst
         first."""
         for one in self._begun.values():
             _keep(self._worst, one, len(one.ends))
         return sorted(self._worst.values(), key=lambda one: (-len(one.ends), one.first["seq"]))
 
     def stood(self) -> list[StuckRecord]:
-        """Of each partition the position at which owners stood longest; the longest first."""
+        """The position of each partition at which owners stood longest; the longest first."""
         for one in self._standing.values():
             _keep(self._longest, one, one.stood_us)
         return sorted(self._longest.values(), key=lambda one: (-one.stood_us, one.first["seq"]))

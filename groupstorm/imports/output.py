@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from groupstorm.imports.result import Imported
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent, partial_path
 
 FILES = ("trace.jsonl", "trace.parquet", "import.json")
 
@@ -85,18 +84,11 @@ def write_summary(path: Path, done: Imported) -> None:
         "logs": logs,
         "groups": [],
     }
-    partial = partial_path(path)
-    with writing(path):
-        try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(_json(text).removesuffix("]\n}"))
-                for number, record in enumerate(done.groups):  # each on its own: there may be very many
-                    file.write("," * (number > 0) + "\n" + indent(_json(_of_group(record)), "    "))
-                file.write("\n  ]\n}\n")
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with complete_or_absent(path) as partial, writing(path), partial.open("w", encoding="utf-8") as file:
+        file.write(_json(text).removesuffix("]\n}"))
+        for number, record in enumerate(done.groups):  # each on its own: there may be very many
+            file.write("," * (number > 0) + "\n" + indent(_json(_of_group(record)), "    "))
+        file.write("\n  ]\n}\n")
 
 
 def _json(value: Mapping[str, Any]) -> str:

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-from groupstorm.library.comparing import compare
-from groupstorm.library.comparison import Comparison
+from groupstorm.library.comparison import Comparison, compare
 from groupstorm.library.reading import read
-from groupstorm.library.run_result import RunResult
-from groupstorm.library.running import run
-from groupstorm.library.sweep_result import Knee, SweepResult
-from groupstorm.library.sweeping import sweep
+from groupstorm.library.run_result import RunResult, run
+from groupstorm.library.sweep_result import Knee, SweepResult, sweep
 
 __all__ = ["Comparison", "Knee", "RunResult", "SweepResult", "compare", "read", "run", "sweep"]

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from groupstorm.problems import InputError
 from groupstorm.report.progress import RunsProgress, runs_progress
 from groupstorm.storms.scenario.files import MAX_SEED, ResolvedScenario, Scenario, load
-from groupstorm.verdicts.ranking import parse_ranking
 
-#: How errors call what stands in ``settings``.
+#: The prefix of errors about ``settings``.
 SETTINGS = "settings: "
 
 Settings = Mapping[str, Any]
@@ -51,13 +50,6 @@ def check_seeds(seeds: int) -> None:
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def weights_of(rank: str | None, scenario: Scenario) -> Mapping[str, float] | None:
-    """How variants are ranked: as ``rank`` says, or as the scenario does. Raises InputError."""
-    if rank is not None:
-        return parse_ranking(rank, "rank")
-    return None if scenario.rank is None else parse_ranking(scenario.rank)
 
 
 @contextmanager

@@ -1,22 +1,35 @@
-"""The result of a comparison: the runs of each variant, and what the difference is."""
+"""`groupstorm.compare`, and its result: the runs of each variant, and the difference between them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
-from groupstorm.library.frames import as_pandas, as_spark
-from groupstorm.library.result import Result
+from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
+from groupstorm.library.origins import OnDisk
+from groupstorm.library.result import Result, as_pandas, as_spark
 from groupstorm.library.run_result import RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.report.comparisons import comparison_content, write_comparison
 from groupstorm.report.grid import Grid
-from groupstorm.report.tables import figure_names, figures_grid
-from groupstorm.storms.runs.several import folder_of, forget_other_variants, write_comparison
+from groupstorm.report.progress import RunsProgress
+from groupstorm.report.tables import figures_grid, seeds_named, spreads
+from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.several import (
+    check_variants,
+    folder_of,
+    forget_other_variants,
+    orders_of,
+    run_variants,
+    weights_of,
+)
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.verdicts.spread import Spread, spread_of
+from groupstorm.trace.temporary_folder import TemporaryFolder
+from groupstorm.verdicts.spread import Spread
 
 if TYPE_CHECKING:
     import pandas
@@ -52,7 +65,7 @@ class Comparison(Result):
 
     @property
     def answer(self) -> str:
-        """What the difference is, and which variant to take."""
+        """The difference between the variants, and the one to take."""
         return self._answer
 
     @property
@@ -68,14 +81,7 @@ class Comparison(Result):
     @property
     def spread(self) -> Mapping[str, Mapping[str, Spread]]:
         """Variant -> figure -> least, median and most over the seeds, for figures that are numbers."""
-        return {
-            variant: {
-                name: found
-                for name in figure_names()
-                if (found := spread_of(getattr(run.figures, name) for run in runs)) is not None
-            }
-            for variant, runs in self.runs.items()
-        }
+        return {variant: spreads([run.figures for run in runs]) for variant, runs in self.runs.items()}
 
     def to_arrow(self, table: TableName = "figures") -> pyarrow.Table:
         """A table of all runs, behind the columns variant and seed. figures has one row per run;
@@ -128,9 +134,61 @@ class Comparison(Result):
                 yield variant, run
 
     def _seeds(self) -> str:
-        seeds = [run.seed for run in next(iter(self.runs.values()))]
-        return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+        return seeds_named([run.seed or 0 for run in next(iter(self.runs.values()))])
 
     def _grid(self) -> Grid:
         figures = {variant: [run.figures for run in runs] for variant, runs in self.runs.items()}
         return figures_grid(f"{self.name}, {self._seeds()}", figures)
+
+
+def compare(
+    scenario: str | os.PathLike[str],
+    variants: Sequence[str] | None = None,
+    seeds: int = 1,
+    settings: Settings | None = None,
+    *,
+    seed: int | None = None,
+    rank: str | None = None,
+    progress: bool | RunsProgress = False,
+) -> Comparison:
+    """Run the variants of a scenario on all cores, as `groupstorm compare` does.
+
+    ``variants``: all if they are left out. ``seeds``: so many of each variant, from ``seed`` on. ``rank``:
+    what the best variant costs least of, as --rank takes it. ``progress``: True for a bar on standard error,
+    or a function that takes how many runs are done, and how many there are. For ``scenario`` and ``settings``
+    see `groupstorm.run`.
+
+    The traces are in a temporary folder, which goes with the last of the runs.
+    Raises `groupstorm.problems.InputError`, which names the argument, the value and what was expected.
+
+    >>> import groupstorm
+    >>> comparison = groupstorm.compare("rolling-deploy", settings={"members": 6, "partitions": 12})
+    >>> list(comparison.runs)
+    ['eager', 'cooperative', 'static', 'consumer']
+    >>> {variant: figures.generations for variant, figures in comparison.figures.items()}
+    {'eager': 12, 'cooperative': 18, 'static': 0, 'consumer': 12}
+    """
+    check_seed(seed)
+    check_seeds(seeds)
+    storm = read_storm(scenario, settings)
+    weights = weights_of(storm.scenario, rank, "rank")
+    chosen = check_variants(storm.named, (variants,) if isinstance(variants, str) else variants or ())
+    first_seed, *_ = (storm.resolve(variant, seed).seed for variant in chosen)
+    temporary = TemporaryFolder("groupstorm-compare-")
+    numbers = range(first_seed, first_seed + seeds)
+    orders = orders_of(storm.named, chosen, numbers, storm.changed, temporary.path)
+    done = count(1)
+    with reported(progress) as report:
+        runs = run_variants(orders, lambda _: report(next(done), len(orders)))
+    content = comparison_content(storm.scenario.name, runs, weights)
+    results = {variant: [_result(run, temporary) for run in each] for variant, each in runs.items()}
+    return Comparison(results, str(content["answer"]), content)
+
+
+def _result(run: Run, temporary: TemporaryFolder) -> RunResult:
+    return RunResult(
+        OnDisk(run.folder, run.scenario, temporary),
+        scenario=run.scenario.written(),
+        figures=run.figures,
+        assignor_failure=run.assignor_failure,
+    )

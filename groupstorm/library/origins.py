@@ -30,7 +30,7 @@ class Origin(Protocol):
 
     @property
     def name(self) -> str:
-        """How a run without a scenario is called."""
+        """The name of a run without a scenario."""
 
     def entries(self) -> Iterator[tuple[Row, TraceEntry | None]]:
         """The rows, each with its typed event (None: of a later version)."""

@@ -1,12 +1,20 @@
-"""What every result can do: print itself, show itself in a notebook, become a data frame."""
+"""The common part of all results: they print themselves, and become data frames."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from html import escape
+from typing import TYPE_CHECKING, Any
 
+from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
+from groupstorm.trace.parquet import import_pyarrow
 from groupstorm.visible import wrapped
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
 
 WIDTH = 80
 """The width of a printed result."""
@@ -25,7 +33,7 @@ class Result(ABC):
         """The table of figures."""
 
     def _paragraphs(self) -> list[str]:
-        """What stands below the table."""
+        """The paragraphs below the table."""
         return [self.answer]
 
     def __str__(self) -> str:
@@ -33,6 +41,25 @@ class Result(ABC):
         return "\n".join([*self._grid().text(WIDTH), "", *below])
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         below = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self._paragraphs())
         return f"{self._grid().html()}{below}"
+
+
+def as_pandas(table: pyarrow.Table) -> pandas.DataFrame:
+    """Whole numbers keep their type if some are missing (Int64), maps become dictionaries.
+
+    Raises InputError if pandas is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as missing:
+        raise InputError("to_pandas needs pandas: pip install 'groupstorm[pandas]'") from missing
+    types = {import_pyarrow().int64(): pandas.Int64Dtype()}
+    frame: Any = table.to_pandas(types_mapper=types.get, maps_as_pydicts="strict")
+    return frame
+
+
+def as_spark(table: pyarrow.Table, spark: SparkSession) -> DataFrame:
+    """A DataFrame of ``spark``, a session of the user's."""
+    return spark.createDataFrame(table)

@@ -1,25 +1,28 @@
-"""The result of one run: its figures, its rows, the tables that follow from them."""
+"""`groupstorm.run`, and its result: the figures, the rows, and the tables that follow from them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from groupstorm.figures import Figures
-from groupstorm.library.frames import as_pandas, as_spark
-from groupstorm.library.origins import Origin
-from groupstorm.library.result import Result
+from groupstorm.library.arguments import Settings, check_seed, read_storm
+from groupstorm.library.origins import InMemory, Origin
+from groupstorm.library.result import Result, as_pandas, as_spark
 from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
+from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_grid
 from groupstorm.storms.runs.past_runs import compare_rows
 from groupstorm.storms.runs.run import broken_invariants, run_in_memory
-from groupstorm.storms.scenario.files import DEFAULT_VARIANT
+from groupstorm.storms.runs.step_runner import Progress
+from groupstorm.storms.scenario.files import DEFAULT_VARIANT, ResolvedScenario
 from groupstorm.verdicts.comparison import one_run_each
 
 if TYPE_CHECKING:
@@ -123,7 +126,7 @@ class RunResult(Result):
 
     @property
     def answer(self) -> str:
-        """What the run cost, in sentences."""
+        """The cost of the run, in sentences."""
         return self.figures.answer
 
     @property
@@ -206,3 +209,52 @@ class RunResult(Result):
         if not content.groups:
             raise InputError(f"{self.name}: the trace has no rows")
         return content
+
+
+def run(
+    scenario: str | os.PathLike[str],
+    variant: str | None = None,
+    seed: int | None = None,
+    settings: Settings | None = None,
+    *,
+    progress: bool | Callable[[int, None], None] = False,
+) -> RunResult:
+    """Storm a group in virtual time, as `groupstorm run` does, without a folder.
+
+    ``scenario``: a preset (`groupstorm list`) or a scenario file. ``variant``: the first if it is left out.
+    ``seed``: the same seed gives the same rows; 0, or the file's. ``settings``: those to change, by Kafka's
+    names: `groupstorm list --settings`. ``progress``: True for a line on standard error, or a function that
+    takes the virtual seconds so far, and None: how many there will be is not known before the group settles.
+
+    Raises `groupstorm.problems.InputError`, which names the argument, the value and what was expected.
+
+    >>> import groupstorm
+    >>> result = groupstorm.run("rolling-deploy", variant="static", seed=7, settings={"members": 20})
+    >>> result.figures.unowned_max_seconds
+    33.124742
+    >>> print(result.answer.split("; ")[0])
+    0 generations
+    """
+    check_seed(seed)
+    resolved = read_storm(scenario, settings).resolve(variant, seed)
+    with _reported(resolved, progress) as report:
+        kept = run_in_memory(resolved, report)
+    return RunResult(
+        InMemory(kept),
+        scenario=resolved.written(),
+        figures=kept.figures,
+        assignor_failure=kept.assignor_failure,
+    )
+
+
+@contextmanager
+def _reported(
+    scenario: ResolvedScenario, progress: bool | Callable[[int, None], None]
+) -> Iterator[Progress | None]:
+    if callable(progress):
+        yield lambda now_us, _phase: progress(now_us // 1_000_000, None)
+    elif progress:
+        with run_progress(f"{scenario.name} ({scenario.variant})") as shown:
+            yield shown
+    else:
+        yield None

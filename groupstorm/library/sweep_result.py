@@ -1,21 +1,25 @@
-"""The result of a sweep: the figures of every run, and where the knee is."""
+"""`groupstorm.sweep`, and its result: the figures of every run, and the knee."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.library.frames import as_pandas, as_spark
-from groupstorm.library.result import Result
+from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
+from groupstorm.library.result import Result, as_pandas, as_spark
 from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
-from groupstorm.report.sweeps import SWEEP_FILE, sweep_grid
+from groupstorm.report.progress import RunsProgress
+from groupstorm.report.sweeps import SWEEP_FILE, check_figure, figure_of_interest, sweep_content, sweep_grid
 from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import as_folder, write_json
-from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, values_of
+from groupstorm.storms.runs.several import weights_of
+from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, axis_of, values_of
+from groupstorm.storms.runs.sweep_runs import run_sweep
 from groupstorm.verdicts.requirements import parse
 
 if TYPE_CHECKING:
@@ -113,11 +117,11 @@ class SweepResult(Result):
         return arrow_figures(rows, {**kinds, "seed": "int64"})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
+        """The table as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""
         return as_pandas(self.to_arrow())
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
-        """The same as a DataFrame of your session."""
+        """The table as a DataFrame of your session."""
         return as_spark(self.to_arrow(), spark)
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -161,3 +165,54 @@ def _kind(axis: Axis) -> str:
     if types <= {int, float}:
         return "double"
     return "bool" if types == {bool} else "string"
+
+
+def sweep(
+    scenario: str | os.PathLike[str],
+    over: Mapping[str, Iterable[Any]],
+    seeds: int = 5,
+    goal: str | Sequence[str] | None = None,
+    *,
+    variant: str | None = None,
+    seed: int | None = None,
+    settings: Settings | None = None,
+    figure: str | None = None,
+    rank: str | None = None,
+    progress: bool | RunsProgress = False,
+) -> SweepResult:
+    """Run a scenario with every combination of some settings on all cores, as `groupstorm sweep` does.
+
+    ``over``: setting -> its values, or a text as --over takes it: "20s..80s:20s". "variant" stands for the
+    scenario's variants. ``seeds``: so many of each combination, from ``seed`` on. ``goal``: what has to be
+    met, such as "unowned_max_seconds<30 for 99%". ``figure``: whose knee to look for without a goal.
+    ``rank``: what the best combination costs least of. For the others see `groupstorm.compare`.
+
+    Raises `groupstorm.problems.InputError`, which names the argument, the value and what was expected.
+
+    >>> import groupstorm
+    >>> result = groupstorm.sweep(
+    ...     "rolling-deploy",
+    ...     over={"session.timeout.ms": [20_000, 40_000, 60_000]},
+    ...     seeds=2,
+    ...     goal="generations==0",
+    ...     variant="static",
+    ...     settings={"members": 6, "partitions": 12},
+    ... )
+    >>> result.knee
+    60000
+    """
+    check_seed(seed)
+    check_seeds(seeds)
+    storm = read_storm(scenario, settings)
+    goals = [parse(text, "goal") for text in ((goal,) if isinstance(goal, str) else goal or ())]
+    check_figure(figure, "figure")
+    weights = weights_of(storm.scenario, rank, "rank")
+    if not over or not isinstance(over, Mapping):
+        raise InputError(f"over: {over!r}: expected settings with values: {{'members': [20, 60]}}")
+    axes = tuple(axis_of(str(name), values, storm.scenario) for name, values in over.items())
+    first_seed = seed if seed is not None else storm.scenario.seed or 0
+    wanted = Sweep(storm.named, variant, axes, first_seed, seeds, storm.changed)
+    with reported(progress) as report:
+        outcomes = run_sweep(wanted, report, "over", "settings:")
+    chosen = figure_of_interest(figure, goals, outcomes)
+    return SweepResult(sweep_content(storm.scenario, wanted, outcomes, goals, chosen, weights))

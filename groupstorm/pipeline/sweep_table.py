@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from groupstorm.pipeline.arrow_tables import figure_fields, figure_values
 from groupstorm.problems import writing
 from groupstorm.storms.runs.sweep import Outcome, Sweep
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,14 +31,8 @@ def write_runs_table(sweep: Sweep, outcomes: Sequence[Outcome], path: Path) -> N
     table = runs_table(sweep, outcomes)
     from pyarrow import parquet
 
-    partial = partial_path(path)
-    with writing(path):
-        try:
-            parquet.write_table(table, partial, compression="zstd")
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with complete_or_absent(path) as partial, writing(path):
+        parquet.write_table(table, partial, compression="zstd")
 
 
 def runs_table(sweep: Sweep, outcomes: Sequence[Outcome]) -> pyarrow.Table:

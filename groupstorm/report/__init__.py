@@ -1,1 +1,1 @@
-"""What people look at: tables of figures, and traces as stories."""
+"""Tables of figures, stories of traces, pictures and pages for people."""

@@ -62,7 +62,7 @@ def failures(assignor: Assignor, report: Report, with_unpromised: bool = False) 
 
 
 def speed_table(speeds: Sequence[Speed]) -> Table:
-    """What answers cost, a row for every size of group."""
+    """The cost of answers, a row for every size of group."""
     table = Table(
         title="CPU milliseconds for a change (10 topics, all subscribe alike)",
         title_justify="left",

@@ -1,20 +1,36 @@
-"""What a comparison of several seeds leaves behind: `comparison.json` with the spread."""
+"""`comparison.json`: the figures of each variant, their spread over seeds, and the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from groupstorm.report.tables import spread
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.runs.several import comparison
+from groupstorm.storms.runs.run_folder import write_json
+from groupstorm.storms.runs.several import COMPARISON_FILE, recommended, sentences
 
 
 def comparison_content(
-    name: str, first_seed: int, runs: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None
+    name: str, runs: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None
 ) -> dict[str, Any]:
-    """The content of `comparison.json`; with several seeds also the spread of every figure."""
-    content = comparison(name, first_seed, runs, weights)
+    """The content of `comparison.json`: figures of the first seed; of several seeds also their spread.
+
+    ``weights``: how the variants are ranked (`groupstorm.verdicts.ranking`).
+    """
+    first_seed = next(iter(runs.values()))[0].scenario.seed
+    content: dict[str, Any] = {
+        "preset": name,
+        "seed": first_seed,
+        "variants": {variant: each[0].figures.to_json() for variant, each in runs.items()},
+        "answer": " ".join([*sentences(runs, weights), *recommended(runs, weights)]),
+    }
     if max(map(len, runs.values())) > 1:
         content["spread"] = {variant: spread([run.figures for run in each]) for variant, each in runs.items()}
     return content
+
+
+def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:
+    """Write `comparison.json` into ``folder``."""
+    write_json(folder / COMPARISON_FILE, content)

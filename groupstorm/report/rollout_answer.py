@@ -1,4 +1,4 @@
-"""What a rollout costs, in a person's words."""
+"""The cost of a rollout, in a person's words."""
 
 from __future__ import annotations
 

@@ -7,12 +7,30 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from groupstorm.report import streams_sentences
+from groupstorm.wording import dollars, size
 
 Row = Mapping[str, Any]
 
 MANY = 6
 """More names than this are counted, not listed."""
+
+_BILLION = 10**9
+_MILLION = 10**6
+_FOLLOW_UPS = {
+    "probing": "to see whether warm-ups have caught up",
+    "tasks-change-owner": "as tasks wait for their old owners to let go",
+    "version-probing": "as members differ in the versions that they know",
+    "watching": "when the standbys that it watches have caught up",
+}
+_PLACED = {
+    "stable": "nothing is left to be moved",
+    "probing": "warm-ups are under way",
+    "follow-up": "tasks wait for their old owners to let go",
+    "imbalanced": "standbys are to be watched",
+    "version-probing": "members differ in the versions that they know",
+}
+
+_SOURCES = {"nothing": "nothing", "checkpoint": "its host's checkpoint", "standby": "its standby"}
 
 
 def count(number: int, noun: str) -> str:
@@ -20,11 +38,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _some(names: Iterable[str] | None, noun: str = "partition") -> str:
-    listed = list(names or ())
+def _some(partitions: Iterable[str] | None) -> str:
+    listed = list(partitions or ())
     if not listed:
-        return f"no {noun}s"
-    return " ".join(listed) if len(listed) <= MANY else count(len(listed), noun)
+        return "no partitions"
+    return " ".join(listed) if len(listed) <= MANY else count(len(listed), "partition")
 
 
 def _settings(detail: str) -> str:
@@ -40,7 +58,7 @@ def _in_generation(row: Row) -> str:
 
 
 def _generation(row: Row) -> str:
-    """As far as an imported trace knows it."""
+    """The generation, if an imported trace knows it."""
     return f"generation {row['generation']}" if "generation" in row else "an unknown generation"
 
 
@@ -60,7 +78,7 @@ def _state_changed(row: Row) -> str:
 
 
 def members(row: Row) -> str:
-    """How many members, as far as an imported trace knows."""
+    """The number of members, if an imported trace knows it."""
     return count(row["count"], "member") if "count" in row else "an unknown number of members"
 
 
@@ -86,6 +104,32 @@ def _answer(request: str) -> Callable[[Row], str]:
         return f"{_who(row):10} {request} answered: {outcome}"
 
     return sentence
+
+
+def _on(row: Row) -> str:
+    return f"{row['member']:10}"
+
+
+def _seconds(duration_us: int) -> str:
+    return f"{duration_us / _MILLION:,.3f} s"
+
+
+def _scheduled(row: Row) -> str:
+    when = f"in {_seconds(row['duration_us'])} " if row.get("duration_us") else ""
+    return f"{_on(row)} will ask for a rebalance {when}{_FOLLOW_UPS.get(row['cause'], row['cause'])}"
+
+
+def _placed(row: Row) -> str:
+    warm_ups = f", {row['count']} warm-ups" if row["count"] else ""
+    return f"{_on(row)} has placed the tasks{warm_ups}: {_PLACED.get(row['cause'], row['cause'])}"
+
+
+def _traffic(row: Row) -> str:
+    cost = dollars(row["cross_rack_bytes"] * row["price"] / _BILLION / _MILLION)
+    return (
+        f"traffic    {row['cause']}: {size(row['bytes'])}, {size(row['cross_rack_bytes'])} of it "
+        f"between racks ({cost})"
+    )
 
 
 #: Event -> its sentence. The sentences about partitions take one partition, which is then the only one named.
@@ -170,7 +214,35 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     ),
     "member_closed": lambda row: f"{_who(row):10} has closed: {row['cause']}",
     "member_failed": lambda row: f"{_who(row):10} failed: {row['error']}",
-    **streams_sentences.SENTENCES,
+    # threads of a Kafka Streams application
+    "tasks_created": lambda row: f"scenario   the application has {len(row['tasks'])} tasks",
+    "traffic_counted": _traffic,
+    "instance_started": lambda row: (
+        f"{row['process']:10} starts with {row['count']} threads"
+        + (f" in {row['rack']}" if "rack" in row else "")
+        + f", SubscriptionInfo {row['version']}"
+    ),
+    "instance_gone": lambda row: f"{row['process']:10} is gone: {row['cause']}",
+    "tasks_placed": _placed,
+    "warm_up_placed": lambda row: f"{row['process']:10} is to warm up {row['task']}",
+    "task_restoring": lambda row: (
+        f"{_on(row)} restores {row['task']} from {_SOURCES[row['cause']]}: {size(row['bytes'])}"
+    ),
+    "task_restored": lambda row: (
+        f"{_on(row)} has restored {row['task']}: {size(row['bytes'])} in {_seconds(row['duration_us'])}"
+    ),
+    "task_running": lambda row: f"{_on(row)} runs {row['task']}",
+    "task_suspended": lambda row: f"{_on(row)} suspends {row['task']}: {row['cause']}",
+    "task_closed": lambda row: f"{_on(row)} closes {row['task']} ({row['cause']})",
+    "standby_started": lambda row: f"{_on(row)} follows {row['task']}, {row['lag']:,} records behind",
+    "standby_caught_up": lambda row: (
+        f"{_on(row)} has caught up with {row['task']}: {size(row['bytes'])} in {_seconds(row['duration_us'])}"
+    ),
+    "follow_up_scheduled": _scheduled,
+    "follow_up_due": lambda row: f"{_on(row)} asks for a rebalance: {row['cause']}",
+    "subscription_version_changed": lambda row: (
+        f"{_on(row)} will speak SubscriptionInfo {row['version']}: {row['cause']}"
+    ),
 }
 
 #: Events of the group and the scenario: in every story.
@@ -203,6 +275,17 @@ OVERVIEW_EVENTS = frozenset(
         "member_resumed",
         "member_failed",
         "invariant_checked",
-        *streams_sentences.OVERVIEW,
+        "tasks_created",
+        "traffic_counted",
+        "instance_started",
+        "instance_gone",
+        "tasks_placed",
+        "warm_up_placed",
+        "task_restoring",
+        "task_running",
+        "task_suspended",
+        "standby_caught_up",
+        "follow_up_due",
+        "subscription_version_changed",
     }
 )

@@ -111,7 +111,7 @@ def _concerns(row: Row, selection: Selection) -> bool:
 
 
 class _Round:
-    """How long a round of one group took, for how many members, and how much was given up for it."""
+    """A round of one group: its length, its members, and the partitions that were given up for it."""
 
     def __init__(self) -> None:
         self._prepared_us: int | None = None

@@ -55,7 +55,7 @@ def figure_of_interest(wanted: str | None, goals: Sequence[Requirement], outcome
 
 
 def share_met(outcome: Outcome, goals: Sequence[Requirement]) -> float:
-    """Of the point's seeds, the share that meet all goals."""
+    """The share of the point's seeds that meet all goals."""
     runs = outcome.figures.values()
     return sum(all(goal.is_met(figures) for goal in goals) for figures in runs) / len(runs)
 
@@ -76,7 +76,7 @@ def sweep_grid(
     if everything:
         names += [name for name in figure_names() if name not in names and _says_something(name, runs)]
         names = [name for name in names if name in figures_with_numbers()]
-    headings = [_point_heading(sweep), *(["goal met"] if goals else [])]
+    headings = [", ".join(sweep.names), *(["goal met"] if goals else [])]
     rows = []
     for outcome in ran:
         cells = [f"{share_met(outcome, goals):.0%}"] if goals else []
@@ -87,7 +87,7 @@ def sweep_grid(
             varies = found is not None and found.least != found.most
             below.append(range_shown(name, found) if everything and found is not None and varies else "")
         mark = "!" if outcome.broken else ""
-        rows.append(Row(_point_name(outcome.point), cells, below if any(below) else (), RANGE, mark))
+        rows.append(Row(", ".join(outcome.point.labels), cells, below if any(below) else (), RANGE, mark))
     title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
     notes = ["! an invariant broke in some of these runs"] if any(row.mark for row in rows) else []
     notes += [
@@ -102,16 +102,9 @@ def _says_something(name: str, runs: Sequence[Figures]) -> bool:
     return any(getattr(figures, name, None) for figures in runs)
 
 
-def _point_heading(sweep: Sweep) -> str:
-    return ", ".join(sweep.names)
-
-
-def _point_name(point: Point) -> str:
-    return ", ".join(point.labels)
-
-
-def _with_names(sweep: Sweep, point: Point) -> str:
-    return ", ".join(f"{name}={label}" for name, label in zip(sweep.names, point.labels, strict=True))
+def _with_names(sweep: Sweep, point: Point, without: str = "") -> str:
+    named = zip(sweep.names, point.labels, strict=True)
+    return ", ".join(f"{name}={label}" for name, label in named if name != without)
 
 
 def sweep_sentences(
@@ -161,13 +154,8 @@ def _curves(sweep: Sweep, axis: Axis, outcomes: Sequence[Outcome]) -> Mapping[st
     """The outcomes along ``axis``, for each combination of the others' labels."""
     curves: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        others = ", ".join(
-            f"{name}={label}"
-            for name, label in zip(sweep.names, outcome.point.labels, strict=True)
-            if name != axis.name
-        )
         if outcome.figures:
-            curves.setdefault(others, []).append(outcome)
+            curves.setdefault(_with_names(sweep, outcome.point, without=axis.name), []).append(outcome)
     return curves
 
 
@@ -223,7 +211,7 @@ def _ends(axis: Axis, curve: Sequence[Outcome], figure: str) -> str:
 
 
 def _price(axis: Axis, curve: Sequence[Outcome], place: int) -> str:
-    """What crashes and deploys cost at the knee and at both ends."""
+    """The cost of crashes and deploys at the knee and at both ends."""
     parts = []
     for what, figure in (
         ("a deploy", "cost_per_deploy_partition_seconds"),

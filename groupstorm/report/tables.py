@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row, csv_text
-from groupstorm.verdicts.spread import Spread, all_within_spread, is_number, spread_of
+from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
 from groupstorm.wording import size
 
 #: Runs by the name of their column: one of each seed.
@@ -167,14 +167,15 @@ def _counts(runs: Runs) -> list[Row]:
     return rows
 
 
-def spread(runs: Sequence[Figures]) -> dict[str, dict[str, float]]:
+def spreads(runs: Sequence[Figures]) -> dict[str, Spread]:
     """Least, median and most of every figure that is a number in some run."""
-    result = {}
-    for name in figure_names():
-        found = spread_of(getattr(figures, name) for figures in runs)
-        if found is not None:
-            result[name] = found._asdict()
-    return result
+    found = {name: spread_of(getattr(figures, name) for figures in runs) for name in figure_names()}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def spread(runs: Sequence[Figures]) -> dict[str, dict[str, float]]:
+    """`spreads` as JSON has them."""
+    return {name: one._asdict() for name, one in spreads(runs).items()}
 
 
 def figures_csv(first: Sequence[str], rows: Sequence[tuple[Sequence[Any], Figures]]) -> str:
@@ -196,12 +197,6 @@ def brief(name: str, value: float | None) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def shown(value: Any) -> str:
-    """A number as people read it: grouped digits, no more than three decimals."""
-    if value is None:
-        return "-"
-    if not is_number(value):
-        return str(value)
-    if isinstance(value, float):
-        return f"{value:,.3f}".rstrip("0").rstrip(".")
-    return f"{value:,}"
+def seeds_named(seeds: Sequence[int]) -> str:
+    """The seeds of some runs, for a title."""
+    return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -149,6 +149,23 @@ def open_writer(folder: Path, name: str, trace_format: str, version: int = SCHEM
 def partial_path(path: Path) -> Path:
     """Where a file stands until it is complete."""
     return path.with_name(f".{path.name}.partial")
+
+
+@contextmanager
+def complete_or_absent(path: Path) -> Iterator[Path]:
+    """Give the block a file to write, which becomes ``path`` at its end, and is removed after an error.
+
+    Raises OutputError if the file cannot be renamed.
+    """
+    partial = partial_path(path)
+    try:
+        yield partial
+        with writing(path):
+            os.replace(partial, path)
+    except BaseException:
+        with writing(path):
+            partial.unlink(missing_ok=True)
+        raise
 
 
 class NullSink:

@@ -1,6 +1,6 @@
-"""What the same hours would have cost under other settings: a trace becomes a scenario that can be changed.
+"""The cost of the same hours under other settings: a trace becomes a scenario that can be changed.
 
 `reading` takes what happened from a trace, `lives` and `waves` say which process started and stopped when,
-`inference` says which settings the run had, `drafting` and `writing` make a scenario file of it, `agreement`
-holds a replay of that file against the trace, and `advising` searches settings.
+`inference` says which settings the run had, `drafting` makes a scenario file of it, `repeating` replays that
+file, `agreement` compares the replays with the trace, and `advising` searches settings.
 """

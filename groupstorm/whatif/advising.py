@@ -25,7 +25,7 @@ from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
 UNOWNED: Final = "unowned_partition_seconds"
 #: Pairs are made of the best change of each of so many knobs.
 KNOBS_IN_PAIRS: Final = 5
-#: Of the knobs that belong together, every change is tried in a pair: a session that outlasts a restart is
+#: Every change of knobs that belong together is tried in a pair: a session that outlasts a restart is
 #: what makes static membership work.
 _TOGETHER: Final = (frozenset({"membership", "session.timeout.ms"}),)
 AS_IT_IS: Final = "as it is"
@@ -53,7 +53,7 @@ class Tried(NamedTuple):
 
     @property
     def size(self) -> tuple[int, int, float]:
-        """What "the smallest change" compares: how many, how much work, how far from what it was."""
+        """The order of "the smallest change": number of settings, work, distance from the former value."""
         return (
             len(self.changes),
             sum(change.effort for change in self.changes),
@@ -68,7 +68,7 @@ class Tried(NamedTuple):
 
 @dataclass
 class Advice:
-    """What was tried, and what to take. ``chosen`` None: nothing; ``reason`` says why, in a sentence."""
+    """The changes that were tried, and the one to take. If ``chosen`` is None, ``reason`` says why."""
 
     figure: str
     plain: Tried
@@ -179,7 +179,7 @@ class Search:
             advice.chosen, advice.others = found[0], found[1:]
 
     def _least(self, advice: Advice) -> list[Tried]:
-        """Those that have least of the figure; the smallest change first."""
+        """The changes that leave least of the figure; the smallest change first."""
         better = [one for one in advice.tried if self._is_better(one, advice.plain, advice.figure)]
         if not better:
             return []

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
+from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
+from groupstorm.problems import CheckFailed
 from groupstorm.verdicts.spread import Spread
 from groupstorm.whatif.drafting import Draft
 from groupstorm.whatif.inference import TIMEOUTS
@@ -22,7 +24,7 @@ from groupstorm.whatif.rounds import UNKNOWN, Round
 
 #: Generations: one, or a tenth of them.
 GENERATIONS_SHARE: Final = 0.1
-#: Of the rounds, so many must have a partner in the replay: a round of the same time; of these, so many must
+#: So many rounds must have a partner in the replay, a round of the same time; so many of these must
 #: have the same cause.
 MATCHED_SHARE: Final = 0.9
 #: Beside one heartbeat interval: what networks, polls and logs of whole milliseconds add.
@@ -46,18 +48,20 @@ class Line(NamedTuple):
     tolerance: str
     agrees: bool
 
+    def shown(self, value: float) -> str:
+        return f"{value:,.1f} {self.unit}" if self.unit else f"{value:,g}"
+
 
 class RoundLine(NamedTuple):
     """A round of the run beside its partners in the replays: medians over the seeds that have one.
 
-    ``of_seeds``: how many have. Times in microseconds since the run's trace began.
+    Times are in microseconds since the run's trace began.
     """
 
     seen: Round
     began_us: float | None
     duration_us: float | None
     causes: tuple[str, ...]
-    of_seeds: int
 
 
 class Agreement(NamedTuple):
@@ -70,6 +74,21 @@ class Agreement(NamedTuple):
     @property
     def agrees(self) -> bool:
         return all(line.agrees for line in self.lines)
+
+    def require(self, run: Path) -> None:
+        """Raise CheckFailed if the replays do something else than ``run`` did."""
+        if self.agrees:
+            return
+        words = "; ".join(
+            f"{line.what}: {line.shown(line.observed)} in the run, "
+            f"{line.shown(line.replayed.median)} in its replays (tolerance {line.tolerance})"
+            for line in self.lines
+            if not line.agrees
+        )
+        raise CheckFailed(
+            f"{run}: the replays do not do what the run did, so nothing follows from other settings: "
+            f"{words}. Check what whatif.yaml assumes, and say what you know with --known"
+        )
 
 
 def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agreement:
@@ -131,7 +150,7 @@ def _generations(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]]) -
 
 
 def matches(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:
-    """How many rounds begin and, as far as their cause is known, why they do, in the run and the replays."""
+    """The shares of the run's rounds that the replays have, and that have the same cause there, if known."""
     if not rounds:
         return []
     in_time, same_cause = [], []
@@ -168,7 +187,6 @@ def _round_lines(
                 median([partner.began_us for partner in partners]) if partners else None,
                 median([partner.duration_us for partner in partners]) if partners else None,
                 tuple(dict.fromkeys(partner.cause for partner in partners)),
-                len(partners),
             )
         )
     return tuple(found)

@@ -10,8 +10,8 @@ from typing import Any
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
+from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.knobs import names_members_after_rollout
-from groupstorm.whatif.writing import AS_IT_WAS
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _NAME_LENGTH_MAX = 100

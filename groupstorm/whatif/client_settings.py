@@ -22,19 +22,19 @@ from groupstorm.whatif.inference import (
 )
 from groupstorm.whatif.knobs import POLL_RECORDS
 
-#: Of the broker, in server.properties; and of the deployment.
+#: Settings of the broker, in server.properties, and of the deployment.
 BROKER: Final = frozenset({INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT})
 DEPLOYMENT: Final[Mapping[str, str]] = {
     "max_surge": "maxSurge",
     "max_unavailable": "maxUnavailable",
     "order": "the order in which processes are replaced",
 }
-#: What stands for a name that a process has of its own and keeps over restarts.
+#: The place of a name that a process has of its own and keeps over restarts.
 _OWN_NAME: Final = "<a name of its own that it keeps>"
 
 
 class Library(NamedTuple):
-    """How one library takes settings. ``names``: Kafka's name -> its own; missing: it has no such setting.
+    """The settings of one library. ``names``: Kafka's name -> its own; missing: it has no such setting.
 
     ``assignors``: name -> the value that stands for it; missing: the library has no such assignor.
     ``line``: one setting as it is written.

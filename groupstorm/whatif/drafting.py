@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+import yaml
+
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.knowledge import How, Known, inferred, observed
@@ -61,7 +63,7 @@ class Draft:
     #: Whether a rolling-restart step stands for a deployment: then surge and order can be changed.
     has_rollout: bool = False
     heartbeat_us: int = 0
-    #: Of all topics.
+    #: The number of partitions of all topics.
     partitions: int = 0
     #: Why the trace does not know for how long partitions had no owner; "" if it does.
     unowned_unknown: str = ""
@@ -211,7 +213,7 @@ def _name_members(reading: Reading, settings: dict[str, Known], names: Sequence[
 def _rules_of_storm(
     reading: Reading, settings: dict[str, Known], names: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """What the scenario of a storm gives to members by their places."""
+    """The settings that the scenario of a storm gives to members by their places."""
     if not _has_places(reading):
         return
     places = {name: int(match[1]) for name in names if (match := _PLACE.match(name)) is not None}
@@ -295,3 +297,45 @@ def _wave_step(wave: Wave, lead_ms: int) -> DraftStep:
     }
     words = "one after the other" if wave.unavailable == 1 else f"{wave.unavailable} at a time"
     return DraftStep(step, f"inferred: all {len(wave.names)} processes are replaced, {words}")
+
+
+#: The variant that changes nothing.
+AS_IT_WAS: Final = "as-it-was"
+
+_HEAD: Final = """\
+# Made by `groupstorm whatif` from {source}.
+# observed: a row of the trace says it. inferred: a rule says it. assumed: nothing says it, check it.
+# given: --known says it. Times are milliseconds{lead}.
+"""
+_LEAD: Final = "; the trace begins at {lead_ms}, until then its first members join"
+
+
+def scenario_text(draft: Draft, source: str, variants: Mapping[str, Mapping[str, Any]]) -> str:
+    """The file. ``variants``: further settings by name, beside `AS_IT_WAS`, which has none."""
+    lead = _LEAD.format(lead_ms=draft.lead_ms) if draft.lead_ms else ""
+    lines = [_HEAD.format(source=source, lead=lead).rstrip("\n")]
+    lines += [f"name: {draft.name}", f"question: {_flow(draft.question)}"]
+    if draft.figures_from_ms:
+        lines.append(f"figures_from: {draft.figures_from_ms}")
+    lines.append("settings:")
+    for name, known in draft.settings.items():
+        if name == "member_settings":
+            lines += [f"  # {_comment(known.comment)}", f"  {name}:"]
+            lines += [f"    - {_flow(rule)}" for rule in known.value]
+        else:
+            lines.append(f"  {name}: {_flow(known.value)}  # {_comment(known.comment)}")
+    lines.append("variants:")
+    lines += [f"  {name}: {_flow(dict(overlay))}" for name, overlay in {AS_IT_WAS: {}, **variants}.items()]
+    lines.append("steps:")
+    lines += [f"  - {_flow(dict(one.step))}  # {_comment(one.comment)}" for one in draft.steps]
+    return "\n".join([*lines, ""])
+
+
+def _flow(value: Any) -> str:
+    """A value on one line of YAML."""
+    written = yaml.safe_dump(value, default_flow_style=True, width=2**31, sort_keys=False, allow_unicode=True)
+    return written.removesuffix("...\n").strip()
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())

@@ -24,9 +24,9 @@ HEARTBEAT: Final = "heartbeat.interval.ms"
 CONSUMER_HEARTBEAT: Final = "group.consumer.heartbeat.interval.ms"
 CONSUMER_ASSIGNMENT: Final = "group.consumer.assignment.interval.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
-#: What decides when a silent member is out of its group.
+#: The settings that decide when a silent member is out of its group.
 TIMEOUTS: Final = (SESSION, HEARTBEAT, POLL_INTERVAL, CONSUMER_SESSION, CONSUMER_HEARTBEAT)
-#: What a coordinator logs of a member.
+#: Settings of a member that a coordinator logs.
 REBALANCE_TIMEOUT: Final = "rebalance.timeout.ms"
 _OWN_REBALANCE_TIMEOUT: Final = "aiokafka"
 #: The library that logs the settings of every consumer that it starts.
@@ -34,7 +34,7 @@ _LOGS_ITS_SETTINGS: Final = "java"
 INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 INSTANCE: Final = "group.instance.id"
 
-#: What a scenario says of how a process ends and starts; here the steps say it at their exact times.
+#: Settings for the end and start of a process; here the steps say it at their exact times.
 _IN_STEPS: Final[Mapping[str, Any]] = {
     "stop_grace_ms": 0,
     "drain_ms": 0,
@@ -53,7 +53,7 @@ _IN_STEPS: Final[Mapping[str, Any]] = {
 _FROM_ROWS: Final = frozenset(
     {"members", "topics", "partitions", "topic_partitions", "member_settings", INSTANCE}
 )
-#: What no log says, as it is set for a run that was imported -> what would say it, or why it is so.
+#: Settings that no log says, with their values for an imported run -> what would say it, or why it is so.
 _UNKNOWN_IN_LOGS: Final[Mapping[str, tuple[Any, str]]] = {
     "record_rate": (0, "no log says how many records arrive: lag and records processed again stay unknown"),
     "poll_interval_ms": (100, "no log says how often the application polls"),
@@ -153,7 +153,7 @@ def _assignors(reading: Reading, default: list[str], said_by: str) -> Known:
 
 
 def _said_by(profile: str) -> str:
-    """What would say a setting of a client."""
+    """The source that would say a setting of a client."""
     return _LOG_OF_CLIENT if profile == _LOGS_ITS_SETTINGS else f"no line of {profile} says it, --known does"
 
 
@@ -204,7 +204,7 @@ def _initial_delay(reading: Reading, default: int) -> Known:
 
 
 def _windows(began_us: int, delay_us: int, joins_us: Sequence[int]) -> int:
-    """How often the coordinator waits ``delay_us`` if these members join."""
+    """The number of times that the coordinator waits ``delay_us`` if these members join."""
     if delay_us == 0:
         return 1
     windows, seen_us = 1, began_us

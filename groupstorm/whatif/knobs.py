@@ -188,5 +188,5 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Change]]]
 
 
 def noticed_after_ms(settings: Settings) -> int:
-    """How long after its last heartbeat a dead member is noticed: until then nobody has its partitions."""
+    """The time from a dead member's last heartbeat to its removal: until then nobody has its partitions."""
     return settings.integer(CONSUMER_SESSION if _is_consumer(settings) else SESSION)

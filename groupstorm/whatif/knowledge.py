@@ -1,4 +1,4 @@
-"""How a value of a scenario is known that was made from a trace."""
+"""The values of a scenario that was made from a trace, each with the way in which it is known."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _TOO_LATE: Final = frozenset({Cause.REBALANCE_TIMEOUT, Cause.SYNC_TIMEOUT})
 _OF_EVERY_MEMBER: Final = frozenset({"first-join", "group-rebalancing", "revoked-partitions", UNKNOWN})
 #: Rows with which a process may begin; before any other one it was there.
 _OF_A_BEGINNING: Final = frozenset({signs.STARTED, signs.JOINED, signs.REPLACED})
-#: What the next row of a process is of, after its member has left: its end, or its going on.
+#: Meanings of the next row of a process after its member has left: its end, or its going on.
 _TELL_OF_THE_END: Final = frozenset({signs.CLOSING, signs.CLOSED, signs.CRASHED, signs.STARTED, signs.LOST})
 #: A member that joins so much later than the next heartbeat and poll() allow was at work.
 _LATE_US: Final = 2_000_000
@@ -45,7 +45,7 @@ _FIRST_ROUND: Final = "the first round that it is in"
 _LEFT_GROUP: Final = "left-group"
 #: Logs have whole milliseconds, and the coordinator's timers have ticks.
 _TICK_US: Final = 1_000_000
-#: What says what a trace does not.
+#: The source that says what a trace does not.
 _BROKER: Final = "the log of the broker, which expires its session,"
 _OWN_LOG: Final = "the log of the member itself"
 _EITHER_LOG: Final = "the log of the broker, or that of the member itself,"
@@ -82,7 +82,7 @@ class Lives:
 
 
 class Timeouts(NamedTuple):
-    """Of one member, in microseconds."""
+    """The timeouts of one member, in microseconds."""
 
     session_us: int
     heartbeat_us: int
@@ -376,5 +376,5 @@ def _tells_of_the_end(sign: Sign) -> bool:
 
 
 def _first(sign: Sign) -> str:
-    """How the time is known at which a process joined for the first time."""
+    """The first join of a process, with the way in which its time is known."""
     return f"{sign.place}: {_FIRST_ROUND if sign.detail == signs.IN_ROUND else _FIRST_JOIN_GROUP}"

@@ -16,9 +16,8 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.whatif.epochs import EpochReader
 from groupstorm.whatif.lived import LivedFigures
-from groupstorm.whatif.rounds import Round, RoundReader
+from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
 
 
 class Sign(NamedTuple):
@@ -54,7 +53,7 @@ _NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "tasks_created": "the members are threads of a Kafka Streams application",
     "instance_started": "the members are threads of a Kafka Streams application",
 }
-#: What a coordinator tells of members that come: a group that had none goes on.
+#: Events of members that come: a group that had none goes on.
 _OF_MEMBERS: Final = (coordinator.MemberPending, coordinator.MemberAdded, coordinator.JoinParked)
 #: Causes of `member_removed` by which the coordinator, and no member, ended a membership.
 _LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DELETED, Cause.OVER_CAPACITY})
@@ -62,7 +61,7 @@ _LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DEL
 
 @dataclass
 class Reading:
-    """What a trace says of one group. Times are microseconds since the trace began."""
+    """The facts of a trace about one group. Times are microseconds since the trace began."""
 
     group: str
     path: Path
@@ -73,7 +72,7 @@ class Reading:
     #: Topic -> its partitions, as far as any row names them; and topics that grew, with the time.
     topics: dict[str, int] = field(default_factory=dict)
     grown: list[tuple[int, str, int, str]] = field(default_factory=list)
-    #: What topics that grew had before.
+    #: The former counts of topics that grew.
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
     epochs: EpochReader = field(default_factory=EpochReader)
@@ -92,7 +91,7 @@ class Reading:
     #: Whether the trace has rows of the members themselves.
     has_member_rows: bool = False
     missing: dict[str, str] = field(default_factory=dict)
-    #: What happened and no scenario can repeat, in sentences.
+    #: Events that no scenario can repeat, in sentences.
     problems: list[str] = field(default_factory=list)
     first_state: coordinator.GroupStateChanged | None = None
     #: When members joined the first round of the group, when it began and when its join phase ended.
@@ -100,7 +99,7 @@ class Reading:
     first_join_phase_us: tuple[int, int] | None = None
     #: From the end of the join phase to the assignments, of every round.
     assigning_us: list[int] = field(default_factory=list)
-    #: How long after a round began each member said that it knew of it.
+    #: The times from the beginning of a round until each member said that it knew of it.
     learned_us: list[int] = field(default_factory=list)
     ended_us: int = 0
     figures: Figures | None = None
@@ -113,7 +112,7 @@ class Reading:
 
     @property
     def compared_rounds(self) -> Sequence[Round]:
-        """What a replay has to repeat: the epochs of a consumer group, the rounds of a classic one."""
+        """The rounds that a replay has to repeat; those of a consumer group are its epochs."""
         return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
 
     @property
@@ -123,7 +122,7 @@ class Reading:
 
 
 def read_run(path: Path, group: str | None = None) -> Reading:
-    """What the trace at ``path`` says of one of its groups. Raises InputError.
+    """Read one group of the trace at ``path``. Raises InputError.
 
     ``group``: its id; needed if the trace has several.
     """
@@ -150,7 +149,7 @@ class _Reader:
 
     def __init__(self, group: str, path: Path) -> None:
         self.reading = Reading(group, path)
-        #: Of a storm, and of any other trace.
+        #: The figures of a storm, and of any other trace.
         self._figures = FiguresAccumulator()
         self._lived = LivedFigures()
         self._place = ""
@@ -158,9 +157,9 @@ class _Reader:
         self._inferred = False
         #: Whether the row says by when something had happened, and not since when.
         self._by_then = False
-        #: What each member has, as far as its own rows say it.
+        #: The partitions of each member, if its own rows say it.
         self._owned: dict[str, set[str]] = {}
-        #: What no scenario repeats, if the group lives on after it: while it had no members, and that its
+        #: Problems if the group lives on after them: what happened while it had no members, and that its
         #: coordinator let go of it.
         self._unless_over: list[str] = []
         self._preparing_us: int | None = None

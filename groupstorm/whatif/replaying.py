@@ -14,13 +14,12 @@ from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.whatif.epochs import EpochReader
 from groupstorm.whatif.lived import LivedFigures
-from groupstorm.whatif.rounds import Round, RoundReader
+from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
 
 
 class Replay(NamedTuple):
-    """What one seed did. ``figures``: of the whole run; ``lived``: until its last member went for good."""
+    """One seed's replay. ``figures``: of the whole run; ``lived``: until its last member went for good."""
 
     seed: int
     rounds: tuple[Round, ...]
@@ -59,7 +58,7 @@ class RoundSink:
 
     @property
     def rounds(self) -> tuple[Round, ...]:
-        """Those of a consumer group, if it has epochs; else of a classic one."""
+        """The epochs of a consumer group; the rounds of a classic one."""
         return tuple(self._epochs.rounds or self._by_state.rounds)
 
 

@@ -1,11 +1,19 @@
-"""The rounds of a group, from the changes of its state: of a trace, or of a replay that runs."""
+"""The rounds of a group: of a classic group from the changes of its state, of a consumer group its epochs."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.trace.events.coordinator import (
+    GroupEpochBumped,
+    GroupStateChanged,
+    MemberAdded,
+    MemberRemoved,
+    MemberReplaced,
+)
 from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.trace.events.member import PartitionsAssigned
+from groupstorm.trace.rows import TracedEvent
 
 #: States of a group in which nothing is under way.
 _AT_REST: Final = frozenset({GroupState.STABLE.value, GroupState.EMPTY.value})
@@ -75,3 +83,46 @@ class RoundReader:
     def began_before(self, time_us: int) -> int | None:
         """When the round began that is under way now, if one is."""
         return self._began_us if self._began_us is not None and self._began_us <= time_us else None
+
+
+#: The cause of an epoch before which no member came or went.
+_SUBSCRIPTIONS: Final = "subscriptions or topics changed"
+
+
+class EpochReader:
+    """Takes the events of one group in their order. ``rounds``: those that have ended.
+
+    A round goes from one epoch to the next. It lasts until a member takes partitions for the last time: what
+    members give up before they leave belongs to the next epoch. The states of such a group follow from the
+    epochs of its members, which a broker logs at DEBUG alone, so they do not count here.
+    """
+
+    def __init__(self) -> None:
+        self.rounds: list[Round] = []
+        self._open: Round | None = None
+        self._cause = _SUBSCRIPTIONS
+        self._members: set[str] = set()
+
+    def add(self, time_us: int, event: TracedEvent) -> None:
+        """Take an event of the group; events of other kinds change nothing."""
+        if isinstance(event, MemberAdded):
+            self._members.add(event.member_id)
+            self._cause = cause_class(event.cause)
+        elif isinstance(event, MemberReplaced):
+            self._members.discard(event.previous_member_id)
+            self._members.add(event.member_id)
+        elif isinstance(event, MemberRemoved):
+            self._members.discard(event.member_id)
+            self._cause = cause_class(event.cause)
+        elif isinstance(event, GroupEpochBumped):
+            self.finish()
+            self._open = Round(time_us, time_us, self._cause, len(self._members), completed=True)
+            self._cause = _SUBSCRIPTIONS
+        elif isinstance(event, PartitionsAssigned) and event.partitions and self._open is not None:
+            self._open = self._open._replace(ended_us=time_us)
+
+    def finish(self) -> None:
+        """The last epoch ends with the trace."""
+        if self._open is not None:
+            self.rounds.append(self._open)
+            self._open = None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.cli.serve_options import ListenerOptions, read_listener
+from groupstorm.cli.serve import ListenerOptions, read_listener
 from groupstorm.clients.brokers import BrokerKind, read_kind
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.protocol.endpoints import Endpoint

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.explain.history import History
-from groupstorm.explain.patterns.records import needless_moves, uncommitted
+from groupstorm.explain.patterns.group import needless_moves, uncommitted
 from tests.explain.explaining import END_OF_FORMED, FORMED, explained, storm, trace_of
 
 

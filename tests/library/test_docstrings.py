@@ -9,10 +9,10 @@ from types import ModuleType
 
 import pytest
 
-from groupstorm.library import comparing, comparison, reading, run_result, running, sweep_result, sweeping
+from groupstorm.library import comparison, reading, run_result, sweep_result
 from tests.generated_pages import DOCS
 
-MODULES = (comparing, comparison, reading, run_result, running, sweep_result, sweeping)
+MODULES = (comparison, reading, run_result, sweep_result)
 
 pytestmark = pytest.mark.slow
 

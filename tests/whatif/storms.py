@@ -11,10 +11,9 @@ from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement, agreement
-from groupstorm.whatif.drafting import Draft, draft_of
+from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
 from groupstorm.whatif.reading import Reading, read_run
 from groupstorm.whatif.replaying import replay
-from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
 from tools.log_printing.logs import LogKind, as_log
 
 SIZE: dict[str, Any] = {"members": 4, "partitions": 12}

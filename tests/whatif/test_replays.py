@@ -14,9 +14,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement
-from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.drafting import Draft, scenario_text
 from groupstorm.whatif.replaying import replay
-from groupstorm.whatif.writing import scenario_text
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log
 

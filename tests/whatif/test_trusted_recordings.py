@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from groupstorm.whatif.agreement import agreement
-from groupstorm.whatif.drafting import draft_of
+from groupstorm.whatif.drafting import AS_IT_WAS, draft_of, scenario_text
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -23,7 +23,6 @@ from groupstorm.whatif.inference import (
 )
 from groupstorm.whatif.reading import Reading, read_run
 from groupstorm.whatif.replaying import replay
-from groupstorm.whatif.writing import AS_IT_WAS, scenario_text
 from tests.generated_pages import check_section
 from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings
 from tests.imports.recording.releases import (

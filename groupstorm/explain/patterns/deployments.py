@@ -281,7 +281,7 @@ def _is_aligned(history: History, wave: Sequence[Restart]) -> bool:
 
 
 def _members_before(history: History, time_us: int) -> int | None:
-    """How many members the last round before ``time_us`` had; None if no round says it."""
+    """The number of members in the last round before ``time_us``; None if no round says it."""
     known = [
         one.members
         for rebalance in history.rebalances
@@ -292,7 +292,7 @@ def _members_before(history: History, time_us: int) -> int | None:
 
 
 def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[list[Rebalance], list[Absence]]:
-    """What the members of the waves began, and when they were away."""
+    """The rebalances that members of the waves began, and the absences of these members."""
     rebalances: list[Rebalance] = []
     absences: list[Absence] = []
     for wave in waves:

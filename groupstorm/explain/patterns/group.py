@@ -1,5 +1,5 @@
-"""What befalls a group as a whole: its coordinator moves, topics change, rounds without progress, its
-start."""
+"""Patterns of a group as a whole: its coordinator moves, topics change, rounds bring no progress, it starts,
+records are processed again, partitions move needlessly, and connectors of Kafka Connect have no worker."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ from groupstorm.wording import counted, seconds
 LIVELOCK_MIN: Final = 5
 #: Rows about the coordinator so close to each other are about one outage.
 OUTAGE_US: Final = 300 * SECOND_US
+
+#: This part of all processed records was given up without a commit: the application does not commit then. (A
+#: cooperative member with enable.auto.commit leaves some per cent: it processes on after its last commit.)
+UNCOMMITTED_MIN: Final = 0.1
+#: So many moves that balance did not need, and at least half of all moves: the assignor keeps nothing.
+WASTED_MIN: Final = 10
 
 _ARRIVALS: Final = frozenset({Cause.NEW_MEMBER, Cause.PENDING_MEMBER, Cause.STATIC_MEMBER, Cause.HEARTBEAT})
 
@@ -172,3 +178,63 @@ def state_lost(history: History) -> Match | None:
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
     return Match(sentence, processes, rebalances, (), [one.row for one in (*gone, *from_nothing)])
+
+
+def waiting_work(history: History) -> Match | None:
+    """Connectors and tasks of Kafka Connect had no worker: theirs had gone, or gave them up to another one.
+    The leader leaves them to nobody for scheduled.rebalance.max.delay.ms, so that a worker that is back may
+    go on with them. Seen only if the workers' own logs are there."""
+    gaps = [one for one in history.work.gaps if one.to_us > history.from_us]
+    if not gaps:
+        return None
+    longest = max(gaps, key=lambda one: one.lasted_us)
+    took = f"{longest.new_worker} took it" if longest.new_worker else "nobody took it until the end"
+    sentence = (
+        f"{counted(len(gaps), 'time')} a connector or task had no worker, for "
+        f"{seconds(sum(one.lasted_us for one in gaps) / SECOND_US)} in all. The longest: {longest.name} of "
+        f"{longest.old_worker}, {seconds(longest.lasted_us / SECOND_US)}; {took}."
+    )
+    delays = [row for row in history.work.delays if row["time_us"] >= history.from_us]
+    if delays:
+        most = max(int(row["duration_us"]) for row in delays)
+        sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
+    rebalances = [
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in _ends(history))
+    ]
+    return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)
+
+
+def _ends(history: History) -> set[int]:
+    return {one.to_us for one in history.work.gaps}
+
+
+def uncommitted(history: History) -> Match | None:
+    """Members gave up partitions in order (onPartitionsRevoked), and a tenth of all records that the group
+    processed had no commit then. The next owner processes them again, or, if nothing at all was committed,
+    begins as `auto.offset.reset` says. Only of traces with positions: logs have none."""
+    found = history.uncommitted
+    processed = None if history.figures is None else history.figures.records_processed
+    if not processed or found.records < UNCOMMITTED_MIN * processed:
+        return None
+    sentence = (
+        f"{counted(found.records, 'processed record')} had no commit when the members gave up their "
+        f"partitions ({found.records / processed:.0%} of all processed records)."
+    )
+    return Match(sentence, tuple(found.members), (), (), found.rows)
+
+
+def needless_moves(history: History) -> Match | None:
+    """At least half of all moves, and ten, were more than any balanced assignment would have needed
+    (`moves_wasted`)."""
+    figures = history.figures
+    if figures is None or figures.moves is None or figures.moves_wasted is None:
+        return None
+    if figures.moves_wasted < max(WASTED_MIN, figures.moves / 2):
+        return None
+    sentence = (
+        f"{counted(figures.moves, 'partition')} moved to another member; balance needed "
+        f"{figures.moves - figures.moves_wasted:,} of these moves."
+    )
+    return Match(sentence)

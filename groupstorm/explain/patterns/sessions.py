@@ -87,7 +87,7 @@ def _is_back(history: History, gone: Change) -> bool:
 
 
 def _return(history: History, gone: Change) -> Change | None:
-    """How the same group.instance.id came back after its session had expired."""
+    """The sentence on a group.instance.id that came back after its session had expired."""
     for one in history.changes:
         is_same = one.kind is ChangeKind.CAME and one.instance == gone.instance
         if is_same and 0 <= one.time_us - gone.time_us <= RESTART_US:
@@ -122,7 +122,7 @@ def _silent_from_us(history: History, gone: Change) -> int:
 
 
 def _timeout_ms(history: History, gone: Change) -> int | None:
-    """How long the coordinator waits for a heartbeat; in a consumer group the broker says it."""
+    """The session timeout of a member; in a consumer group the broker's."""
     if history.is_consumer_group:
         return history.settings.number("group.consumer.session.timeout.ms")
     return history.settings.number("session.timeout.ms", gone.member)

@@ -6,12 +6,10 @@ from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern
 from groupstorm.explain.patterns import (
-    connect,
     deployments,
     group,
     membership,
     polls,
-    records,
     sessions,
     waiting,
 )
@@ -222,7 +220,7 @@ PATTERNS: Final = (
     Pattern(
         "waiting-work",
         "Connectors and tasks without a worker",
-        connect.waiting_work,
+        group.waiting_work,
         "scheduled.rebalance.max.delay.ms (five minutes by default) is how long work waits for its worker: "
         "set it a little above the time of a restart, as a worker that is gone for good costs all of it.",
         (),
@@ -263,7 +261,7 @@ PATTERNS: Final = (
     Pattern(
         "uncommitted",
         "Partitions given up without a commit",
-        records.uncommitted,
+        group.uncommitted,
         "Commit in onPartitionsRevoked (enable.auto.commit does), so that the next owner begins where the "
         "old one stopped.",
         ("duplicates-on-revoke",),
@@ -272,7 +270,7 @@ PATTERNS: Final = (
     Pattern(
         "needless-moves",
         "Partitions that move although balance does not need it",
-        records.needless_moves,
+        group.needless_moves,
         "Use an assignor that keeps what it can: cooperative-sticky, or sticky.",
         ("assignor-shootout",),
         Kind.CHANGE,

@@ -13,7 +13,7 @@ from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
-#: How the longest wait is named, and how many members.
+#: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
 

@@ -1,15 +1,16 @@
-"""What each member of a group does, and the state of the group, followed row by row."""
+"""The members of a group and its state, followed row by row: who owns what, and what each member does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from groupstorm.figures.coordinator_view import CoordinatorView
+from groupstorm.figures.row_rules import MEMBERS_VIEW
 from groupstorm.figures.unknown import OWNERSHIP
-from groupstorm.report.lanes.owner_facts import RATES_CHANGED, OwnerFact, OwnerFacts
 from groupstorm.trace.events.group_states import GroupState
 
 Row = Mapping[str, Any]
@@ -27,8 +28,21 @@ _JOINED: Final = frozenset({"sync_answered", "member_reconciled"})
 _NOT_JOINING: Final = frozenset({GroupState.STABLE, "Assigning", "Reconciling"})
 
 
+#: The meaning of a member's row for the partitions that it names.
+_OWNERSHIP_KINDS: Final = {
+    "partitions_assigned": "own",
+    "partitions_revoked": "end",
+    "partitions_lost": "end",
+    "member_crashed": "end",
+    "member_paused": "pause",
+    "member_resumed": "resume",
+    "partitions_paused": "pause",
+    "partitions_resumed": "resume",
+}
+
+
 class Activity(StrEnum):
-    """What a member does, in the words of a legend."""
+    """An activity of a member, in the words of a legend."""
 
     PAUSED = "stands still"
     JOINS = "joins, owns no partitions"
@@ -97,6 +111,75 @@ class Member:
         self.present = True
 
 
+class OwnerFact(NamedTuple):
+    """A member took (own), ended, paused or resumed a partition."""
+
+    kind: str
+    partition: str
+    member: str
+
+
+class OwnerFacts:
+    """Takes the rows of one group, in their order. In a trace without rows of members the coordinator's rows
+    say who owns what."""
+
+    def __init__(self) -> None:
+        self._view: CoordinatorView | None = None
+        self._member_rows = False
+
+    @property
+    def by_members(self) -> bool:
+        """Whether the rows of members say who owns what; if not, those of the coordinator do."""
+        return self._view is None
+
+    def member(self, row: Row) -> str:
+        """The member that the row is about, by the name that the facts have; "" if it is about none."""
+        if self._view is None:
+            return str(row.get("member", ""))
+        return self._view.name(row.get("member_id", ""))
+
+    def of_row(self, row: Row) -> Iterator[OwnerFact]:
+        """Take the next row; returns what it says about owners."""
+        self._choose_view(row)
+        event = row["event"]
+        if self._view is not None:
+            yield from _facts_of_coordinator(self._view, row)
+        elif event in _OWNERSHIP_KINDS:
+            for partition in row["partitions"]:
+                yield OwnerFact(_OWNERSHIP_KINDS[event], partition, row["member"])
+
+    def _choose_view(self, row: Row) -> None:
+        event = row["event"]
+        self._member_rows = self._member_rows or row["source"] == "member"
+        if event == "group_imported":  # which says from whose rows ownership follows
+            self._member_rows = row["cause"] == MEMBERS_VIEW
+            self._view = None if self._member_rows else CoordinatorView()
+        if event == "member_added" and not self._member_rows and self._view is None:
+            self._view = CoordinatorView()
+
+
+def _facts_of_coordinator(view: CoordinatorView, row: Row) -> Iterator[OwnerFact]:
+    event, ended, added = row["event"], (), ()  # type: tuple[Any, Any, Any]
+    if event == "group_state_changed" and row["state"] == "CompletingRebalance":
+        view.protocol_chosen(row.get("protocol"))
+    if event in ("member_added", "member_replaced"):
+        view.learn(row["member_id"], row.get("instance"))
+    if event in ("member_removed", "member_replaced"):
+        ended = view.drops(row["member_id"])
+    elif "error" in row:
+        return
+    elif event in ("join_parked", "join_answered"):
+        ended = view.joins(row["member_id"])
+    elif event == "sync_answered":
+        ended, added = view.answered(row["member_id"], row.get("partitions", ()))
+    elif event == "member_reconciled":
+        holds = (*row.get("partitions", ()), *row.get("revoking", ()))
+        ended, added = view.answered(row["member_id"], holds)
+    for kind, partitions in (("end", ended), ("own", added)):
+        for partition in partitions:
+            yield OwnerFact(kind, partition, view.name(row["member_id"]))
+
+
 class GroupLanes:
     """Takes the rows of one group, in their order.
 
@@ -110,7 +193,7 @@ class GroupLanes:
         self.state: str | None = ""
         self.knows_owners = True
         self.is_imported = False
-        #: What the last row says about owners.
+        #: The facts of the last row about owners.
         self.facts: Sequence[OwnerFact] = ()
         self._facts = OwnerFacts()
 
@@ -120,8 +203,7 @@ class GroupLanes:
         touched: dict[Member, None] = {}
         self.facts = [*self._facts.of_row(row)]
         for fact in self.facts:
-            if fact.kind != RATES_CHANGED:
-                touched[self._apply(fact, row)] = None
+            touched[self._apply(fact, row)] = None
         if event == "group_imported":
             self.is_imported, self.state = True, None
         elif event == "group_state_changed":

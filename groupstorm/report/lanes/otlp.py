@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -15,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from groupstorm import __version__
 from groupstorm.problems import InputError, OutputError, writing
 from groupstorm.report.lanes.spans import Span
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Tracer
@@ -144,7 +143,7 @@ def _collector(url: str) -> Iterator[Export]:
 
 @contextmanager
 def _messages(logger_name: str) -> Iterator[list[str]]:
-    """What the library logs meanwhile, and does not print: an exporter says in its log alone why it fails."""
+    """The library's messages in the block, which are not printed: an exporter only logs why it fails."""
     messages: list[str] = []
     logger = logging.getLogger(logger_name)
 
@@ -163,19 +162,13 @@ def _messages(logger_name: str) -> Iterator[list[str]]:
 
 
 def _file(path: Path) -> Iterator[Export]:
-    partial = partial_path(path)
-    try:
+    with complete_or_absent(path) as partial:
         with writing(path):
             file = partial.open("w", encoding="utf-8", newline="\n")
         with file:
             yield lambda spans: _write_line(path, file, spans)
             with writing(path):
                 file.flush()
-        with writing(path):
-            os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def _write_line(path: Path, file: IO[str], spans: Sequence[ReadableSpan]) -> None:

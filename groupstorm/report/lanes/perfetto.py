@@ -148,7 +148,7 @@ class _Group:
             self._thread(member).show([*self._slices(member, args)], now_us)
 
     def _slices(self, member: Member, args: Mapping[str, Any]) -> Iterator[Slice]:
-        """What is open in the lane of a member, the outermost slice first."""
+        """The slices that are open in the lane of a member, the outermost first."""
         activity = member.activity(self._lanes.knows_owners)
         if activity is Activity.GONE:
             return

@@ -20,7 +20,7 @@ _TICK_MIN: Final = 10
 _AXIS, _GROUP, _UNOWNED = "seconds", "group", "un-owned"
 
 ENDS: Final = "x"
-#: Of what a member did in one column the first of these is drawn.
+#: A column shows the first of these that the member did in it.
 ACTIVITIES: Final[Mapping[Activity, str]] = {
     Activity.PAUSED: "p",
     Activity.JOINS: "j",
@@ -30,7 +30,7 @@ ACTIVITIES: Final[Mapping[Activity, str]] = {
     Activity.OWNS: "#",
     Activity.GONE: " ",
 }
-#: Of the group's states in one column the first of these is drawn.
+#: A column shows the first of these states that the group had in it.
 STATES: Final[Mapping[str | None, str]] = {
     "PreparingRebalance": "p",
     "CompletingRebalance": "c",
@@ -171,7 +171,7 @@ def _left_out(members: Sequence[Member], drawn: Sequence[Member], recording: Rec
 
 
 def _cells(columns: Columns, track: Track[T], glyphs: Mapping[T, str]) -> str:
-    """Of each column the first value, in capitals if it lasts for more than half of the column."""
+    """The first value of each column, in capitals if it lasts for more than half of the column."""
     cells = []
     for found in columns.values(track):
         value = next(value for value in glyphs if value in found)
@@ -223,7 +223,7 @@ def _round_step_us(least_us: int) -> int:
 
 
 def _legend(lines: Sequence[Line]) -> Iterator[str]:
-    """What the characters that are drawn mean."""
+    """The meanings of the characters that are drawn."""
     _, states, _, *members = lines
     meanings = {ENDS: "ends", **{glyph: str(activity) for activity, glyph in ACTIVITIES.items()}}
     if named := _named(meanings, members):

@@ -96,5 +96,5 @@ class Recording:
 
 
 def _before(member: Member) -> Activity:
-    """What is known of a member before its first row."""
+    """The activity of a member before its first row."""
     return Activity.GONE if member.is_new else Activity.UNKNOWN

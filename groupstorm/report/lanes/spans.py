@@ -133,7 +133,7 @@ def _join(history: History, join: Join) -> Span:
 
 
 def _cause(history: History, rebalance: Rebalance, joins: Sequence[Join]) -> Span | None:
-    """What made the group rebalance: a member that came or went, or a member that had to join again.
+    """The cause of a rebalance: a member that came or went, or a member that had to join again.
 
     A member that went silent goes from its last row on. ``joins``: those of the first round.
     """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
 from groupstorm.problems import writing
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent
 from groupstorm.visible import visible_in_json
 
 #: Takes one event of the format.
@@ -156,24 +155,18 @@ def trace_event_file(path: Path, about: Mapping[str, Any]) -> Iterator[Emit]:
 
     ``about``: what the file says of itself. Raises OutputError.
     """
-    partial = partial_path(path)
-    try:
-        with writing(path), _opened(partial, path.suffix == ".gz") as file:
-            head = json.dumps({"displayTimeUnit": "ms", "otherData": about}, ensure_ascii=False)
-            file.write(f'{visible_in_json(head[:-1])}, "traceEvents": [')
-            encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-            separators = iter(["\n"])
+    is_compressed = path.suffix == ".gz"
+    with complete_or_absent(path) as partial, writing(path), _opened(partial, is_compressed) as file:
+        head = json.dumps({"displayTimeUnit": "ms", "otherData": about}, ensure_ascii=False)
+        file.write(f'{visible_in_json(head[:-1])}, "traceEvents": [')
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+        separators = iter(["\n"])
 
-            def emit(event: Mapping[str, Any]) -> None:
-                file.write(next(separators, ",\n") + visible_in_json(encode(event)))
+        def emit(event: Mapping[str, Any]) -> None:
+            file.write(next(separators, ",\n") + visible_in_json(encode(event)))
 
-            yield emit
-            file.write("\n]}\n")
-        with writing(path):
-            os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+        yield emit
+        file.write("\n]}\n")
 
 
 def _opened(path: Path, compressed: bool) -> IO[str]:

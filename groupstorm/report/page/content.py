@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from groupstorm.explain.culprits import pattern_of
 from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.explain.findings import Finding
+from groupstorm.explain.findings import Finding, pattern_of
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.figures.gaps import ClosedGap
@@ -29,7 +28,7 @@ DRAWN_MAX: Final = 8
 #: So many changes of owners and activities are drawn exactly, in all runs together; beyond it cells are.
 CHANGES_MAX: Final = 600_000
 CELLS_MAX: Final = 1_200_000
-#: Of the partitions with the longest gaps so many are drawn exactly beside the cells.
+#: So many partitions, those with the longest gaps, are drawn exactly beside the cells.
 EXACT_PARTITIONS: Final = 100
 REBALANCES_MAX: Final = 20_000
 PATTERNS_SHOWN: Final = 3
@@ -110,7 +109,7 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
 
 
 def _question(trace: Path) -> str:
-    """As the scenario beside the trace asks it; "" without one."""
+    """The question of the scenario beside the trace; "" without one."""
     file = (trace if trace.is_dir() else trace.parent) / "scenario.yaml"
     if not file.is_file():
         return ""
@@ -121,7 +120,7 @@ def _question(trace: Path) -> str:
 
 
 def question_of(views: Sequence[RunView], sources: Sources) -> str:
-    """What the report answers."""
+    """The question that the report answers."""
     for content in sources.sweeps.values():
         return _question_of_sweep(content)
     for view in views:
@@ -186,7 +185,7 @@ def sentence_case(text: str) -> str:
 
 
 def run_content(view: RunView, budget: int) -> dict[str, Any]:
-    """What the page's scripts draw of one run. ``budget``: so many changes are drawn exactly."""
+    """The content of one run for the page's scripts. ``budget``: so many changes are drawn exactly."""
     history, of_group = view.history, view.explanation.history
     span_us = view.span_us
     unit_us = max(1000, -(-(span_us[1] - span_us[0]) // (2**31 - 2)))

@@ -1,4 +1,4 @@
-"""What a page draws of one group: owners, activities, curves and states, read in one pass over its rows."""
+"""The history of one group for a page: owners, activities, curves and states, from one pass over its rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.unknown import OWNERSHIP
-from groupstorm.report.lanes.members import Activity, GroupLanes
-from groupstorm.report.lanes.owner_facts import OwnerFact
+from groupstorm.report.lanes.members import Activity, GroupLanes, OwnerFact
 from groupstorm.report.page.samples import Samples
 from groupstorm.report.page.steps import Steps
 
@@ -69,7 +68,7 @@ class GroupHistory:
         self.from_us = from_us
         self.members: dict[str, int] = {}
         self.owners = Steps()
-        #: What each member does: the number of its activity in `ACTIVITIES`.
+        #: The number of each member's activity in `ACTIVITIES`.
         self.activities = Steps()
         self.samples = Samples(from_us)
         self.states: list[State] = []
@@ -93,7 +92,7 @@ class GroupHistory:
         return [gap for *_, gap in sorted(self._gaps, key=lambda one: (-one[0], one[1]))]
 
     def label(self, member: str) -> str:
-        """How people know a member: a member id without most of its UUID."""
+        """A member's name for people: a member id without most of its UUID."""
         found = self._lanes.members.get(member)
         return member if found is None else found.label
 

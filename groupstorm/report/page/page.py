@@ -23,12 +23,10 @@ from groupstorm.report.page.content import (
     read_views,
     run_content,
 )
-from groupstorm.report.page.curves import sweep_page
-from groupstorm.report.page.facts import facts, measures_of, points
-from groupstorm.report.page.markdown import markdown
+from groupstorm.report.page.facts import facts, measures_of, points, sweep_page
 from groupstorm.report.page.sources import Sources, find_sources
 from groupstorm.report.page.svg import runs_svg, sweep_svg
-from groupstorm.visible import visible_xml
+from groupstorm.visible import visible_markdown, visible_xml
 
 #: The scripts of a page, in the order in which they are read. No library: a canvas with a hundred thousand
 #: rectangles that is redrawn while one drags needs none, and plotly.js alone has 4 MB.
@@ -94,10 +92,33 @@ class Report:
         return sweep_svg(sweep_page(next(iter(self.sources.sweeps.values()))), self.question)
 
     def markdown(self, picture: str, commands: Sequence[str]) -> str:
-        """``picture``: an SVG element, or a link to a file."""
-        return markdown(
-            self.question, self.answer, [*self.runs], facts(self.runs), self.views, picture, commands
-        )
+        """A report for a pull request: the question, the answer, the figures, and one picture.
+
+        ``picture``: an SVG element, or a link to a file. ``commands``: those that do the runs again.
+        """
+        first = f"**{visible_markdown(self.answer[0])}**" if self.answer else ""
+        lines = [f"### {visible_markdown(self.question)}", "", first, ""]
+        lines += [f"* {visible_markdown(one)}" for one in [*self.answer[1:], *patterns_told(self.views)]]
+        lines += _markdown_table([*self.runs], facts(self.runs))
+        lines += ["", picture.rstrip()]
+        if commands:
+            details = "<details><summary>Run it again</summary>"
+            lines += ["", details, "", "```sh", *commands, "```", "</details>"]
+        return "\n".join(lines) + "\n"
+
+
+def _markdown_table(names: Sequence[str], found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A row per measure; no table if there is none. The least values are bold, ranges stand below."""
+    if not found:
+        return []
+    lines = ["", f"| figure | {' | '.join(map(visible_markdown, names))} |", "|---" * (len(names) + 1) + "|"]
+    for row in found:
+        values = [*map(visible_markdown, row["values"])]
+        cells = [f"**{value}**" if place in row["best"] else value for place, value in enumerate(values)]
+        ranges = [f"<br>{visible_markdown(one)}" if one else "" for one in row["ranges"]]
+        both = (f"{value}{below}" for value, below in zip(cells, ranges, strict=True))
+        lines.append(f"| {visible_markdown(row['phrase'])} | {' | '.join(both)} |")
+    return lines
 
 
 def _page(title: str, content: str) -> str:

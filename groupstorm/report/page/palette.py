@@ -49,5 +49,5 @@ OWNERS_DARK: Final = (
 
 
 def owner_colour(member: int) -> str:
-    """Of the member of that number, on light ground."""
+    """The colour of the member of that number, on light ground."""
     return OWNERS_LIGHT[member % len(OWNERS_LIGHT)]

@@ -1,8 +1,7 @@
-"""What a report is about: traces by name, the figures of other seeds, comparisons and sweeps."""
+"""The sources of a report: traces by name, the figures of other seeds, comparisons and sweeps."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from groupstorm.figures import Figures
 from groupstorm.pipeline.find import find_traces
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.runs.past_runs import read_runs
+from groupstorm.storms.runs.past_runs import read_json, read_runs
 from groupstorm.storms.runs.several import COMPARISON_FILE
 
 
@@ -64,12 +63,7 @@ def _read_sweep(file: Path) -> Mapping[str, Any]:
 
 
 def _read_object(file: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise InputError(f"{file}: not JSON: {error}") from error
+    content = read_json(file)
     if not isinstance(content, dict):
         raise InputError(f"{file}: expected a JSON object")
     return content

@@ -145,7 +145,7 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
 
 
 def _colours(value: int, share: int) -> Iterable[str]:
-    """Of a cell: the owner's colour, then the gap's with its opacity."""
+    """The colours of a cell: the owner's, then the gap's with its opacity."""
     if value == TWO_OWNERS:
         yield LIGHT["two"]
     elif value >= 0:

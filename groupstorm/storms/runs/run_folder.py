@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.problems import InputError, OutputError, writing
-from groupstorm.trace.writer import partial_path
+from groupstorm.trace.writer import complete_or_absent, partial_path
 
 RUNS = Path("runs")
 
@@ -195,14 +194,8 @@ def real_time_options(folder: Path) -> list[str]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file that is complete or not there. Raises OutputError."""
-    partial = partial_path(path)
-    with writing(path):
-        try:
-            partial.write_text(text, "utf-8")
-            os.replace(partial, path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+    with complete_or_absent(path) as partial, writing(path):
+        partial.write_text(text, "utf-8")
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,12 @@ from typing import Any
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.choices import by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
-from groupstorm.storms.runs.run_folder import RunFolder, remove_run, write_json
+from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
-from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.files import Scenario, load
 from groupstorm.storms.scenario.names import is_name
 from groupstorm.verdicts.comparison import compare_sentences
+from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.verdicts.recommendation import recommendation
 
 COMPARISON_FILE = "comparison.json"
@@ -62,6 +64,41 @@ def run_all(orders: Sequence[Order]) -> Generator[Run]:
         raise
 
 
+def orders_of(
+    scenario: str,
+    variants: Iterable[str],
+    seeds: range,
+    overrides: Mapping[str, Any],
+    folder: Path,
+    trace_format: str = "jsonl",
+    exact: bool = False,
+) -> list[Order]:
+    """One run for each seed of each variant, in the folder of a comparison."""
+    return [
+        Order(
+            scenario,
+            variant,
+            seed,
+            overrides,
+            folder_of(folder, variant, seed, len(seeds)),
+            trace_format,
+            exact,
+        )
+        for variant in variants
+        for seed in seeds
+    ]
+
+
+def run_variants(orders: Sequence[Order], finished: Callable[[Run], None]) -> dict[str, list[Run]]:
+    """Do the runs and return those of each variant. ``finished`` takes each run when it is done."""
+    runs: dict[str, list[Run]] = {}
+    with closing(run_all(orders)) as done:
+        for one in done:
+            runs.setdefault(one.scenario.variant, []).append(one)
+            finished(one)
+    return runs
+
+
 def cores() -> int:
     """Processes that this machine can run at once."""
     return os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1
@@ -81,6 +118,20 @@ def folder_of(folder: Path, variant: str | Path, seed: int, seeds: int) -> Path:
     return folder / variant if seeds == 1 else folder / variant / f"seed-{seed}"
 
 
+def scenario_files(
+    scenario: str, folders: Mapping[str | None, str | Path], seeds: range, overrides: Mapping[str, Any]
+) -> dict[str, str]:
+    """The scenario.yaml of every seed of every variant by its path. ``folders``: those of the variants."""
+    loaded = load(scenario)
+    return {
+        (folder_of(Path(), below, seed, len(seeds)) / "scenario.yaml").as_posix(): (
+            loaded.resolve(variant, seed, overrides).as_yaml()
+        )
+        for variant, below in folders.items()
+        for seed in seeds
+    }
+
+
 def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
     """Remove the runs of an earlier comparison in ``folder`` whose variants are not compared now."""
     older = folder / COMPARISON_FILE
@@ -94,21 +145,6 @@ def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
     for name in known:
         if name not in chosen and is_name(name):
             remove_run(folder / name)
-
-
-def comparison(
-    preset: str, seed: int, variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
-) -> dict[str, Any]:
-    """The content of `comparison.json`: figures of the first seed, and the sentences on all seeds.
-
-    ``weights``: how the variants are ranked (`groupstorm.verdicts.ranking`).
-    """
-    return {
-        "preset": preset,
-        "seed": seed,
-        "variants": {name: runs[0].figures.to_json() for name, runs in variants.items()},
-        "answer": " ".join([*sentences(variants, weights), *recommended(variants, weights)]),
-    }
 
 
 def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None) -> list[str]:
@@ -133,5 +169,8 @@ def recommended(
     return recommendation(figures, defaults, weights)
 
 
-def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:
-    write_json(folder / COMPARISON_FILE, content)
+def weights_of(scenario: Scenario, rank: str | None, option: str = "--rank") -> Mapping[str, float] | None:
+    """The ranking of variants: as ``rank`` says, or else as the scenario does. Raises InputError."""
+    if rank is not None:
+        return parse_ranking(rank, option)
+    return None if scenario.rank is None else parse_ranking(scenario.rank)

@@ -1,15 +1,17 @@
-"""The text of log lines that an imported trace names as evidence (``file:line``)."""
+"""The logs behind an imported trace: the text of lines that it names, and the writer of each log."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from groupstorm.imports.lines import Log, open_files
+from groupstorm.problems import InputError
 
 
 def log_lines(places: Iterable[str]) -> Mapping[str, str]:
-    """Place -> its line. A log that is not there any more, or cannot be read, has none.
+    """Place (``file:line``) -> its line. A log that is not there any more, or cannot be read, has none.
 
     Each file is read once, up to the last line that is wanted. Logs were named from the folder in which they
     were imported.
@@ -36,3 +38,19 @@ def _lines_of(name: str, wanted: set[int]) -> dict[str, str]:
             if number >= last:
                 break
     return found
+
+
+def log_writers(trace: Path) -> Mapping[str, str]:
+    """Log -> the library that wrote it, of logs that one library wrote. Empty without an `import.json`.
+
+    Raises InputError if the file is not that of an import.
+    """
+    file = (trace if trace.is_dir() else trace.parent) / "import.json"
+    if not file.is_file():
+        return {}
+    try:
+        logs = json.loads(file.read_text("utf-8"))["logs"]
+        written = {str(log["log"]): log["written_by"] for log in logs}
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{file}: not the summary of an import: {problem}") from problem
+    return {log: str(names[0]) for log, names in written.items() if len(names) == 1}

@@ -1,0 +1,43 @@
+"""A run as a scenario that repeats it, and the replays of that scenario compared with the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from groupstorm.problems import InputError
+from groupstorm.storms.scenario.files import Scenario, parse
+from groupstorm.whatif.agreement import Agreement, agreement
+from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
+from groupstorm.whatif.reading import Reading, read_run
+from groupstorm.whatif.replaying import replay_seeds
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_NAME_LENGTH_MAX: Final = 60
+
+
+class Repeated(NamedTuple):
+    """A run, and the scenario that repeats it."""
+
+    reading: Reading
+    draft: Draft
+    scenario: Scenario
+
+    def agreement(self, file: Path, seeds: range, progress: Callable[[int, int], None]) -> Agreement:
+        """Replay the scenario in ``file`` as it was over ``seeds``, and compare the replays with the run."""
+        return agreement(self.reading, self.draft, replay_seeds(str(file), AS_IT_WAS, seeds, progress))
+
+
+def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
+    """Make the scenario that repeats a run. Raises InputError if no scenario can repeat the run.
+
+    ``given``: settings that the run had and its trace does not say.
+    """
+    reading = read_run(run, group)
+    words = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")
+    draft = draft_of(reading, words[:_NAME_LENGTH_MAX] or "run", given)
+    if draft.problems:
+        raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
+    return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
