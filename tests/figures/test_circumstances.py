@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from groupstorm.figures import Figures
-from groupstorm.storms.runs.choices import by_circumstances
+from groupstorm.storms.runs.choices import by_circumstances, defaults_among
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from tests.storms.test_choices import resolved
 from tests.verdicts.test_comparison_sentences import unowned
@@ -72,3 +72,22 @@ def test_scenarios_are_grouped_by_what_befalls_them_and_not_by_what_is_chosen() 
     assert found == {"failover_ms=5s": ["short"], "failover_ms=120s": ["long", "long-static"]}
     both = {"few": resolved(members=2), "many": resolved(members=3)}
     assert by_circumstances(both) == {"": ["few", "many"]}
+
+
+def test_figures_that_begin_at_different_times_are_not_ranked_together() -> None:
+    """Until the first complete assignment nothing counts, and the delay puts that off."""
+    delay = "group.initial.rebalance.delay.ms"
+    configurations = {
+        "none": resolved(**{delay: 0}),
+        "ten": resolved(**{delay: 10_000}),
+        "ten-range": resolved(**{delay: 10_000, "partition.assignment.strategy": ["range"]}),
+        "kip848": resolved(**{"group.protocol": "consumer"}),
+    }
+    assert by_circumstances(configurations) == {
+        f"{delay}=0s": ["none", "kip848"],
+        f"{delay}=10s": ["ten", "ten-range"],
+    }
+    assert defaults_among({name: configurations[name] for name in ("none", "ten")}) is None
+    late = {name: replace(one, figures_from_ms=30_000) for name, one in configurations.items()}
+    assert by_circumstances(late) == {"": [*late]}
+    assert defaults_among({name: late[name] for name in ("none", "ten")}) is not None

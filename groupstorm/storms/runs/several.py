@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.choices import by_circumstances, defaults_among
+from groupstorm.storms.runs.choices import INITIAL_DELAY, begin_apart, by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
@@ -22,6 +22,11 @@ from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.verdicts.recommendation import recommendation
 
 COMPARISON_FILE = "comparison.json"
+
+_BEGIN_APART = (
+    f"Figures begin when every partition has an owner for the first time. What {INITIAL_DELAY} puts off "
+    "until then is not counted, so variants are ranked only with those that have the same delay."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +155,14 @@ def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
 def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None) -> list[str]:
     """The answer on the runs of each variant."""
     figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
-    return compare_sentences(
+    scenarios = {name: runs[0].scenario for name, runs in variants.items()}
+    said = compare_sentences(
         figures,
         weights,
         {name: [run.reasons for run in runs] for name, runs in variants.items()},
-        by_circumstances({name: runs[0].scenario for name, runs in variants.items()}),
+        by_circumstances(scenarios),
     )
+    return [_BEGIN_APART, *said] if begin_apart(scenarios) else said
 
 
 def recommended(
