@@ -191,10 +191,23 @@ class Cluster:
         """The processes of Spark's workers: children of the JVM that the command has started."""
         return [pid for jvm in children(self.process.pid, "java") for pid in children(jvm, "java")]
 
-    def at_work(self) -> list[int]:
-        """Those of them whose Python has a file of runs open: the middle of a task."""
+    def stopped_in_a_task(self) -> tuple[int, int] | None:
+        """One of them, and its Python, which has a file of runs open and has been stopped so: no task of it
+        can end any more."""
+        for executor in self.executors():
+            for python in descendants(executor):
+                if not self._writes_runs(python):
+                    continue
+                with suppress(ProcessLookupError):  # it has ended
+                    os.kill(python, signal.SIGSTOP)
+                    if self._writes_runs(python):
+                        return executor, python
+                    os.kill(python, signal.SIGCONT)
+        return None
+
+    def _writes_runs(self, pid: int) -> bool:
         runs = str(self.folder / "x" / "runs")
-        return [pid for pid in self.executors() if any(one.startswith(runs) for one in open_files(pid))]
+        return any(one.startswith(runs) for one in open_files(pid))
 
     def count(self) -> int:
         return SweepStore(self.folder / "x").count()
@@ -222,14 +235,18 @@ def children(parent: int, name: str = "") -> list[int]:
     return found
 
 
+def descendants(pid: int) -> Iterator[int]:
+    """The processes that it has started, and those that these have started."""
+    for child in children(pid):
+        yield child
+        yield from descendants(child)
+
+
 def open_files(pid: int) -> Iterator[str]:
-    """The files that a process has open, and those of the processes that it has started."""
     with suppress(OSError):  # it has ended
         for link in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
                 yield os.readlink(link)
-    for child in children(pid):
-        yield from open_files(child)
 
 
 @pytest.fixture
@@ -256,9 +273,11 @@ def cluster(tmp_path: Path, spark_home: Path) -> Iterator[Cluster]:
 @pytest.mark.slow
 def test_a_sweep_survives_a_worker_that_is_killed(cluster: Cluster) -> None:
     cluster.wait_for(lambda: len(cluster.executors()) == 2 and cluster.count() >= 6)
-    at_work = cluster.wait_for(cluster.at_work)
+    stopped = cluster.wait_for(cluster.stopped_in_a_task)
+    assert stopped is not None
     store = SweepStore(cluster.folder / "x")
-    os.kill(at_work[0], signal.SIGKILL)
+    for pid in stopped:
+        os.kill(pid, signal.SIGKILL)
     finished = store.results()
     _, errors = outcome_of(cluster.process, DEADLINE_S)
     assert cluster.process.returncode == 0, errors

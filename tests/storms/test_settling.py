@@ -229,3 +229,16 @@ def test_a_run_reaches_the_record_that_its_scenario_names() -> None:
     ran = storm(scenario([START], members=3, partitions=6, record_rate=10, slow_records=[record]), seed=0)
     assert ran.rows[-1][0] >= 2 * MINUTE_US
     assert (ran.figures.staleness_max_seconds or 0) > 80
+
+
+@pytest.mark.slow
+def test_a_poll_interval_that_ends_it_outlasts_the_slowest_record() -> None:
+    """One record in 6,000 takes 100 s, and those of a member's two partitions come in one batch: 200 s. With
+    less the group is at rest, too, between two expiries."""
+    poison = {
+        "members": 3, "partitions": 6, "max.poll.interval.ms": 60_000, "record_rate": 10,
+        "least_duration_ms": "30m", "slow_records": [{"every": 6_000, "takes": "100s"}],
+    }  # fmt: skip
+    what = scenario([START], **poison).resolve(None, 0, {})
+    found = {one.setting: one.value for one in remedies_for_livelock(what)}
+    assert 200_000 <= found["max.poll.interval.ms"] <= 206_000
