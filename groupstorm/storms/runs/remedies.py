@@ -101,7 +101,9 @@ def remedies_for_livelock(scenario: ResolvedScenario) -> Iterator[Remedy]:
     for setting, furthest, grain in searches:
         trials = _Trials(scenario, setting)
         now = settings.integer(setting)
-        nearest = _nearest(now, furthest, grain, trials.mends)
+        nearest = _nearest(now, furthest, grain, trials.settles)
+        if nearest is not None and not trials.mends(nearest):
+            nearest = _nearest(nearest, furthest, grain, trials.mends)
         found = None if nearest is None else trials.with_every_seed(nearest, now, furthest, grain)
         if found is not None:
             yield Remedy(setting, now, found, furthest < now, trials.lag_growths[found])
@@ -117,14 +119,19 @@ class _Trials:
         #: By value, of the last seed that was run: records a second.
         self.lag_growths: dict[int, float | None] = {}
 
+    def settles(self, value: int) -> bool:
+        """Whether the group settles, perhaps between two expiries."""
+        scenario = with_settings(self._scenario, {self._setting: value})
+        return settles(simulate(scenario, self._assignors, NullSink()))
+
     def mends(self, value: int, further_seed: int = 0) -> bool:
         """Whether the group settles and then nobody is thrown out for a few timeouts."""
-        scenario = with_settings(self._scenario, {self._setting: value})
-        settings = scenario.settings
+        settings = with_settings(self._scenario, {self._setting: value}).settings
         longest_ms = max(settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms"))
         tail_ms = max(settings.integer("tail_ms"), _QUIET_TIMEOUTS * longest_ms)
         departures = _Departures()
-        figures = _again(scenario, {"tail_ms": tail_ms}, further_seed, self._assignors, departures)
+        changes = {self._setting: value, "tail_ms": tail_ms}
+        figures = _again(self._scenario, changes, further_seed, self._assignors, departures)
         self.lag_growths[value] = lag_growth(figures)
         return settles(figures) and departures.last_us < departures.end_us - tail_ms * 1000
 
