@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from groupstorm.clients.profiles import ALL_FETCHED
-from groupstorm.storms.runs.load import member_load, record_ns
+from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted, listed, seconds
+
+_WORK = {
+    "poll_interval_ms": "the application may call poll() only every",
+    "process_ms": "one record may take",
+    "slow_records": "a slow record takes",
+}
 
 
 def contradictions(variants: Mapping[str, Settings]) -> list[str]:
@@ -58,27 +63,13 @@ def _of_one(settings: Settings) -> Iterator[str]:
 def _polls(settings: Settings) -> Iterator[str]:
     """Work that outlasts max.poll.interval.ms between two calls of poll()."""
     interval_s = settings.integer("max.poll.interval.ms") / 1000
-    slow_records = settings.of_type("slow_records", SlowRecordList)
-    machines = settings.of_type("machines", Machines)
-    slowest = max([1000, *(one.factor for one in machines.machines)]) / 1000
-    works_s = {
-        "the application may call poll() only every": (
-            settings.distribution("poll_interval_ms").largest_us / 1e6,
-            "poll_interval_ms",
-        ),
-        "one record may take": (settings.distribution("process_ms").largest_us * slowest / 1e6, "process_ms"),
-        "a slow record takes": (
-            max((one.work_us for one in slow_records.records), default=0) * slowest / 1e6,
-            "slow_records",
-        ),
-    }
     is_said = False
-    for words, (work_s, setting) in works_s.items():
-        if work_s >= interval_s:
+    for setting, work_us in longest_work_us(settings).items():
+        if work_us >= interval_s * 1_000_000:
             is_said = True
             yield (
-                f"{words} {seconds(work_s)} ({setting}), and max.poll.interval.ms is {seconds(interval_s)}: "
-                "the member leaves the group meanwhile"
+                f"{_WORK[setting]} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
+                f"{seconds(interval_s)}: the member leaves the group meanwhile"
             )
     records = settings.integer("max.poll.records")
     batch_s = records * record_ns(settings) / 1e9

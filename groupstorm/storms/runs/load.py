@@ -26,6 +26,17 @@ def record_ns(settings: Settings) -> int:
     return nanoseconds * factor // (settings.integer("concurrency") * 1_000)
 
 
+def longest_work_us(settings: Settings) -> dict[str, int]:
+    """The longest time that a process may be away from poll(), by the setting that it comes from."""
+    slow_records = settings.of_type("slow_records", SlowRecordList).records
+    factor = max([1000, *(one.factor for one in settings.of_type("machines", Machines).machines)])
+    return {
+        "poll_interval_ms": settings.distribution("poll_interval_ms").largest_us,
+        "process_ms": settings.distribution("process_ms").largest_us * factor // 1000,
+        "slow_records": max((one.work_us for one in slow_records), default=0) * factor // 1000,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class MemberLoad:
     """Records a second: of all partitions, the busiest first, and what one member does.
