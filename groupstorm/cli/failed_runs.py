@@ -35,6 +35,8 @@ OVERLOAD: Final = "overload"
 #: With more events the remedy of an overload comes from arithmetic alone: the run has not failed, nobody
 #: waits for the storms.
 MOST_EVENTS_OVERLOADED: Final = 20_000
+#: Likewise with more records a second: members that poll without a pause make few events and much work.
+MOST_RECORDS: Final = 5_000
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: The broker's choice if members name no assignor (group.consumer.assignors).
@@ -66,7 +68,8 @@ def require_invariants(
                 growth = lag_growth(run.figures)
                 if growth is not None:
                     overloaded.add(run.scenario.variant)
-                    print_lines_aside("\n".join(_overload_lines(run, growth, look_for_remedies)))
+                    for line in _overload_lines(run, growth, look_for_remedies):  # each when it is found
+                        print_lines_aside(line)
             continue
         found, own = finding(run.violations), kafkas_own(run.violations)
         lines: Iterable[str]
@@ -100,7 +103,7 @@ def _overload_lines(run: Run, growth: float, look_for_remedies: bool) -> Iterabl
         yield "  more members do not help: only one of them reads the busiest partition"
     found: Iterable[tuple[str, int, int]] = ()
     note = ""
-    if look_for_remedies and run.events <= MOST_EVENTS_OVERLOADED:
+    if look_for_remedies and run.events <= MOST_EVENTS_OVERLOADED and load.arriving <= MOST_RECORDS:
         found = ((one.setting, one.value, one.now) for one in remedies_for_overload(run.scenario))
     else:
         note = ", by arithmetic alone"
