@@ -1,4 +1,4 @@
-"""How much work arrives for a group and how much its members do, by arithmetic: no storm is run."""
+"""The work that arrives for a group and that its members can do, by arithmetic: no storm is run."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ def member_load(settings: Settings) -> MemberLoad:
 
 
 def _records_per_second(rates: tuple[tuple[int, int], ...]) -> float:
-    """Of (from, in microseconds; records per 1,000 s)."""
+    """The last rate of a partition, or the mean before it if that is more.
+
+    ``rates``: from when on, in microseconds, and records per 1,000 s.
+    """
     last_us, last = rates[-1]
     passed = sum(rate * (next_us - at_us) for (at_us, rate), (next_us, _) in pairwise(rates))
     return max(last, passed / last_us if last_us else 0) / 1000
