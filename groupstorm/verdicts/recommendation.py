@@ -71,7 +71,8 @@ def recommendation(
     distances = defaults.distances
     if verdict is None:
         [chosen] = sound
-        sentences = [f"Recommendation: {chosen}, since the settings of the others contradict themselves."]
+        only = "the only one that settles and keeps up and whose settings do not contradict themselves"
+        sentences = [f"Recommendation: {chosen}, {only}."]
     else:
         best = _unbeaten(verdict, sound)
         chosen = min(best, key=lambda name: (distances[name], verdict.costs[name].median))

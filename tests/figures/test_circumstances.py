@@ -75,7 +75,7 @@ def test_scenarios_are_grouped_by_what_befalls_them_and_not_by_what_is_chosen() 
 
 
 def test_figures_that_begin_at_different_times_are_not_ranked_together() -> None:
-    """Until the first complete assignment nothing counts, and the delay puts that off."""
+    """Figures count from the first complete assignment on, and the delay puts that off."""
     delay = "group.initial.rebalance.delay.ms"
     configurations = {
         "none": resolved(**{delay: 0}),

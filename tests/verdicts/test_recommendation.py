@@ -193,6 +193,8 @@ def test_settings_that_contradict_themselves_are_not_recommended_however_the_run
         return recommendation(variants, sound._replace(contradictory=frozenset(contradictory)), UNOWNED)
 
     assert said("short")[0] == "Recommendation: long."
-    only_long = "Recommendation: long, since the settings of the others contradict themselves."
-    assert said("plain", "short")[0] == only_long
+    assert said("plain", "short")[0] == (
+        "Recommendation: long, the only one that settles and keeps up and whose settings do not contradict "
+        "themselves."
+    )
     assert said(*variants) == []

@@ -19,17 +19,20 @@ CONCURRENCY_MAX = 100
 def record_ns(settings: Settings) -> int:
     """The mean time of a record in nanoseconds on the slowest machine, with ``concurrency`` at a time."""
     slow_records = settings.of_type("slow_records", SlowRecordList)
-    machines = settings.of_type("machines", Machines)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
-    factor = max([1000, *(one.factor for one in machines.machines)])
-    return nanoseconds * factor // (settings.integer("concurrency") * 1_000)
+    return nanoseconds * _slowest(settings) // (settings.integer("concurrency") * 1_000)
+
+
+def _slowest(settings: Settings) -> int:
+    """The factor of the slowest machine, in thousandths."""
+    return max([1000, *(one.factor for one in settings.of_type("machines", Machines).machines)])
 
 
 def longest_work_us(settings: Settings) -> dict[str, int]:
     """The longest time that a process may be away from poll(), by the setting that it comes from."""
     slow_records = settings.of_type("slow_records", SlowRecordList).records
-    factor = max([1000, *(one.factor for one in settings.of_type("machines", Machines).machines)])
+    factor = _slowest(settings)
     return {
         "poll_interval_ms": settings.distribution("poll_interval_ms").largest_us,
         "process_ms": settings.distribution("process_ms").largest_us * factor // 1000,

@@ -39,7 +39,7 @@ _LONGEST_POLL_INTERVAL_MS: Final = 3_600_000
 """For so long nobody would wait until a process that hangs loses its partitions."""
 
 _QUIET_TIMEOUTS: Final = 3
-"""So many times the longest timeout of the group has to pass without a member that is thrown out."""
+"""A mended group throws nobody out for this many times its longest timeout."""
 
 _KEEPS_UP_MS: Final = 600_000
 """For so long after the last step a group has to keep up."""
