@@ -79,7 +79,8 @@ def recommendation(
         others = [name for name in best if name != chosen]
         if len(best) == len(sound) and verdict.within_spread:
             return [_seeds_decide(best, defaults.has_them)]
-        sentences = [_chosen(chosen, others, is_default=chosen == defaults.has_them)]
+        is_nearest = all(distances[chosen] < distances[other] for other in others)
+        sentences = [_chosen(chosen, others, chosen == defaults.has_them, is_nearest)]
     sentences.append(_price(sound[chosen]))
     plain = defaults.has_them
     if plain is None:
@@ -110,7 +111,7 @@ def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
     return [name for name in verdict.best if not any(beats(other, name) for other in verdict.best)]
 
 
-def _chosen(chosen: str, others: Sequence[str], is_default: bool) -> str:
+def _chosen(chosen: str, others: Sequence[str], is_default: bool, is_nearest: bool) -> str:
     if not others:
         return f"Recommendation: {chosen}{', which has the defaults' if is_default else ''}."
     named = listed(others) if len(others) <= OTHERS_NAMED_MAX else counted(len(others), "other")
@@ -118,7 +119,8 @@ def _chosen(chosen: str, others: Sequence[str], is_default: bool) -> str:
         verb = "buys" if len(others) == 1 else "buy"
         nothing = f"{named} {verb} nothing that a person would notice"
         return f"Recommendation: stay with {chosen}, the defaults: {nothing}."
-    return f"Recommendation: {chosen}. As good, but further from the defaults: {named}."
+    further = ", but further from the defaults" if is_nearest else ""
+    return f"Recommendation: {chosen}. As good{further}: {named}."
 
 
 def _seeds_decide(best: Sequence[str], plain: str | None) -> str:

@@ -70,6 +70,12 @@ def test_of_several_that_are_as_good_the_nearest_to_the_defaults_is_taken(nearer
     assert said[0] == "Recommendation: near. As good, but further from the defaults: far."
 
 
+def test_what_is_as_near_to_the_defaults_is_not_called_further() -> None:
+    variants = {"range": runs(300), "roundrobin": runs(310), "plain": runs(2000)}
+    said = recommendation(variants, defaults(range=1, roundrobin=1, plain=0), UNOWNED)
+    assert said[0] == "Recommendation: range. As good: roundrobin."
+
+
 def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
     variants = {"t15": runs(300), "t30": runs(310), "t90": runs(305)}
     distances = {"t15": Distance(1, 1.1), "t30": Distance(1, 0.4), "t90": Distance(1, 0.7)}
