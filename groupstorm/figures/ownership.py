@@ -224,7 +224,8 @@ class Ownership:
             self._nobody_from_us += now_us - max(deleted_us, self._nobody_from_us)
 
     def begin_window(self, from_us: int) -> None:
-        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on."""
+        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on, and records from the
+        positions just before: a row of ``from_us`` may say that an owner had come no further."""
         for partition in self.partitions.values():
             self._account(partition, from_us)
             if partition.gap_from_us is not None:
@@ -239,14 +240,15 @@ class Ownership:
         self.last_change_us = None
         if self._nobody_from_us is not None:
             self._nobody_from_us = from_us
-        if self.lag is None:
+        if self.lag is None or self.records is None:
             return
         self.lag.begin_window(from_us)
-        self.records = RecordSums()
         for partition in self.partitions.values():
             for owner in partition.owners:
-                owner.first_position = self._position(partition, owner, from_us)
-                self.records.begin(partition.name, owner.first_position)
+                position = self._position(partition, owner, from_us - 1)
+                self.records.end(partition.name, owner.first_position, position)
+                owner.first_position = position
+        self.records.begin_window()
 
     def finish(self, end_us: int) -> None:
         """The trace ends: open intervals and gaps last until now."""

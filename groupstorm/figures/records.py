@@ -39,14 +39,27 @@ class _Covered:
 
 
 class RecordSums:
-    """Adds up the position ranges of owner intervals."""
+    """Adds up the position ranges of owner intervals.
+
+    In a window of time only what its owners process counts. It counts as processed again if it was processed
+    before the window, too: a crash at the window's beginning leaves such records.
+    """
 
     def __init__(self) -> None:
         self.processed = 0
         #: Of partitions that were deleted: positions that were processed, and that were not.
+        self._covered_gone = 0
+        self._skipped_gone = 0
+        self._covered: dict[str, _Covered] = {}
+        #: The same of all partitions at the window's beginning.
         self._covered_before = 0
         self._skipped_before = 0
-        self._covered: dict[str, _Covered] = {}
+
+    def begin_window(self) -> None:
+        """Count from now on. All intervals have ended or begin here."""
+        self.processed = 0
+        self._covered_before = self._all_covered
+        self._skipped_before = self._all_skipped
 
     def begin(self, partition: str, position: int) -> None:
         """An interval begins: skipped records count from the first interval's start."""
@@ -65,13 +78,21 @@ class RecordSums:
         """The partition was deleted: positions of another one of its name are other records."""
         covered = self._covered.pop(partition, None)
         if covered is not None:
-            self._covered_before += covered.size()
-            self._skipped_before += covered.skipped
+            self._covered_gone += covered.size()
+            self._skipped_gone += covered.skipped
 
     @property
     def duplicated(self) -> int:
-        return self.processed - self._covered_before - sum(one.size() for one in self._covered.values())
+        return self.processed - (self._all_covered - self._covered_before)
 
     @property
     def skipped(self) -> int:
-        return self._skipped_before + sum(one.skipped for one in self._covered.values())
+        return max(0, self._all_skipped - self._skipped_before)
+
+    @property
+    def _all_covered(self) -> int:
+        return self._covered_gone + sum(one.size() for one in self._covered.values())
+
+    @property
+    def _all_skipped(self) -> int:
+        return self._skipped_gone + sum(one.skipped for one in self._covered.values())

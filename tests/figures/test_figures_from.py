@@ -50,6 +50,23 @@ def test_a_reader_of_the_trace_comes_to_the_same_figures(tmp_path: Path) -> None
     assert [figures.generations for figures in earlier.values()] == [1], "a window of one's own comes first"
 
 
+def test_records_processed_before_the_window_and_again_in_it_are_duplicates() -> None:
+    """The member has its partition after 3.01 s (a delay of 3 s and five requests of 2 ms) and commits every 5 s
+    from then on, the last time at 58.01 s. Of the records of each 100 ms it had finished 579 then and 599 when it
+    was killed at 60 s, from where on figures count: it reads 20 again when it is back."""
+    crash = """
+name: crash
+settings:
+  {members: 1, partitions: 1, record_rate: 10, net_latency_ms: 1, heartbeat_lateness_ms: 0,
+   poll_interval_ms: 0, coordinator_service_us: 0, append_latency_ms: 0}
+figures_from: 60s
+steps: [{at_ms: 0, do: start}, {at_ms: 60000, do: crash-restart, members: [0]}]
+"""
+    one = parse(crash, "yaml", "test").resolve(None, 0, {})
+    figures = simulate(one, chosen_assignors(one), NullSink())
+    assert (figures.records_duplicated, figures.records_skipped) == (20, 0)
+
+
 def test_it_is_part_of_what_is_replayed() -> None:
     one = resolved("figures_from: 1m")
     assert one.written()["figures_from"] == 60_000
