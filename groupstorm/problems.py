@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -62,6 +62,17 @@ class OutputError(ExpectedError):
     """
 
     exit_code = ExitCode.OUTPUT
+
+
+def not_one_of(name: object, known: Iterable[str], shown_max: int = 30) -> str:
+    """The end of a message on a name that nobody knows: the nearest one, or all, unless they are too many."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    names = list(known)
+    near = get_close_matches(str(name), names, n=2)
+    if near:
+        return f"{name!r}: did you mean {' or '.join(near)}?"
+    return f"{name!r} is not one of {', '.join(names)}" if len(names) <= shown_max else f"{name!r}"
 
 
 @contextmanager

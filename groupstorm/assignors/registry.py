@@ -27,7 +27,8 @@ from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, Stic
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.assignors.custom import adapt
-from groupstorm.problems import InputError
+from groupstorm.assignors.kafka_names import protocol_name
+from groupstorm.problems import InputError, not_one_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoints
@@ -68,12 +69,13 @@ def _entry_points() -> EntryPoints:
 
 
 def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = False) -> Assignor:
-    """The assignor of that name; the options are those of our assignors, plug-ins do not get them.
+    """The assignor of that name, or of Kafka's class; the options are those of our assignors, plug-ins do not
+    get them.
 
     Raises `InputError`, which lists the names.
     """
-    if name in _MADE_BY:
-        return _MADE_BY[name](order, bug_compat)
+    if protocol_name(name) in _MADE_BY:
+        return _MADE_BY[protocol_name(name)](order, bug_compat)
     place = f"assignor {name!r}"
     for entry in _entry_points():
         if entry.name == name:
@@ -81,7 +83,7 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     if is_plug_in(name):
         module, _, attribute = name.partition(":")
         return adapt(_load(lambda: getattr(_import(module), attribute), place), place)
-    raise InputError(f"{place}: expected one of {', '.join(names())}, or a plug-in as module:attribute")
+    raise InputError(f"assignor {not_one_of(name, names())}, or a plug-in as module:attribute")
 
 
 def own(assignor: object) -> Assignor:

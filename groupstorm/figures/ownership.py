@@ -224,8 +224,8 @@ class Ownership:
             self._nobody_from_us += now_us - max(deleted_us, self._nobody_from_us)
 
     def begin_window(self, from_us: int) -> None:
-        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on, and records from the
-        positions just before: a row of ``from_us`` may say that an owner had come no further."""
+        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on, and records from
+        the positions just before: a row of ``from_us`` may say that an owner had come no further."""
         for partition in self.partitions.values():
             self._account(partition, from_us)
             if partition.gap_from_us is not None:

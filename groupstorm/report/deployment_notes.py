@@ -1,5 +1,5 @@
-"""Notes on a run beside its figures: what its deployment does to static members, pods that move in step,
-what its autoscaler did, settings that do nothing."""
+"""Notes on a run beside its figures: what its deployment does to static members, what its
+autoscaler did, settings that do nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from groupstorm.figures import Figures
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
-from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import of_protocol, unused_settings
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSCALER, PROCESSES, STATEFUL_SET
@@ -22,16 +21,12 @@ from groupstorm.wording import counted, listed, seconds
 
 #: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
 ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})
-#: Steps that replace all of them at once.
-AT_ONCE: Final = frozenset({"recreate", "blue-green"})
-#: The parts of the time from SIGTERM of a pod to its successor's readiness.
-TIMES_OF_A_POD: Final = ("start_ms", "ready_ms", "drain_ms", "stop_grace_ms")
 
 
 def deployment_notes(run: Run) -> list[str]:
     """Sentences for a person; none if nothing about the deployment has to be known."""
     scenario = run.scenario
-    notes = [membership_note(scenario), in_step_note(scenario), scaling_note(run), unused_note(scenario)]
+    notes = [membership_note(scenario), scaling_note(run), unused_note(scenario)]
     return [note for note in notes if note is not None]
 
 
@@ -82,25 +77,6 @@ def static_membership_note(settings: Settings) -> str | None:
             "--set deployment=statefulset --set max_surge=0."
         )
     return None
-
-
-def in_step_note(scenario: ResolvedScenario) -> str | None:
-    """Pods that are replaced together and all take equally long: rounds then serve many of them at once."""
-    settings = scenario.settings
-    limits = limits_of(settings, settings.integer("members"))
-    rolls = any(step.do in ROLLING for step in scenario.steps) and limits.surge + limits.unavailable > 1
-    if not rolls and not any(step.do in AT_ONCE for step in scenario.steps):
-        return None
-    times = [settings.distribution(name) for name in TIMES_OF_A_POD]
-    start = times[0]
-    if not all(one.is_constant for one in times):
-        return None
-    start_s = start.largest_us / 1_000_000
-    return (
-        f"Pods that are replaced together move in step here, as {listed(TIMES_OF_A_POD)} are constant: one "
-        "round serves many of them. If pods differ, a deploy of eager members may cost many times as much: "
-        f"compare with --set 'start_ms={{p50: {start_s:g}s, p95: {start_s * 1.5:g}s}}' before you decide."
-    )
 
 
 def unused_note(scenario: ResolvedScenario) -> str | None:

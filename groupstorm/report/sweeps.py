@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.problems import InputError
-from groupstorm.report.deployment_notes import in_step_note, unused_note
+from groupstorm.problems import InputError, not_one_of
+from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.runs.choices import defaults_among
@@ -40,7 +40,7 @@ COLUMNS = {
 def check_figure(wanted: str | None, option: str = "--figure") -> None:
     """Raises InputError if there is no figure of that name."""
     if wanted is not None and wanted not in figures_with_numbers():
-        raise InputError(f"{option} {wanted!r}: no figure: {', '.join(figures_with_numbers())}")
+        raise InputError(f"{option}: no such figure: {not_one_of(wanted, figures_with_numbers(), 100)}")
 
 
 def figure_of_interest(wanted: str | None, goals: Sequence[Requirement], outcomes: Sequence[Outcome]) -> str:
@@ -140,10 +140,9 @@ def sweep_recommendation(
 
 
 def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
-    """Why points differ less or more than in life, or not at all; each note once."""
+    """Why points do not differ; each note once."""
     scenarios = [sweep.scenario_of(outcome.point) for outcome in outcomes if outcome.figures]
-    notes = [note for scenario in scenarios for note in (in_step_note(scenario), unused_note(scenario))]
-    return list(dict.fromkeys(note for note in notes if note is not None))
+    return list(dict.fromkeys(note for one in scenarios if (note := unused_note(one)) is not None))
 
 
 def _axis_with_numbers(sweep: Sweep) -> Axis | None:

@@ -24,7 +24,7 @@ settings:
   members: 2
   partitions: 4
   record_rate: 20
-  start_ms: 100
+  start_ms: {exactly: 100}
   stop_grace_ms: 0
   group.initial.rebalance.delay.ms: 0
   settle_timeout_ms: 60000

@@ -36,7 +36,7 @@ CASES = (
     Case("aligned-restarts", "one-by-one", "deploy-wave", SMALL),
     # two members crash and one restarts without a word: eager, everybody waits for its session
     Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 6}),
-    Case("autoscaler-flap", "keda", "autoscaler-flapping", {"partitions": 24}),
+    Case("autoscaler-flap", "keda", "autoscaler-flapping", {"partitions": 24, "phases": "aligned"}),
     Case("autoscaler-flap", "fixed", "", {"partitions": 24}),
     Case("client-profiles", "java", "held-join-phase", {"members": 8, "partitions": 16}),
     Case("client-profiles", "franz-go", "session-expired", {"members": 8, "partitions": 16}),
@@ -121,11 +121,11 @@ def test_a_long_preset_shows_its_pattern(tmp_path: Path, case: Case) -> None:
     [
         ("coordinator-failover", "two-minutes", SMALL, "deploy-wave"),
         ("custom-assignor-lab", "static", {"members": 8, "partitions": 12}, "zombie"),
-        ("poison-livelock", "crashes", SMALL | {"partitions": 12}, "livelock"),
+        ("poison-livelock", "crashes", SMALL | {"partitions": 12, "phases": "aligned"}, "livelock"),
     ],
 )
 def test_a_pattern_that_costs_less_is_named_too(
-    tmp_path: Path, preset: str, variant: str, settings: dict[str, int], pattern: str
+    tmp_path: Path, preset: str, variant: str, settings: dict[str, Any], pattern: str
 ) -> None:
     assert pattern in names(explained(storm(tmp_path / "run", preset, variant, settings)))
 

@@ -19,7 +19,8 @@ from groupstorm.trace.writer import NullSink
 
 SCENARIO = """
 name: restarts
-settings: {members: 3, partitions: 6, group.instance.id: ordinal, start_ms: 2000, warm_up_ms: 60000}
+settings:
+  {members: 3, partitions: 6, group.instance.id: ordinal, start_ms: {exactly: 2000}, warm_up_ms: 60000}
 steps: [{at_ms: 0, do: start}, {at_ms: warm_up_ms, do: restart, members: [1]}]
 """
 
@@ -51,13 +52,13 @@ def test_a_reader_of_the_trace_comes_to_the_same_figures(tmp_path: Path) -> None
 
 
 def test_records_processed_before_the_window_and_again_in_it_are_duplicates() -> None:
-    """The member has its partition after 3.01 s (a delay of 3 s and five requests of 2 ms) and commits every 5 s
-    from then on, the last time at 58.01 s. Of the records of each 100 ms it had finished 579 then and 599 when it
-    was killed at 60 s, from where on figures count: it reads 20 again when it is back."""
+    """The member has its partition after 3.01 s (a delay of 3 s and five requests of 2 ms) and commits every
+    5 s from then on, the last time at 58.01 s. Of the records of each 100 ms it had finished 579 then and 599
+    when it was killed at 60 s, from where on figures count: it reads 20 again when it is back."""
     crash = """
 name: crash
 settings:
-  {members: 1, partitions: 1, record_rate: 10, net_latency_ms: 1, heartbeat_lateness_ms: 0,
+  {members: 1, partitions: 1, record_rate: 10, phases: aligned, net_latency_ms: 1, heartbeat_lateness_ms: 0,
    poll_interval_ms: 0, coordinator_service_us: 0, append_latency_ms: 0}
 figures_from: 60s
 steps: [{at_ms: 0, do: start}, {at_ms: 60000, do: crash-restart, members: [0]}]

@@ -21,7 +21,7 @@ SMALL: Mapping[str, Any] = {
     "partitions": 12,
     "arrival_ms": 3000,
     "start_ms": {"uniform": [1500, 3500]},
-    "ready_ms": 1000,
+    "ready_ms": {"exactly": 1000},
     "record_rate": 50,
     "tail_ms": 5000,
     "settle_timeout_ms": 60_000,

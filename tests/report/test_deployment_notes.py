@@ -71,34 +71,9 @@ def test_static_members_with_a_surge_are_told_of_the_second_instance_id(tmp_path
     assert deployment_notes(ran(tmp_path, deployment="processes", **surge)) == []
 
 
-@pytest.mark.parametrize(
-    ("settings", "is_told"),
-    [
-        ({}, False),
-        ({"max_surge": 1}, True),
-        ({"max_surge": 1, "max_unavailable": 0}, False),
-        ({"max_unavailable": 2}, True),
-        ({"max_unavailable": 2, "start_ms": {"p50": 5_000, "p95": 9_000}}, False),
-        ({"max_unavailable": 2, "drain_ms": {"uniform": [0, 900]}}, False),
-    ],
-)
-def test_pods_that_are_replaced_together_and_take_equally_long_are_told(
-    tmp_path: Path, settings: dict[str, Any], is_told: bool
-) -> None:
-    notes = deployment_notes(ran(tmp_path, ROLL, deployment="processes", **settings))
-    assert len(notes) == is_told
-    assert all(note.startswith("Pods that are replaced together move in step") for note in notes)
-    assert all("--set 'start_ms={p50: 5s, p95: 7.5s}'" in note for note in notes)
-
-
-def test_all_pods_at_once_move_in_step_and_none_do_without_a_deploy(tmp_path: Path) -> None:
-    recreate = {"at_ms": 60_000, "do": "recreate"}
-    assert len(deployment_notes(ran(tmp_path, recreate, deployment="processes"))) == 1
-    assert deployment_notes(ran(tmp_path, deployment="processes", max_unavailable=2)) == []
-
-
 def test_variants_with_the_same_note_stand_together(tmp_path: Path) -> None:
-    eager = ran(tmp_path / "a", ROLL, deployment="processes", max_unavailable=2)
+    surge: dict[str, Any] = {"group.instance.id": "ordinal", "max_surge": 1}
+    eager = ran(tmp_path / "a", ROLL, deployment="processes", **surge)
     notes = notes_by_variant({"eager": [eager], "static": [eager]})
     assert [note.split(":")[0] for note in notes] == ["eager and static"]
 

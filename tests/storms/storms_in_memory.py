@@ -69,6 +69,7 @@ def storm(
 
 START = {"at_ms": 0, "do": "start"}
 FIXED = {
+    "phases": "aligned",
     "net_latency_ms": 1,
     "heartbeat_lateness_ms": 0,
     "poll_interval_ms": 0,

@@ -96,7 +96,7 @@ def test_the_sketches_of_12464_leave_the_new_partition_unassigned(
 def test_state_is_rebuilt_for_partitions_that_a_process_did_not_own_just_before() -> None:
     """One of three gives up 4 of 12: the others take 2 each, and wait for these alone."""
     steps = [START, {"at_ms": 60_000, "do": "stop", "members": [1]}, {"at_ms": 120_000, "do": "add"}]
-    settings = {"members": 3, "partitions": 12, "start_ms": 1000, **FIXED, "restore_ms": 500}
+    settings = {"members": 3, "partitions": 12, "start_ms": {"exactly": 1000}, **FIXED, "restore_ms": 500}
     for name in ("sticky", "cooperative-sticky"):
         ran = storm(scenario(steps, **settings, **strategy(name)))
         taken = [

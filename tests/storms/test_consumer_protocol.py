@@ -119,7 +119,7 @@ def test_a_handover_takes_as_long_as_on_a_published_cluster() -> None:
 
     1.01 s until the old owner's poll, 4.73 s until the newcomer's next heartbeat, 0.86 s until its poll.
     """
-    rows = storm("new-protocol", 9, "consumer").rows
+    rows = storm("new-protocol", 9, "consumer", settings={"phases": "aligned"}).rows
     (handover,) = [
         one
         for one in handovers(rows)
@@ -132,7 +132,7 @@ def test_a_handover_takes_as_long_as_on_a_published_cluster() -> None:
 
 
 def test_no_part_of_a_handover_is_longer_than_what_it_waits_for() -> None:
-    found = handovers(storm("new-protocol", 3, "consumer").rows)
+    found = handovers(storm("new-protocol", 3, "consumer", settings={"phases": "aligned"}).rows)
     assert len(found) > 50
     assert all(one.until_revoked_us <= 1_100_000 for one in found), "one poll interval, one commit"
     assert all(one.until_poll_us <= 2_200_000 for one in found), "two poll intervals: one commits before"
@@ -168,7 +168,12 @@ def test_a_crashed_member_is_fenced_after_the_brokers_session_timeout() -> None:
 def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_session() -> None:
     """Its process is soon back under another member id, and owns nothing of what the old member had."""
     crash = {"at_ms": 60_000, "do": "crash-restart", "members": [1]}
-    settings = {"members": 3, "partitions": 6, "group.consumer.session.timeout.ms": 20_000, "start_ms": 2_000}
+    settings = {
+        "members": 3,
+        "partitions": 6,
+        "group.consumer.session.timeout.ms": 20_000,
+        "start_ms": {"exactly": 2_000},
+    }
     result = storm(scenario([START, crash], **settings, **FIXED, **CONSUMER))
     gaps = GapReasons()
     gaps.add_all([(time_us, Source(source), event) for time_us, source, event in result.rows])
@@ -181,7 +186,7 @@ def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_sessio
 
 def test_a_static_member_keeps_its_partitions_while_it_is_away() -> None:
     restart = {"at_ms": 30_000, "do": "restart", "members": [1]}
-    settings = {"members": 3, "partitions": 6, "start_ms": 5_000, "group.instance.id": "ordinal"}
+    settings = {"members": 3, "partitions": 6, "start_ms": {"exactly": 5_000}, "group.instance.id": "ordinal"}
     result = storm(scenario([START, restart], **settings, **FIXED, **CONSUMER))
     assert broken(result) == {}
     assert not result.events("member_removed")

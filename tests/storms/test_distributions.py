@@ -7,11 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution, parse_varying
 
 
 def test_every_draw_from_a_number_gives_that_number() -> None:
     assert {parse_distribution("x", 0.5).at(draw) for draw in (0, DRAW_SPAN // 2, DRAW_SPAN - 1)} == {500}
+
+
+def test_one_number_for_what_varies_is_its_median() -> None:
+    """25 s: from 22.5 s to 30 s, 19 of 20 below 27.5 s. Nothing stays nothing, and exactly is exactly."""
+    start = parse_varying("x", "25s")
+    assert (start.at(0), start.largest_us) == (22_500_000, 30_000_000)
+    assert start.at(DRAW_SPAN // 2) == 25_000_000
+    assert start.at(DRAW_SPAN * 95 // 100) == pytest.approx(27_500_000, abs=1)
+    assert start.as_written == "25s"
+    assert parse_varying("x", 0).largest_us == 0
+    exactly = parse_varying("x", {"exactly": "25s"})
+    assert {exactly.at(draw) for draw in (0, DRAW_SPAN - 1)} == {25_000_000}
+    assert parse_varying("x", {"uniform": [1, 2]}).largest_us == 2_000
 
 
 def test_quantiles_are_met_and_linear_between() -> None:

@@ -15,7 +15,7 @@ FIXED: dict[str, Any] = {
     "members": 3,
     "partitions": 6,
     "net_latency_ms": 1,
-    "start_ms": 1000,
+    "start_ms": {"exactly": 1000},
     "poll_interval_ms": 10,
     "partition.assignment.strategy": ["cooperative-sticky"],
 }

@@ -28,7 +28,7 @@ def test_a_member_whose_removal_could_not_be_written_stays_without_a_session() -
         {"at_ms": 1_000, "do": "rolling-restart"},
         {"at_ms": 5_000, "do": "failing-appends", "for_ms": 2_000},
     ]
-    settings = {"start_ms": 0, "ready_ms": 5_000, "max_surge": 2, "group.protocol": "consumer"}
+    settings = {"start_ms": 0, "ready_ms": {"exactly": 5_000}, "max_surge": 2, "group.protocol": "consumer"}
     result = storm(scenario(steps, members=1, topics=1, partitions=1, **settings), seed=0)
     own = kafkas_own(result.figures.invariants or {})
     assert own is not None
@@ -122,7 +122,11 @@ def test_a_coordinator_does_not_load_an_id_that_was_not_written() -> None:
         {"at_ms": 31_000, "do": "slow-appends", "for_ms": 1_500, "append_ms": 4_000},
         {"at_ms": 33_000, "do": "coordinator-failover", "for_ms": 5_000},
     ]
-    settings = {"group.instance.id": "ordinal", "start_ms": 1_000, "stop_grace_ms": 500}
+    settings = {
+        "group.instance.id": "ordinal",
+        "start_ms": {"exactly": 1_000},
+        "stop_grace_ms": {"exactly": 500},
+    }
     result = storm(scenario(steps, members=1, partitions=2, **FIXED, **settings))
     first, second = (event.previous_member_id for _, event in result.events("member_replaced"))
     assert first == second, "the id of before"
@@ -247,7 +251,9 @@ def test_requests_that_arrived_during_a_partition_do_not_arrive_again_after_it()
         {"at_ms": 7_000, "do": "partition", "members": [2], "direction": "responses", "for_ms": 25_000},
         {"at_ms": 20_000, "do": "disconnect", "members": [6], "for_ms": 5_000},
     ]
-    settings = {"client_profile": "aiokafka", "session.timeout.ms": 6_000, "topics": 3}
+    settings = {
+        "client_profile": "aiokafka", "session.timeout.ms": 6_000, "topics": 3, "phases": "aligned",
+    }  # fmt: skip
     result = in_both_modes(scenario(steps, members=7, partitions=1, **settings), seed=0)
     assert result.events("rejoin_requested", member="member-2", cause="group-rebalancing")
 

@@ -9,7 +9,13 @@ from groupstorm.storms.scenario.files import parse
 from tests.storms.storms_in_memory import scenario, storm
 
 START = {"at_ms": 0, "do": "start"}
-FIXED = {"members": 3, "partitions": 6, "net_latency_ms": 1, "poll_interval_ms": 10, "start_ms": 1000}
+FIXED = {
+    "members": 3,
+    "partitions": 6,
+    "net_latency_ms": 1,
+    "poll_interval_ms": 10,
+    "start_ms": {"exactly": 1000},
+}
 
 
 def test_a_rule_gives_some_members_other_settings_and_a_later_rule_wins() -> None:
@@ -100,7 +106,7 @@ def test_rules_that_cannot_be(rules: object, message: str) -> None:
 
 def test_variants_can_have_releases_of_their_own() -> None:
     text = """
-    settings: {members: 3, partitions: 6, start_ms: 1s}
+    settings: {members: 3, partitions: 6, start_ms: {exactly: 1s}}
     variants:
       two-steps: {releases: [{session.timeout.ms: 20s}, {session.timeout.ms: 10s}]}
       nothing-new: {}

@@ -56,7 +56,13 @@ def test_a_rolling_restart_takes_the_durations_that_its_step_gives() -> None:
     """SIGTERM to the first at 60 s; each new process polls and is ready after its own times. The last one,
     of which the step says nothing, takes those of the settings: 7 s and 4 s."""
     step = {"at_ms": 60_000, "do": "rolling-restart", "start_ms": [1_000, 20_000], "ready_ms": [500, 3_000]}
-    settings = {**SMALL, "stop_grace_ms": 0, "start_ms": 7_000, "ready_ms": 4_000, "net_latency_ms": 0}
+    settings = {
+        **SMALL,
+        "stop_grace_ms": 0,
+        "start_ms": {"exactly": 7_000},
+        "ready_ms": {"exactly": 4_000},
+        "net_latency_ms": 0,
+    }
     what = scenario([START, step], **settings)
     result = storm(what)
     polls = [time_us // 1000 for time_us, _ in result.events("member_started")][3:]

@@ -211,7 +211,9 @@ def test_exact_and_computed_traces_are_equal_through_all_of_them() -> None:
         {"members": [1], "settings": {"clock_drift_ppm": 40_000}},
         {"members": [2], "settings": {"clock_drift_ppm": -40_000}},
     ]
-    what = scenario(steps, members=4, partitions=9, start_ms=2_000, ready_ms=0, member_settings=rules)
+    what = scenario(
+        steps, members=4, partitions=9, start_ms={"exactly": 2_000}, ready_ms=0, member_settings=rules
+    )
     for seed in range(3):
         computed, exact = (storm(what, seed, exact=each) for each in (False, True))
         assert computed.rows == exact.rows

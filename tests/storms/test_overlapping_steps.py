@@ -35,8 +35,8 @@ def test_a_process_that_is_killed_while_it_restarts_comes_back_once() -> None:
     result = played(
         {"at_ms": 60_000, "do": "restart", "members": [1]},
         {"at_ms": 61_000, "do": "crash-restart", "members": [1]},
-        stop_grace_ms=5_000,
-        start_ms=1_000,
+        stop_grace_ms={"exactly": 5_000},
+        start_ms={"exactly": 1_000},
     )
     assert running(result)[-1] == 3
     assert len(result.events("member_started", member="member-1")) == 2
@@ -47,8 +47,8 @@ def test_a_process_that_two_steps_stop_closes_once_and_both_steps_end() -> None:
     result = played(
         {"at_ms": 60_000, "do": "stop", "members": [1]},
         {"at_ms": 61_000, "do": "restart", "members": [1]},
-        stop_grace_ms=5_000,
-        start_ms=1_000,
+        stop_grace_ms={"exactly": 5_000},
+        start_ms={"exactly": 1_000},
     )
     [(closed_us, _)] = result.events("member_closed", member="member-1")
     assert 65_000_000 < closed_us < 65_010_000, "5 s after the first SIGTERM: commit, LeaveGroup"

@@ -136,7 +136,7 @@ def test_batches_that_outlast_the_poll_interval_are_mended_by_smaller_ones_too()
     """500 records of 120 ms take 60 s, and 30 s are allowed: at most 250 records fit."""
     slow = {
         "members": 2, "partitions": 2, "process_ms": 120, "max.poll.interval.ms": 30_000, "record_rate": 4,
-        "least_duration_ms": 1_800_000, "start_ms": 1_000,
+        "least_duration_ms": 1_800_000, "start_ms": {"exactly": 1_000},
     }  # fmt: skip
     stalled = [START, {"at_ms": 60_000, "do": "pause", "members": [0, 1], "for_ms": 40_000}]
     rates = [{"at": "0m", "factor": 1}, {"at": "2m", "factor": 50}, {"at": "5m", "factor": 1}]
@@ -158,7 +158,7 @@ def test_max_poll_records_is_no_remedy_if_batches_are_short() -> None:
 def test_an_overload_names_how_many_members_keep_up() -> None:
     """A member does 1,000 records a second, 35 partitions get 3,500."""
     settings = {
-        "members": 2, "partitions": 35, "start_ms": 1_000, "settle_timeout_ms": 120_000,
+        "members": 2, "partitions": 35, "start_ms": {"exactly": 1_000}, "settle_timeout_ms": 120_000,
         "partition.assignment.strategy": ["cooperative-sticky"],
     }  # fmt: skip
     what = scenario([START], **settings)
@@ -186,7 +186,7 @@ def test_a_round_that_fails_while_its_member_is_away_from_poll_revokes_nothing()
         "partitions": 20,
         "poll_interval_ms": 60_000,
         "max.poll.interval.ms": 30_000,
-        "start_ms": 5_000,
+        "start_ms": {"exactly": 5_000},
     }
     ran = storm("rolling-deploy", 4, "cooperative", settings=settings)
     verdicts = ran.figures.invariants or {}
@@ -204,7 +204,7 @@ def test_a_member_that_leaves_during_its_revocation_loses_its_partitions_afterwa
         "partitions": 6,
         "revoke_callback_ms": 40_000,
         "max.poll.interval.ms": 30_000,
-        "start_ms": 5_000,
+        "start_ms": {"exactly": 5_000},
     }
     verdicts = storm("rolling-deploy", 0, "cooperative", settings=settings).figures.invariants or {}
     assert verdicts["lost_partitions_are_given_up"] == "held"

@@ -22,7 +22,7 @@ FIXED = {
     "net_latency_ms": 1,
     "process_ms": 1,
     "record_rate": 10,
-    "start_ms": 1000,
+    "start_ms": {"exactly": 1000},
     "least_duration_ms": 400_000,
     "partition.assignment.strategy": ["cooperative-sticky"],
     "if_never_settled": "report",
@@ -91,7 +91,8 @@ def test_a_machine_makes_its_members_slower() -> None:
 
 
 def test_garbage_collections_pause_the_process_by_counter() -> None:
-    settings = {**FIXED, "gc_pause_ms": 300, "gc_interval_ms": 9_700, "least_duration_ms": 100_000}
+    pauses = {"gc_pause_ms": 300, "gc_interval_ms": 9_700, "least_duration_ms": 100_000}
+    settings = {**FIXED, "phases": "aligned", **pauses}
     result = storm(scenario([START], **settings))
     paused = [at_us for at_us, event in result.events("member_paused", member="member-0")]
     assert paused[0] == 9_700_000

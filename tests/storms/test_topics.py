@@ -12,6 +12,7 @@ from tests.storms.storms_in_memory import Storm, scenario, storm
 START = {"at_ms": 0, "do": "start"}
 CREATE = {"at_ms": 60_000, "do": "create-topic", "topic": "topic-new", "partitions": 6}
 FIXED = {
+    "phases": "aligned",
     "members": 3,
     "partitions": 6,
     "net_latency_ms": 1,

@@ -30,9 +30,9 @@ WORLD: dict[str, Any] = {
     "partition.assignment.strategy": ["range"],
     "partitions": 2,
     "members": 2,
-    "start_ms": 10_000,
-    "stop_grace_ms": 500,
-    "ready_ms": 5_000,
+    "start_ms": {"exactly": 10_000},
+    "stop_grace_ms": {"exactly": 500},
+    "ready_ms": {"exactly": 5_000},
     "tail_ms": 1_000,
 }
 

@@ -16,7 +16,7 @@ from groupstorm.whatif.reading import Reading, read_run
 from groupstorm.whatif.replaying import replay
 from tools.log_printing.logs import LogKind, as_log
 
-SIZE: dict[str, Any] = {"members": 4, "partitions": 12}
+SIZE: dict[str, Any] = {"members": 4, "partitions": 12, "phases": "aligned"}
 #: None of them is the storm's own.
 SEEDS = range(100, 103)
 #: What a log does not say and its reader knows.

@@ -22,7 +22,7 @@ SMALL = {
     "members": 3,
     "partitions": 6,
     "partition.assignment.strategy": ["cooperative-sticky"],
-    "ready_ms": 1_000,
+    "ready_ms": {"exactly": 1_000},
     "stop_grace_ms": 0,
     "record_rate": 0,
 }
@@ -54,7 +54,7 @@ def test_a_dead_member_is_noticed_as_soon_as_its_session_allows(tmp_path: Path) 
 def test_restarts_that_take_longer_than_the_session_need_two_changes(tmp_path: Path) -> None:
     """A restart takes 70 s: nobody notices it if members are static and sessions outlast it. Alone, neither
     does it."""
-    advice = advised(tmp_path, ROLL, "generations==0", start_ms=70_000)
+    advice = advised(tmp_path, ROLL, "generations==0", start_ms={"exactly": 70_000})
     assert advice.chosen is not None
     assert {change.knob for change in advice.chosen.changes} == {"membership", "session.timeout.ms"}
     assert advice.chosen.settings["session.timeout.ms"] == 120_000

@@ -22,7 +22,7 @@ SCENARIO = {
         "members": 3,
         "topic_partitions": {"orders": 12},
         "partition.assignment.strategy": ["range"],
-        "start_ms": 20_000,
+        "start_ms": {"exactly": 20_000},
         "member_settings": [{"members": [n], "name": f"orders-{n}"} for n in range(3)],
     },
     "steps": [

@@ -100,19 +100,20 @@ class Autoscaler:
         steps.begin()
         self._clock.at(self._ends_us, steps.end)
         if self._kind != NO_AUTOSCALER:
-            self._every(settings.integer("autoscaler_sync_ms") * 1000, self._sync)
+            self._every("autoscaler_sync_ms", self._sync)
         if self._kind == KEDA and self._least == 0:
-            self._every(settings.integer("polling_interval_ms") * 1000, self._switch)
+            self._every("polling_interval_ms", self._switch)
 
-    def _every(self, interval_us: int, decide: Callable[[], None]) -> None:
-        """Call ``decide`` at this interval, as long as the autoscaler works."""
+    def _every(self, interval: str, decide: Callable[[], None]) -> None:
+        """Call ``decide`` at the interval of this setting, as long as the autoscaler works."""
+        interval_us = self._steps.host.settings.integer(interval) * 1000
 
         def due() -> None:
             if self._clock.now_us < self._ends_us:
                 decide()
                 self._clock.after(interval_us, due)
 
-        self._clock.after(interval_us, due)
+        self._clock.after(interval_us - self._steps.phases.within_us(interval, interval_us), due)
 
     def _sync(self) -> None:
         """The HorizontalPodAutoscaler's turn."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.runs.choices import INITIAL_DELAY, begin_apart, by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
@@ -22,6 +22,9 @@ from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.verdicts.recommendation import recommendation
 
 COMPARISON_FILE = "comparison.json"
+
+#: Seeds of each variant, point or change unless somebody says otherwise: one seed shows no spread.
+SEEDS_DEFAULT = 5
 
 _BEGIN_APART = (
     f"Figures begin when every partition has an owner for the first time. What {INITIAL_DELAY} puts off "
@@ -114,7 +117,7 @@ def check_variants(scenario: str, wanted: Sequence[str]) -> Sequence[str]:
     variants = load(scenario).variants
     for name in wanted:
         if name not in variants:
-            raise InputError(f"variant: {name!r} is not one of {', '.join(variants)}")
+            raise InputError(f"variant: {not_one_of(name, variants)}")
     return tuple(dict.fromkeys(wanted or variants))
 
 

@@ -66,7 +66,8 @@ class StepRunner(StepsOfRun):
         self._members = wanted
         self.emit_step(step.do, None, f"{len(indexes)} members join within {step.over_ms} ms")
         for index in indexes:
-            self.spawn(index, self.name_of(index), self.delay_within_us(step.over_ms))
+            delay_us = self.phases.start_us + self.delay_within_us(step.over_ms)
+            self.spawn(index, self.name_of(index), delay_us)
 
     def _add(self, step: Step) -> None:
         self.emit_step(step.do, None, f"{step.count} more processes are started")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
+from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
@@ -28,6 +29,7 @@ class StepsOfRun:
         self.killed: set[Process] = set()
         self._kind = kind
         self._names: dict[int, str] = {}
+        self.phases = Phases(host.settings, host.scenario.steps, host.seed)
         self._draws = Stream(host.seed, "plan")
         self._drawn = 0
         self._drains = host.settings.distribution("drain_ms").largest_us > 0

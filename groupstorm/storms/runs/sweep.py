@@ -14,7 +14,7 @@ from numbers import Number
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario, load
 from groupstorm.storms.scenario.settings import duration_unit_us, setting
@@ -148,7 +148,7 @@ def _axis_of_labels(where: str, name: str, labels: Sequence[str], scenario: Scen
         return _axis(where, name, labels, values_of(name, labels, where))
     for label in labels:
         if label not in scenario.variants:
-            raise InputError(f"{where}: {label!r} is not one of {', '.join(scenario.variants)}")
+            raise InputError(f"{where}: {not_one_of(label, scenario.variants)}")
     return _axis(where, name, labels, labels)
 
 
@@ -227,7 +227,7 @@ def check_sweep(sweep: Sweep, over: str = "--over", changed: str = "--set") -> N
         if name in names:
             raise InputError(f"{changed} {name}: it is swept over with {over}")
     if sweep.variant is not None and sweep.variant not in variants:
-        raise InputError(f"variant: {sweep.variant!r} is not one of {', '.join(variants)}")
+        raise InputError(f"variant: {not_one_of(sweep.variant, variants)}")
     points = prod(len(axis.values) for axis in sweep.axes)
     if points > POINTS_MAX:
         raise InputError(f"{over}: {points:,} points: expected {POINTS_MAX:,} at most")

@@ -25,16 +25,16 @@ DEPLOYMENT_SETTINGS: tuple[Setting, ...] = (
         1,
         "processes that may be missing while deploying; a percentage is rounded down (statefulset: up)",
     ),
-    Setting("stop_grace_ms", "distribution", 500, "from SIGTERM until the consumer is closed"),
+    Setting("stop_grace_ms", "varying duration", 500, "from SIGTERM until the consumer is closed"),
     Setting(
         "start_ms",
-        "distribution",
+        "varying duration",
         {"p50": 20_000, "p95": 35_000},
         "from a process's start to its first poll()",
     ),
     Setting(
         "ready_ms",
-        "distribution",
+        "varying duration",
         10_000,
         "from its first poll() (ready_when) until it counts as ready: its probe's delay and periods",
     ),
@@ -64,7 +64,7 @@ DEPLOYMENT_SETTINGS: tuple[Setting, ...] = (
     Setting("min_ready_ms", "integer", 0, "minReadySeconds: from ready until a process counts as available"),
     Setting(
         "drain_ms",
-        "distribution",
+        "varying duration",
         0,
         "after stop_grace_ms: the process finishes its batch without poll(), then commits and closes",
     ),

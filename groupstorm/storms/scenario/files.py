@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.scenario.consistency import check_application, check_consistency, check_member_names
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
@@ -72,7 +72,7 @@ class Scenario:
         """
         chosen = variant or self.variant or next(iter(self.variants))
         if chosen not in self.variants:
-            raise InputError(f"variant: {chosen!r} is not one of {', '.join(self.variants)}")
+            raise InputError(f"variant: {not_one_of(chosen, self.variants)}")
         if STRATEGY not in overrides:
             for overlay in (self.settings, self.variants[chosen]):
                 _refuse_code(self.source, overlay)
@@ -148,8 +148,7 @@ def load(name_or_path: str) -> Scenario:
         if name_or_path and path.exists():
             raise InputError(_no_scenario_file(path))
         raise InputError(
-            f"{name_or_path}: neither a preset ({', '.join(preset_names())}) "
-            "nor a scenario file (.yaml, .toml)"
+            f"neither a preset nor a scenario file (.yaml, .toml): {not_one_of(name_or_path, preset_names())}"
         )
     syntax = "toml" if path.suffix == ".toml" else "yaml"
     return parse(read_text(path), syntax, str(path), folder=path.parent)

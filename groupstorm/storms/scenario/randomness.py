@@ -4,10 +4,12 @@ A draw depends on the seed, a stream's name and an index, never on earlier draws
 (for a heartbeat that is only computed), no other draw changes. All arithmetic is on integers: the same seed
 gives the same numbers in any process on any machine.
 
-A distribution is written in milliseconds or with units: a number or `20s` (every draw gives it),
-`{uniform: [a, b]}`, `{p50: a, p95: b}` or `{quantiles: {0: a, 50: b, 99.9: c, 100: d}}`; between quantiles it
-is linear. With `p50` and the like, the least value is half the lowest one's, and the largest lies half the
-distance between the two highest above the highest (`p0` and `p100` say otherwise).
+A distribution is written in milliseconds or with units: a number or `20s` or `{exactly: 20s}` (every draw
+gives it), `{uniform: [a, b]}`, `{p50: a, p95: b}` or `{quantiles: {0: a, 50: b, 99.9: c, 100: d}}`; between
+quantiles it is linear. With `p50` and the like, the least value is half the lowest one's, and the largest
+lies half the distance between the two highest above the highest (`p0` and `p100` say otherwise).
+
+Of what never takes equally long twice (the start of a pod), a single number is the median: see `SPREAD`.
 """
 
 from __future__ import annotations
@@ -65,7 +67,13 @@ class Stream:
         return z >> 32 & 0xFFFF_FFFF, z & 0xFFFF_FFFF
 
 
-FORMS = "a number, 20s, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50: b, 100: c}}"
+FORMS = (
+    "a number, 20s, {exactly: 20s}, {uniform: [a, b]}, {p50: a, p95: b} or {quantiles: {0: a, 50: b, 100: c}}"
+)
+
+#: Quantiles of a duration that varies and that is written as one number, in per cent of it. Pods that take
+#: exactly equally long move in step: one round serves many of them, which no cluster shows.
+SPREAD: Final = ((0, 90), (50, 100), (95, 110), (100, 120))
 
 #: A percentage and the duration there, in microseconds.
 Point = tuple[Fraction, int]
@@ -116,6 +124,8 @@ def parse_distribution(name: str, written: Any) -> Distribution:
     if not isinstance(written, Mapping):
         return Distribution([(0, duration_us(name, written))], written)
     keys = [str(key) for key in written]
+    if keys == ["exactly"]:
+        return Distribution([(0, duration_us(name, written["exactly"]))], written)
     if keys == ["uniform"]:
         return _from_points(name, _uniform(name, written["uniform"]), written)
     if keys == ["quantiles"] and isinstance(written["quantiles"], Mapping):
@@ -123,6 +133,15 @@ def parse_distribution(name: str, written: Any) -> Distribution:
     if len(keys) > 1 and all(_PERCENTILE.fullmatch(key) for key in keys):
         return _from_points(name, _percentiles(name, written), written)
     raise InputError(f"{name}: {dict(written)!r} is no distribution: expected {FORMS}")
+
+
+def parse_varying(name: str, written: Any) -> Distribution:
+    """As `parse_distribution`, but a single number has the quantiles of `SPREAD`."""
+    if isinstance(written, Mapping):
+        return parse_distribution(name, written)
+    middle_us = duration_us(name, written)
+    points = [(Fraction(share), middle_us * percent // 100) for share, percent in SPREAD]
+    return _from_points(name, points, written) if middle_us else parse_distribution(name, written)
 
 
 def _uniform(name: str, written: Any) -> list[Point]:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from groupstorm.assignors.kafka_names import protocol_name
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.problems import InputError
-from groupstorm.storms.scenario.member_rules import MemberRules, read_member_rules, read_releases
+from groupstorm.problems import InputError, not_one_of
+from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
 from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
-from groupstorm.storms.scenario.randomness import Distribution, parse_distribution
+from groupstorm.storms.scenario.randomness import Distribution, parse_distribution, parse_varying
 from groupstorm.storms.scenario.record_rate_settings import (
     read_rate_changes,
     read_record_rate,
@@ -262,7 +263,7 @@ def _flag(row: Setting, where: str, written: Any) -> bool:
 
 def _choice(row: Setting, where: str, written: Any) -> str:
     if not isinstance(written, str) or written not in row.allowed:
-        raise InputError(f"{where}: {written!r} is not one of {', '.join(row.allowed)}")
+        raise InputError(f"{where}: {not_one_of(written, row.allowed)}")
     return written
 
 
@@ -272,9 +273,10 @@ def _names(row: Setting, where: str, written: Any) -> tuple[str, ...]:
         raise InputError(f"{where}: {written!r}: expected one or more names ({row.meaning})")
     if row.allowed and not set(items) <= set(row.allowed):
         raise InputError(f"{where}: {written!r}: expected some of {', '.join(row.allowed)}")
-    if len(set(items)) != len(items):
+    names = tuple(map(protocol_name, items)) if row.name == STRATEGY else tuple(items)
+    if len(set(names)) != len(names):
         raise InputError(f"{where}: {written!r}: a name stands twice")
-    return tuple(items)
+    return names
 
 
 def _integers(row: Setting, where: str, written: Any) -> tuple[int, ...]:
@@ -336,6 +338,7 @@ _READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
 }
 _READERS_WITHOUT_ROW: Mapping[str, Callable[[str, Any], Any]] = {
     "distribution": parse_distribution,
+    "varying duration": parse_varying,
     "member rules": read_member_rules,
     "releases": read_releases,
     "slow records": read_slow_records,

@@ -181,6 +181,14 @@ SETTINGS: tuple[Setting, ...] = (
     *AUTOSCALER_SETTINGS,
     *STREAMS_SETTINGS,
     # the times of a scenario's steps
+    Setting(
+        "phases",
+        "choice",
+        "drawn",
+        "where heartbeats, background commits, metadata and an autoscaler's decisions stand in their "
+        "intervals when a step comes: drawn by the seed, or aligned: all begin with the run",
+        allowed=("drawn", "aligned"),
+    ),
     Setting("arrival_ms", "integer", 0, "window in which the first members arrive"),
     Setting("warm_up_ms", "integer", 60_000, "quiet time before the scenario's own steps"),
     Setting("failover_ms", "integer", 5_000, "how long a group has no coordinator after a failover"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any
 
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
 from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import whole
@@ -300,7 +300,7 @@ def read_step(where: str, written: Any, settings: Settings, created: Sequence[st
         raise InputError(f"{where}: {written!r} is no step: expected {{at_ms: ..., do: ...}}")
     do = written.get("do")
     if not isinstance(do, str) or do not in KINDS_BY_NAME:
-        raise InputError(f"{where}: do: {do!r} is not one of {', '.join(KINDS_BY_NAME)}")
+        raise InputError(f"{where}: do: {not_one_of(do, KINDS_BY_NAME, 100)}")
     kind = KINDS_BY_NAME[do]
     fields = set(written) - {"do", "at_ms"}
     unknown = fields - kind.required - kind.optional

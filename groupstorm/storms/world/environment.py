@@ -19,6 +19,7 @@ from groupstorm.storms.records.positions import Records
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
@@ -80,6 +81,7 @@ class Environment:
         "leader_memory",
         "members",
         "network",
+        "phases",
         "records",
         "release",
         "resting",
@@ -106,6 +108,7 @@ class Environment:
         #: The release of processes that start now.
         self.release = 0
         self.seed = scenario.seed
+        self.phases = Phases(settings, scenario.steps, scenario.seed)
         self.group = GROUP
         self.exact = exact
         #: In a group of both protocols, every heartbeat may bring another member further. Heartbeats that

@@ -173,7 +173,9 @@ class VirtualProcess(ABC, Generic[Member]):
         """The first poll()."""
         config = self.config
         self.started = True
-        self._metadata.start()
+        max_age_us = self.timers.us(config.metadata_max_age_ms)
+        phases = self._environment.phases
+        self._metadata.start(phases.metadata_age_us(self.name, self.clock.now_us, max_age_us))
         self._collections.start()
         self.emit(events.MemberStarted(config.group_id, self.name, config.group_instance_id, config.topics))
         self._run()

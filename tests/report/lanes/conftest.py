@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.explain.explaining import storm
 
-SIZE = {"members": 5, "partitions": 12}
+SIZE: dict[str, Any] = {"members": 5, "partitions": 12, "phases": "aligned"}
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ STATIC: dict[str, Any] = {
     **FIXED,
     "group.instance.id": "ordinal",
     "settle_timeout_ms": 60_000,
-    "start_ms": 1000,
+    "start_ms": {"exactly": 1000},
 }
 NEW = {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 4}
 RESTART = {"at_ms": 70_000, "do": "restart", "members": "all"}

@@ -16,7 +16,11 @@ STEPS = [
 
 
 def test_a_write_that_outlives_its_member_is_kafkas_own() -> None:
-    result = storm(scenario(STEPS, members=1, partitions=1, start_ms=100, **{"group.instance.id": "ordinal"}))
+    result = storm(
+        scenario(
+            STEPS, members=1, partitions=1, start_ms={"exactly": 100}, **{"group.instance.id": "ordinal"}
+        )
+    )
     said = result.figures.invariants or {}
     assert kafkas_own(said) == said[NO_OPERATION_FAILED]
     assert said[NO_OPERATION_FAILED].startswith("a write outlived its member: ")

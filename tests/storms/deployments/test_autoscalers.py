@@ -171,9 +171,9 @@ def test_never_more_replicas_than_partitions(lags: list[int], threshold: int, on
 STEPS: list[dict[str, Any]] = [START, {"at_ms": 60_000, "do": "autoscale", "for_ms": 900_000}]
 SCALED: dict[str, Any] = {
     "poll_interval_ms": 500, "partition.assignment.strategy": "cooperative-sticky",
-    "deployment": "deployment",
-    "start_ms": 10_000, "ready_ms": 1_000, "members": 2, "partitions": 8, "min_replicas": 2,
-    "max_replicas": 20,
+    "deployment": "deployment", "phases": "aligned",
+    "start_ms": {"exactly": 10_000}, "ready_ms": {"exactly": 1_000}, "members": 2, "partitions": 8,
+    "min_replicas": 2, "max_replicas": 20,
 }  # fmt: skip
 
 

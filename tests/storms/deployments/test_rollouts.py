@@ -15,9 +15,9 @@ BY_HAND = {
     **FIXED,
     "partition.assignment.strategy": "cooperative-sticky",
     "poll_interval_ms": 100,
-    "start_ms": 10_000,
-    "ready_ms": 5_000,
-    "stop_grace_ms": 1_000,
+    "start_ms": {"exactly": 10_000},
+    "ready_ms": {"exactly": 5_000},
+    "stop_grace_ms": {"exactly": 1_000},
 }
 
 
@@ -59,7 +59,11 @@ def test_a_deployment_with_the_default_quarter() -> None:
 
 def test_a_deployment_without_surge_starts_new_pods_while_old_ones_still_terminate() -> None:
     result = rollout(
-        deployment="deployment", max_surge=0, max_unavailable=1, start_ms=500, stop_grace_ms=20_000
+        deployment="deployment",
+        max_surge=0,
+        max_unavailable=1,
+        start_ms={"exactly": 500},
+        stop_grace_ms=20_000,
     )
     first = starts_and_stops(result, BEGIN_US)[:3]
     assert first == [
@@ -72,9 +76,8 @@ def test_a_deployment_without_surge_starts_new_pods_while_old_ones_still_termina
 
 def test_without_a_readiness_probe_old_pods_stop_before_the_new_ones_poll() -> None:
     """A container runs after 2 s and polls after 10 s: Kubernetes does not wait for the latter."""
-    result = rollout(
-        deployment="deployment", max_surge=1, max_unavailable=0, ready_when="runs", ready_ms=2_000
-    )
+    probe: dict[str, Any] = {"ready_when": "runs", "ready_ms": {"exactly": 2_000}}
+    result = rollout(deployment="deployment", max_surge=1, max_unavailable=0, **probe)
     stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
     assert stops == [(2_000 * (number + 1), f"member-{number}") for number in range(4)]
     polls = [time_ms for time_ms, what, _ in starts_and_stops(result, BEGIN_US) if what == "polls"]
@@ -149,7 +152,10 @@ def test_a_canary_pauses_after_its_first_pods(kind: str, name: str) -> None:
 
 def test_a_slow_drain_ends_with_sigkill_and_without_leave_group() -> None:
     result = rollout(
-        drain_ms=40_000, termination_grace_ms=30_000, deployment="statefulset", update_partition=3
+        drain_ms={"exactly": 40_000},
+        termination_grace_ms=30_000,
+        deployment="statefulset",
+        update_partition=3,
     )
     [(crashed_us, _)] = result.events("member_crashed")
     assert crashed_us == BEGIN_US + 30_000_000
@@ -159,7 +165,10 @@ def test_a_slow_drain_ends_with_sigkill_and_without_leave_group() -> None:
 
 def test_a_drain_within_its_grace_period_leaves() -> None:
     result = rollout(
-        drain_ms=10_000, termination_grace_ms=30_000, deployment="statefulset", update_partition=3
+        drain_ms={"exactly": 10_000},
+        termination_grace_ms=30_000,
+        deployment="statefulset",
+        update_partition=3,
     )
     assert not result.events("member_crashed")
     [(left_us, removed)] = result.events("member_removed")
@@ -170,7 +179,11 @@ def test_a_drain_within_its_grace_period_leaves() -> None:
 def test_all_threads_of_a_streams_instance_drain() -> None:
     stop = {"at_ms": 300_000, "do": "stop", "members": [1]}
     streams = {"application": "streams", "num.stream.threads": 2, "members": 2, "partitions": 4}
-    result = storm(scenario([START, stop], **FIXED, **streams, drain_ms=4_000, stop_grace_ms=500))
+    result = storm(
+        scenario(
+            [START, stop], **FIXED, **streams, drain_ms={"exactly": 4_000}, stop_grace_ms={"exactly": 500}
+        )
+    )
     threads = ["instance-1-StreamThread-1", "instance-1-StreamThread-2"]
     paused = [(at_us, event.member, event.duration_us) for at_us, event in result.events("member_paused")]
     assert paused == [(300_500_000, thread, 4_000_000) for thread in threads]
@@ -225,7 +238,11 @@ def test_what_ends_that_deadlock(cure: dict[str, Any]) -> None:
         ("rolling-restart", {"deployment": "statefulset"}, 65_000),
         ("drain-node", {"deployment": "statefulset"}, 65_000),
         # the successor is available after 90 s, and no other one is needed
-        ("rolling-restart", {"deployment": "deployment", "max_unavailable": 1, "ready_ms": 80_000}, 90_000),
+        (
+            "rolling-restart",
+            {"deployment": "deployment", "max_unavailable": 1, "ready_ms": {"exactly": 80_000}},
+            90_000,
+        ),
         # available at 15 s, gone at 65 s; the second one at 80 s and 130 s
         ("rolling-restart", {"members": 2, "max_surge": 1, "max_unavailable": 0}, 130_000),
     ],
@@ -233,7 +250,7 @@ def test_what_ends_that_deadlock(cure: dict[str, Any]) -> None:
 def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], took_ms: int) -> None:
     """It is gone 50 s after SIGTERM. Nothing else happens within the deadline of 60 s."""
     drained = {"members": [0]} if do == "drain-node" else {}
-    slow = {"members": 1, "stop_grace_ms": 50_000, "progress_deadline_ms": 60_000, **settings}
+    slow = {"members": 1, "stop_grace_ms": {"exactly": 50_000}, "progress_deadline_ms": 60_000, **settings}
     how, after_ms = ended(rollout(do, drained, **slow))
     assert how == "rollout-complete"
     assert took_ms <= after_ms < took_ms + 10

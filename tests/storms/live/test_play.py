@@ -31,9 +31,9 @@ settings:
   members: 3
   partitions: 6
   partition.assignment.strategy: [cooperative-sticky]
-  start_ms: 300
-  ready_ms: 100
-  stop_grace_ms: 50
+  start_ms: {exactly: 300}
+  ready_ms: {exactly: 100}
+  stop_grace_ms: {exactly: 50}
   heartbeat.interval.ms: 200
   session.timeout.ms: 6000
   group.initial.rebalance.delay.ms: 300
@@ -96,7 +96,9 @@ def migration(variant: str = "cooperative") -> ResolvedScenario:
     )
     steps = f"steps:\n  - {{at_ms: 0, do: start}}\n{restarts}"
     fast = {name: value for name, value in CONSUMER.items() if name != "group.protocol"}
-    return parse(began + steps, "yaml", "test").resolve(variant, 0, {**fast, "members": 2, "ready_ms": 500})
+    return parse(began + steps, "yaml", "test").resolve(
+        variant, 0, {**fast, "members": 2, "ready_ms": {"exactly": 500}}
+    )
 
 
 def played(resolved: ResolvedScenario, open_broker: OpenBroker) -> tuple[MemorySink, Figures]:

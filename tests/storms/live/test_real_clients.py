@@ -32,8 +32,8 @@ settings:
   members: 2
   partitions: 4
   partition.assignment.strategy: [range]
-  start_ms: 100
-  stop_grace_ms: 50
+  start_ms: {exactly: 100}
+  stop_grace_ms: {exactly: 50}
   heartbeat.interval.ms: 200
   session.timeout.ms: 6000
   auto.commit.interval.ms: 300

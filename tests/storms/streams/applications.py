@@ -19,7 +19,7 @@ SMALL = {
     "state_bytes": 1_000_000_000,
     "restore_mb_s": 50,
     "record_rate": 10,
-    "start_ms": 1_000,
+    "start_ms": {"exactly": 1_000},
     "stop_grace_ms": 0,
     "settle_timeout_ms": 7_200_000,
     **FIXED,
