@@ -19,10 +19,11 @@ from groupstorm.cli.whatif import (
     replay_as_it_was,
     write_scenario,
 )
-from groupstorm.problems import CheckFailed, InputError
+from groupstorm.problems import CheckFailed, InputError, not_one_of
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.runs.run_folder import free_folder
+from groupstorm.storms.runs.several import SEEDS_DEFAULT
 from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
@@ -60,7 +61,7 @@ def advise(
     seed: SeedOption = None,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, help="Run every change with so many seeds, from --seed on.")
-    ] = 5,
+    ] = SEEDS_DEFAULT,
     runs: Annotated[
         int, typer.Option("--runs", min=1, help="The most runs that the search may do, seeds included.")
     ] = 400,
@@ -97,7 +98,7 @@ def advise(
             raise InputError("--known, --group, --out: mean something only with a RUN")
         loaded = load(target)
         if variant is not None and variant not in loaded.variants:
-            raise InputError(f"variant: {variant!r} is not one of {', '.join(loaded.variants)}")
+            raise InputError(f"variant: {not_one_of(variant, loaded.variants)}")
         sweep = Sweep(target, variant, (), seed if seed is not None else loaded.seed or 0, seeds, changed)
     with runs_progress() as progress:
         advice = Search(sweep, goals, runs, progress).advise()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated
 
@@ -38,15 +39,17 @@ from groupstorm.cli.printing import (
     print_paragraphs,
     shape,
 )
-from groupstorm.cli.run import print_assignor_failures, print_files, print_run
+from groupstorm.cli.run import print_assignor_failures, print_files
 from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content, write_comparison
 from groupstorm.report.deployment_notes import notes_by_variant
+from groupstorm.report.progress import runs_progress
 from groupstorm.report.tables import figures_csv, figures_grid, seeds_named
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.runs.several import (
+    SEEDS_DEFAULT,
     Order,
     check_variants,
     forget_other_variants,
@@ -75,8 +78,14 @@ def compare(
     as_markdown: MarkdownOption = False,
     everything: AllOption = False,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run this many seeds of every variant, from --seed on.")
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--seeds",
+            min=1,
+            help="Run this many seeds of every variant, from --seed on.",
+            show_default=f"{SEEDS_DEFAULT}; 1 with --on",
+        ),
+    ] = None,
     ranked_by: RankOption = None,
     require: RequireOption = None,
     no_remedies: NoRemediesOption = False,
@@ -87,23 +96,24 @@ def compare(
 ) -> None:
     """Run the variants of a scenario and print what the difference is, and which variant is best.
 
-    With --seeds the table has medians and ranges, and the answer speaks of medians: variants between which
-    seeds alone may explain the difference are called that, and none of them wins.
+    The answer and the table speak of medians over the seeds; the table has the ranges, too. Variants between
+    which seeds alone may explain the difference are called that, and none of them wins.
 
     With --require the command says which variants meet it in every seed, and exits with 1 if none does.
 
-    Files: one folder per variant (as `groupstorm run` writes it) and comparison.json, in DIR:
-    runs/<preset>-compare-<seed> unless --out says otherwise.
+    Files: one folder per variant and seed (as `groupstorm run` writes it) and comparison.json, in DIR:
+    runs/<preset>-compare-<seeds> unless --out says otherwise.
 
     With --on every variant runs twice, in virtual time and in real time against a broker; the command prints
     which figures differ.
 
-    Example: groupstorm compare rolling-deploy --seeds 5 --rank unowned=2,duplicates=1
+    Example: groupstorm compare rolling-deploy --set members=100 --rank unowned=2,duplicates=1
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
     kind = broker_kind(on, allow_writes, exact, client_config)
-    if kind is not None and seeds > 1:
+    if kind is not None and (seeds or 1) > 1:
         raise InputError("--on: one seed at a time, not --seeds")
+    seeds = seeds or (SEEDS_DEFAULT if kind is None else 1)
     required = requirements_of(require)
     loaded = load(scenario)
     weights = weights_of(loaded, ranked_by or None)
@@ -154,9 +164,9 @@ def run_compared(
 
     Returns the runs of each variant. Raises CheckFailed if an invariant broke.
     """
-    runs = run_variants(
-        orders, lambda run: print_run(f"{run.scenario.variant}, seed {run.scenario.seed}", run)
-    )
+    with runs_progress() as progress:
+        done = count(1)
+        runs = run_variants(orders, lambda _: progress(next(done), len(orders)))
     figures = {variant: [run.figures for run in each] for variant, each in runs.items()}
     every = [run for each in runs.values() for run in each]
     content = comparison_content(name, runs, weights)
@@ -168,11 +178,13 @@ def run_compared(
         print_made(figures_csv(("variant", "seed"), rows))
     else:
         seeds = dict.fromkeys(run.scenario.seed for run in every)
+        if chosen_shape is Shape.TABLES:
+            print_paragraphs(recommended(runs, weights))
+            print_paragraphs(sentences(runs, weights))
+            _print_story_of_longest_gap(every)
+            print_paragraphs(notes_by_variant(runs))
+            print()
         print_grid(figures_grid(f"{name}, {seeds_named([*seeds])}", figures, everything), chosen_shape)
-        print_paragraphs(sentences(runs, weights))
-        _print_story_of_longest_gap(every)
-        print_paragraphs(notes_by_variant(runs))
-        print_paragraphs(recommended(runs, weights))
         print_files(every, folder)
         print_command("Their tables:", "analyze", str(folder))
     print_assignor_failures(every)

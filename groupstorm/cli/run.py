@@ -44,14 +44,13 @@ from groupstorm.cli.printing import (
     print_made,
     print_paragraph,
     print_paragraphs,
-    print_progress,
     shape,
 )
 from groupstorm.cli.run_sinks import RunSinks, run_sinks, with_progress
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import deployment_notes
-from groupstorm.report.progress import run_progress
+from groupstorm.report.progress import run_progress, runs_progress
 from groupstorm.report.tables import figures_csv, figures_grid, seeds_named, spread
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
@@ -145,9 +144,10 @@ def run(
             for number in numbers
         ]
         runs = []
-        for finished in run_all(orders):
-            runs.append(finished)
-            print_run(f"seed {finished.scenario.seed}", finished)
+        with runs_progress() as progress:
+            for finished in run_all(orders):
+                runs.append(finished)
+                progress(len(runs), seeds)
     if chosen_shape is Shape.JSON:
         _print_json(runs)
     elif chosen_shape is Shape.CSV:
@@ -193,11 +193,6 @@ def _run_one(
         return start(None)
     with run_progress(f"{scenario.name} ({scenario.variant})", virtual=kind is None) as progress:
         return start(progress)
-
-
-def print_run(name: str, run: Run) -> None:
-    """A line of progress: one of several runs is done."""
-    print_progress(f"  {name}: {run.events:,} events in {run.wall_seconds:.1f} s")
 
 
 def print_assignor_failures(runs: Iterable[Run]) -> None:

@@ -41,14 +41,12 @@ from groupstorm.report.sweeps import (
     sweep_sentences,
 )
 from groupstorm.storms.runs.run_folder import write_json
-from groupstorm.storms.runs.several import weights_of
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
 from groupstorm.storms.runs.sweep import Outcome, Sweep, check_sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import Plan, SweepStore
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
 from groupstorm.verdicts.requirements import Requirement, parse
-
-SEEDS = 5
 
 
 def sweep(
@@ -73,7 +71,9 @@ def sweep(
     seeds: Annotated[
         int | None,
         typer.Option(
-            "--seeds", min=1, help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS}]"
+            "--seeds",
+            min=1,
+            help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS_DEFAULT}]",
         ),
     ] = None,
     goal: Annotated[
@@ -198,7 +198,7 @@ def _wanted(
     loaded = load(scenario)
     axes = tuple(parse_axis(text, loaded) for text in over)
     first_seed = seed if seed is not None else loaded.seed or 0
-    wanted = Sweep(scenario, variant, axes, first_seed, SEEDS if seeds is None else seeds, changed)
+    wanted = Sweep(scenario, variant, axes, first_seed, SEEDS_DEFAULT if seeds is None else seeds, changed)
     check_sweep(wanted)
     return wanted
 

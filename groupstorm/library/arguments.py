@@ -32,6 +32,11 @@ def read_storm(scenario: str | os.PathLike[str], settings: Settings | None) -> S
     """Raises InputError."""
     if settings is not None and not isinstance(settings, Mapping):
         raise InputError(f"settings: {settings!r}: expected names with values: {{'members': 100}}")
+    if not isinstance(scenario, str | os.PathLike):
+        raise InputError(
+            f"scenario: {type(scenario).__name__}: expected a preset's name or the path of a file; "
+            "settings={...} has what differs from it"
+        )
     named = os.fspath(scenario)
     return Storm(named, load(named), {str(name): value for name, value in (settings or {}).items()})
 

@@ -20,6 +20,7 @@ from groupstorm.report.progress import RunsProgress
 from groupstorm.report.tables import figures_grid, seeds_named, spreads
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import (
+    SEEDS_DEFAULT,
     check_variants,
     folder_of,
     forget_other_variants,
@@ -144,7 +145,7 @@ class Comparison(Result):
 def compare(
     scenario: str | os.PathLike[str],
     variants: Sequence[str] | None = None,
-    seeds: int = 1,
+    seeds: int = SEEDS_DEFAULT,
     settings: Settings | None = None,
     *,
     seed: int | None = None,
@@ -162,7 +163,7 @@ def compare(
     Raises `groupstorm.problems.InputError`, which names the argument, the value and what was expected.
 
     >>> import groupstorm
-    >>> comparison = groupstorm.compare("rolling-deploy", settings={"members": 6, "partitions": 12})
+    >>> comparison = groupstorm.compare("rolling-deploy", seeds=1, settings={"members": 6, "partitions": 12})
     >>> list(comparison.runs)
     ['eager', 'cooperative', 'static', 'consumer']
     >>> {variant: figures.generations for variant, figures in comparison.figures.items()}

@@ -17,7 +17,7 @@ from groupstorm.report.progress import RunsProgress
 from groupstorm.report.sweeps import SWEEP_FILE, check_figure, figure_of_interest, sweep_content, sweep_grid
 from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import as_folder, write_json
-from groupstorm.storms.runs.several import weights_of
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, axis_of, values_of
 from groupstorm.storms.runs.sweep_runs import run_sweep
 from groupstorm.verdicts.requirements import parse
@@ -170,7 +170,7 @@ def _kind(axis: Axis) -> str:
 def sweep(
     scenario: str | os.PathLike[str],
     over: Mapping[str, Iterable[Any]],
-    seeds: int = 5,
+    seeds: int = SEEDS_DEFAULT,
     goal: str | Sequence[str] | None = None,
     *,
     variant: str | None = None,

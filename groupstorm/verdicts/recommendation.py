@@ -29,6 +29,8 @@ PRICE = (
 )
 #: The longest single gap says nearly what the sum says.
 _SAID_BY_UNOWNED = frozenset({"gap"})
+#: A range is told beside a change if it goes so far from the median.
+WIDE_SHARE = 0.25
 #: So many others that are as good are named; of more only the number is said.
 OTHERS_NAMED_MAX = 3
 
@@ -147,6 +149,12 @@ def _with_range(measure: Measure, spread: Spread) -> str:
     return middle if least == most else f"{middle} ({least} to {most})"
 
 
+def _widely(measure: Measure, spread: Spread) -> str:
+    """The median; with the range if seeds differ by more than a quarter of it."""
+    differs = max(spread.median - spread.least, spread.most - spread.median) > WIDE_SHARE * abs(spread.median)
+    return _with_range(measure, spread) if differs else measure.show(spread.median)
+
+
 def _against(plain: str, before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:
     """What changes for the better and for the worse, if it is more than the seeds and than people notice."""
     every = [figures for runs in variants.values() for figures in runs]
@@ -162,7 +170,7 @@ def _against(plain: str, before: Sequence[Figures], after: Sequence[Figures], va
         if family in families or measure.figure == "unowned_partition_seconds":
             continue
         families.add(family)
-        change = f"{measure.phrase} {measure.show(old.median)} -> {measure.show(new.median)}"
+        change = f"{measure.phrase} {_widely(measure, old)} -> {_widely(measure, new)}"
         (better if new.median < old.median else worse).append(change)
     buys = f"it buys: {'; '.join(better)}" if better else "it buys nothing that a person would notice"
     costs = f"it costs: {'; '.join(worse)}" if worse else "nothing gets noticeably worse"

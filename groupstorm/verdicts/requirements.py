@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from groupstorm.figures.table import Figures
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, not_one_of
 from groupstorm.units import UNITS, UNITS_US
 
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -81,7 +81,7 @@ def parse(text: str, option: str = "--require") -> Requirement:
     figure, comparison, limit, unit, share = match.groups()
     names = figures_with_numbers()
     if figure not in names:
-        raise InputError(f"{option} {text!r}: {figure!r} is no figure: {', '.join(names)}")
+        raise InputError(f"{option} {text!r}: no such figure: {not_one_of(figure, names, 100)}")
     of_runs = Fraction(share) if share else Fraction(100)
     if of_runs > 100:
         raise InputError(f"{option} {text!r}: {share}%: expected 100% at most")
