@@ -96,6 +96,7 @@ def refusing(*words: str, module: str = "groupstorm") -> list[Case]:
 
 CASES: dict[str, list[Case]] = {
     "list": cases("list", "list --json", slow=True),
+    "find": [*cases("find session"), Case(("find", EVIL), code=1)],
     "run": [
         *cases("run scenario.yaml --out r1", "run scenario.yaml --log --json --out r2", slow=True),
         *refusing("run", "scenario.yaml", "--variant", EVIL),

@@ -69,7 +69,11 @@ def _failed(problem: ExpectedError) -> int:
 def _groupstorm() -> None:
     from groupstorm.cli.commands import app
 
-    app(prog_name=invoked_as())
+    # Typer names a variable and a function of the shell after it: a path would be no name.
+    completes = "_GROUPSTORM_COMPLETE" in os.environ or sys.argv[1:2] in (
+        ["--install-completion"], ["--show-completion"],
+    )  # fmt: skip
+    app(prog_name="groupstorm" if completes else invoked_as())
 
 
 def _called(run: Callable[[], object]) -> int:

@@ -17,6 +17,7 @@ from groupstorm.problems import ExitCode
 #: Command -> the first paragraph of its help, which its docstring repeats: `groupstorm --help` imports none.
 COMMANDS = {
     "list": "List the presets: name, question, variants.",
+    "find": "Find presets, settings, steps, patterns and commands by a word: hpa, gc, skew, canary.",
     "run": (
         "Storm a group and print what it cost: in virtual time, or with --on in real time against a broker."
     ),
@@ -48,6 +49,15 @@ COMMANDS = {
         "Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."
     ),
 }
+#: The parts of `groupstorm --help`.
+_PANELS = {
+    "Storms: what would happen": ("list", "find", "run", "compare", "sweep", "rollout"),
+    "A group of yours: what happened, what would help": (
+        "import", "capture", "watch", "explain", "whatif", "advise",
+    ),
+    "Traces and results": ("trace", "analyze", "report", "diff", "replay"),
+    "Tests of clients, services and assignors": ("serve", "chaos", "assign", "check-assignor", "script"),
+}  # fmt: skip
 #: The commands whose names are no names of functions in Python -> their modules and functions.
 _PLACES = {"list": ("presets", "list_presets"), "import": ("import_logs", "import_")}
 
@@ -84,7 +94,9 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         attributes["commands"] = {
-            name: TyperCommand(name, help=summary) for name, summary in COMMANDS.items()
+            name: TyperCommand(name, help=COMMANDS[name], rich_help_panel=panel)
+            for panel, names in _PANELS.items()
+            for name in names
         }
         super().__init__(**attributes)
 
@@ -103,7 +115,6 @@ app = typer.Typer(
     help="Kafka's group coordinator, emulated faithfully in protocol and in time.",
     epilog=_exit_codes(),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

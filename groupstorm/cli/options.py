@@ -10,16 +10,25 @@ import typer
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import MAX_SEED
+from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.yaml_documents import parse_yaml
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind
     from groupstorm.storms.live.real_clients.libraries import Library
 
+
+def _presets(incomplete: str) -> list[str]:
+    """The presets that a shell completes."""
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
+
 ScenarioArgument = Annotated[
     str,
     typer.Argument(
-        metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml)."
+        metavar="PRESET|FILE",
+        help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml).",
+        autocompletion=_presets,
     ),
 ]
 VariantOption = Annotated[str | None, typer.Option("--variant", help="Which variant. [default: the first]")]

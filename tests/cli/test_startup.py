@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -131,3 +132,33 @@ def test_the_help_names_every_kind_of_broker() -> None:
     """The text is written out there: to import it would be to import the broker."""
     (option,) = (option for option in load_command("run").params if "--on" in option.opts)
     assert KINDS in option.help
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("groupstorm co", ["compare"]),
+        ("groupstorm compare --seed", ["--seed", "--seeds"]),
+        ("groupstorm compare rolling", ["rolling-deploy"]),
+    ],
+)
+def test_a_shell_completes_commands_options_and_presets(
+    tmp_path: Path, words: str, completed: list[str]
+) -> None:
+    asked = {
+        "_GROUPSTORM_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    assert groupstorm(cwd=tmp_path, **asked).stdout.split() == completed
+
+
+def test_find_names_what_has_the_words_and_how_to_use_it(tmp_path: Path) -> None:
+    found = groupstorm("find", "canary", cwd=tmp_path).stdout
+    assert found.startswith("step canary\n")
+    assert "do: canary" in found
+    both = groupstorm("find", "--json", "record", "skew", cwd=tmp_path).stdout
+    assert [entry["name"] for entry in json.loads(both)] == ["record_skew"]
+    nothing = groupstorm("find", "perestroika", cwd=tmp_path)
+    assert nothing.returncode == 1
+    assert "nothing has perestroika" in nothing.stderr
