@@ -43,6 +43,8 @@ class RowRules:
         self._moves = sums.moves
         self._origins = sums.origins
         self._progress = sums.progress
+        #: The first consumer's start is known: un-owned time counts from then on.
+        self._is_scenario = False
         self._view: CoordinatorView | None = None
         self.handlers: dict[type, Handler] = {
             **self._coordinator_handlers(),
@@ -194,7 +196,9 @@ class RowRules:
         self._ownership.assign(name, added, None, 0, now_us)
         return revoked
 
-    def _member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
+    def _member_started(self, now_us: int, event: member_events.MemberStarted) -> None:
+        if self._is_scenario:
+            self._ownership.begin(now_us)
         self._origins.member_started(event.member)
         self._settling.member_started(event)
 
@@ -252,6 +256,7 @@ class RowRules:
         self._origins.broke_off(now_us, event.member, event.member_id)
 
     def _scenario_started(self, now_us: int, event: world_events.ScenarioStarted) -> None:
+        self._is_scenario = True
         self._ownership.begin_scenario(event.record_rate, event.process_rate, now_us)
         self._ownership.create(event.partitions, now_us)
 

@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from groupstorm.figures import Figures
-from groupstorm.storms.runs.choices import by_circumstances, defaults_among
+from groupstorm.storms.runs.choices import by_circumstances
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from tests.storms.test_choices import resolved
 from tests.verdicts.test_comparison_sentences import unowned
 
+NO_BEST = "There is no best variant: they differ in what befalls the group or in figures_from."
 RUNS = {"short": unowned(10), "long": unowned(900), "long-static": unowned(100)}
 
 
@@ -44,13 +45,13 @@ def test_each_circumstance_has_its_own_verdict() -> None:
 
 def test_no_choice_at_all_has_no_best() -> None:
     apart = {f"failover_ms={name}": [name] for name in RUNS}
-    assert verdicts(apart) == ["There is no best variant: they differ in what befalls the group."]
+    assert verdicts(apart) == [NO_BEST]
 
 
 def test_two_variants_that_differ_in_what_befalls_them_are_no_choice_either() -> None:
     runs = {"short": RUNS["short"], "long": RUNS["long"]}
     apart = {"failover_ms=5s": ["short"], "failover_ms=120s": ["long"]}
-    assert verdicts(apart, runs) == ["There is no best variant: they differ in what befalls the group."]
+    assert verdicts(apart, runs) == [NO_BEST]
 
 
 def test_a_variant_is_not_told_apart_from_one_that_cannot_be_ranked() -> None:
@@ -75,19 +76,11 @@ def test_scenarios_are_grouped_by_what_befalls_them_and_not_by_what_is_chosen() 
 
 
 def test_figures_that_begin_at_different_times_are_not_ranked_together() -> None:
-    """Figures count from the first complete assignment on, and the delay puts that off."""
-    delay = "group.initial.rebalance.delay.ms"
-    configurations = {
-        "none": resolved(**{delay: 0}),
-        "ten": resolved(**{delay: 10_000}),
-        "ten-range": resolved(**{delay: 10_000, "partition.assignment.strategy": ["range"]}),
-        "kip848": resolved(**{"group.protocol": "consumer"}),
+    early = resolved(**{"group.initial.rebalance.delay.ms": 0})
+    late = replace(resolved(), figures_from_ms=30_000)
+    alike = {"none": early, "three": resolved(), "kip848": resolved(**{"group.protocol": "consumer"})}
+    assert by_circumstances(alike) == {"": [*alike]}
+    assert by_circumstances({**alike, "late": late}) == {
+        "figures_from=0 s": [*alike],
+        "figures_from=30.0 s": ["late"],
     }
-    assert by_circumstances(configurations) == {
-        f"{delay}=0s": ["none", "kip848"],
-        f"{delay}=10s": ["ten", "ten-range"],
-    }
-    assert defaults_among({name: configurations[name] for name in ("none", "ten")}) is None
-    late = {name: replace(one, figures_from_ms=30_000) for name, one in configurations.items()}
-    assert by_circumstances(late) == {"": [*late]}
-    assert defaults_among({name: late[name] for name in ("none", "ten")}) is not None
