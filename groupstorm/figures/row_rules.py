@@ -9,8 +9,8 @@ from typing import Any
 from groupstorm.figures.causes import CLOSE
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.group_sums import GroupSums
+from groupstorm.figures.rounds import is_rebalance
 from groupstorm.figures.settling import ASSIGNMENT
-from groupstorm.figures.unknown import STABILITY
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
@@ -122,10 +122,8 @@ class RowRules:
         if self._view is not None and event.state == GroupState.COMPLETING_REBALANCE:
             self._view.protocol_chosen(event.protocol)
 
-    def _target_assigned(self, _now_us: int, _event: events.TargetAssigned) -> None:
-        """Logs that do not say when a consumer group was Stable say which targets it had."""
-        if STABILITY in self._sums.unknown.sentences:
-            self._rounds.generations += 1
+    def _target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
+        self._rounds.generations += is_rebalance(event)
 
     def _member_added(self, now_us: int, event: events.MemberAdded) -> None:
         if not self.member_rows and self._view is None:
