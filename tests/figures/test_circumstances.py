@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from groupstorm.figures import Figures
 from groupstorm.storms.runs.choices import by_circumstances
+from groupstorm.storms.runs.run import run
+from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
+from tests.storms.storms_in_memory import START, scenario
 from tests.storms.test_choices import resolved
 from tests.verdicts.test_comparison_sentences import unowned
 
@@ -84,3 +88,21 @@ def test_figures_that_begin_at_different_times_are_not_ranked_together() -> None
         "figures_from=0 s": [*alike],
         "figures_from=30.0 s": ["late"],
     }
+
+
+def test_a_group_that_waits_for_the_initial_delay_is_behind_one_that_does_not(tmp_path: Path) -> None:
+    """Four members start at once: without a delay they share the partitions milliseconds later."""
+    small = {"members": 4, "partitions": 12, "record_rate": 20}
+    found = {
+        name: [run(scenario([START], **small, **settings).resolve(None, 0, {}), tmp_path / name)]
+        for name, settings in (("three", {}), ("none", {"group.initial.rebalance.delay.ms": 0}))
+    }
+    waited, at_once = (runs[0].figures.unowned_partition_seconds or 0 for runs in found.values())
+    assert 12 * 6 < waited < 12 * 6.1, "the delay, which those who join in it prolong once"
+    assert 0 < at_once < 1
+    assert sentences(found)[0].endswith(": none.")
+    assert recommended(found)[0] == "Recommendation: none."
+    late = {name: replace(runs[0].scenario, figures_from_ms=9_000) for name, runs in found.items()}
+    found["none"] = [run(late["none"], tmp_path / "late")]
+    assert sentences(found)[0].startswith("The figures of some variants begin later than those of others")
+    assert "There is no best variant" in sentences(found)[1]
