@@ -135,7 +135,8 @@ class Rebalance:
     """A round and those that only finish it: the second round of a cooperative rebalance.
 
     ``unowned_us``: the times without an owner that it ended, summed over partitions. ``changes``: members
-    that came and went in it.
+    that came and went in it. ``first_waits_us``: the longest time for which a partition waited for its first
+    owner.
     """
 
     number: int
@@ -144,6 +145,7 @@ class Rebalance:
     unowned_us: int = 0
     gaps: int = 0
     new_partitions: int = 0
+    first_waits_us: int = 0
     longest: ClosedGap | None = None
 
     @property
@@ -177,7 +179,8 @@ class Rebalance:
     def add_gap(self, gap: ClosedGap) -> None:
         self.unowned_us += gap.gap_us
         self.gaps += 1
-        self.new_partitions += gap.old_owner is None
+        self.new_partitions += gap.old_owner is None and not gap.is_first
+        self.first_waits_us = max(self.first_waits_us, gap.is_first * gap.gap_us)
         if self.longest is None or gap.gap_us > self.longest.gap_us:
             self.longest = gap
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from groupstorm.figures.figures_from import figures_from_us
-from groupstorm.figures.gaps import GapListener
+from groupstorm.figures.gaps import ClosedGap, GapListener
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.lag import LagCurve
 from groupstorm.figures.ownership import OwnershipListener
@@ -31,7 +31,8 @@ class FiguresAccumulator:
 
     ``from_us``: the figures count from this time on; the rows before it say who owned what until then. 0: as
     the scenario says (`figures_from`), or from the first row on. ``gap_listener``: takes each time in which
-    a partition had no owner, when it is over; ``listener``: each interval and gap, as its row is taken.
+    a partition had no owner, when it is over, if that is in the window; ``listener``: each interval and gap,
+    as its row is taken.
     """
 
     def __init__(
@@ -44,7 +45,8 @@ class FiguresAccumulator:
         self._from_us: int | None = from_us or None
         self._first_us: int | None = None
         self._now_us = 0
-        self._sums = GroupSums(gap_listener, listener)
+        self._gap_listener = gap_listener
+        self._sums = GroupSums(None if gap_listener is None else self._close_gap, listener)
         self._rules = RowRules(self._sums)
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -108,9 +110,14 @@ class FiguresAccumulator:
         lag = self._lag()
         return None if lag is None else lag.oldest_now_us(now_us, partitions)
 
+    @property
+    def owned_from_us(self) -> int | None:
+        """From when on partitions have to have owners; None if no row says so yet."""
+        return self._sums.ownership.begun_us
+
     def unowned_partitions(self) -> int | None:
         """How many partitions have no owner after the last row; None if the time without an owner does not
-        count: before the first complete assignment, and while the group does not exist."""
+        count: before partitions have to have owners, and while the group does not exist."""
         return self._sums.ownership.unowned_count
 
     def _lag(self) -> LagCurve | None:
@@ -132,6 +139,11 @@ class FiguresAccumulator:
         if self._from_us is not None:
             self._begin_window(min(self._from_us, end_us))
         return self._sums.totals(self._first_us, end_us)
+
+    def _close_gap(self, gap: ClosedGap) -> None:
+        """A gap that is over before the window begins is none of it."""
+        if self._gap_listener is not None and self._from_us is None:
+            self._gap_listener(gap)
 
     def _up_to_window(self, entries: Iterable[TraceEntry]) -> Iterator[TraceEntry]:
         """The entries, with the beginning of the window before the first that lies in it."""

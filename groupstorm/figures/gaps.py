@@ -34,8 +34,8 @@ class Gaps(NamedTuple):
 class ClosedGap(NamedTuple):
     """A partition had no owner from ``from_us`` to ``to_us``; the group existed for ``gap_us`` of that time.
 
-    ``old_owner`` None: the partition was created. ``new_owner`` None: until the partition was deleted, or
-    until the end of the trace.
+    ``old_owner`` None: the partition was created, or is yet to get its first owner (``is_first``).
+    ``new_owner`` None: until the partition was deleted, or until the end of the trace.
     """
 
     partition: str
@@ -44,6 +44,7 @@ class ClosedGap(NamedTuple):
     gap_us: int
     old_owner: str | None
     new_owner: str | None
+    is_first: bool
 
 
 #: Takes each gap of the window as it closes (`groupstorm.explain`).

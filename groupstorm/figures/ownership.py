@@ -46,7 +46,7 @@ class Ownership:
         self._gap_listener = gap_listener
         self._listener = listener
         self.partitions: dict[str, Partition] = {}
-        self.complete_us: int | None = None
+        self.begun_us: int | None = None
         self.last_change_us: int | None = None
         self.revoked_and_returned = 0
         self.dual_us = 0
@@ -80,7 +80,7 @@ class Ownership:
             partition = self._gone.pop(name) if name in self._gone else Partition(name, now_us)
             self.partitions[name] = partition
             partition.accounted_us, partition.gap_origin = now_us, _OTHER
-            if self.complete_us is not None:
+            if self.begun_us is not None:
                 partition.gap_from_us = partition.gap_since_us = now_us
                 partition.gap_member = None
                 partition.gap_callback_us = 0
@@ -277,7 +277,7 @@ class Ownership:
                 if not owner.paused:
                     owner.line = owner.line._replace(from_us=now_us)
                     self.lag.start(partition.name, owner.line)
-        if self.complete_us is not None:
+        if self.begun_us is not None:
             self.lag.begin_peak(now_us)
 
     def _position(self, partition: Partition, owner: Owner, now_us: int) -> int:
@@ -292,21 +292,21 @@ class Ownership:
 
     @property
     def unowned_count(self) -> int | None:
-        """How many partitions have no owner at the present row; None before the first complete assignment,
-        and while the group does not exist."""
-        if self.complete_us is None or self._deleted_us is not None:
+        """How many partitions have no owner at the present row; None before they count, and while the
+        group does not exist."""
+        if self.begun_us is None or self._deleted_us is not None:
             return None
         return len(self.partitions) - self._owned
 
     def unowned(self) -> Gaps | None:
-        """The gaps from the first complete assignment on; None if the assignment was never complete."""
-        if self.complete_us is None:
+        """The gaps; None if they never began to count."""
+        if self.begun_us is None:
             return None
         return self._gaps.figures((*self._gone.values(), *self.partitions.values()))
 
     def unowned_now(self, now_us: int) -> dict[str, int] | None:
-        """Partition -> since when it has had no owner; None if the assignment was never complete."""
-        if self.complete_us is None:
+        """Partition -> since when it has had no owner; None if they never began to count."""
+        if self.begun_us is None:
             return None
         if self._deleted_us is not None and self._deleted_us <= now_us:
             return {}
@@ -361,7 +361,7 @@ class Ownership:
         if partition.owners:
             return
         self._owned -= 1
-        if self.complete_us is not None:
+        if self.begun_us is not None:
             partition.gap_from_us = partition.gap_since_us = now_us
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
@@ -382,16 +382,23 @@ class Ownership:
         owner.line = Line(position, now_us, owner.line.rate)
         partition.processing -= 1
         self._processing -= 1
-        if self._processing == 0 and self.complete_us is not None:
+        if self._processing == 0 and self.begun_us is not None:
             self._nobody_from_us = now_us
 
     def _see_completion(self, now_us: int) -> None:
-        """If every partition has an owner for the first time: gaps and pauses count from here."""
-        if self.complete_us is not None or not self._owned == len(self.partitions) > 0:
+        """If every partition has an owner, begin."""
+        if self.begun_us is None and self._owned == len(self.partitions) > 0:
+            self.begin(now_us)
+
+    def begin(self, now_us: int) -> None:
+        """Gaps, pauses and lag count from now on, unless they do already."""
+        if self.begun_us is not None:
             return
         for partition in self.partitions.values():
             self._account(partition, now_us)
-        self.complete_us = now_us
+            if not partition.owners:
+                partition.gap_from_us = partition.gap_since_us = now_us
+        self.begun_us = now_us
         if self._processing == 0:
             self._nobody_from_us = now_us
         if self.lag is not None:
@@ -403,7 +410,7 @@ class Ownership:
         partition.accounted_us = now_us
         if partition.processing > 1:
             self.dual_us += passed_us
-        elif partition.owners and not partition.processing and self.complete_us is not None:
+        elif partition.owners and not partition.processing and self.begun_us is not None:
             self.paused_us += passed_us
 
     def _close_gap(self, partition: Partition, member: str | None, callback_us: int, now_us: int) -> None:
@@ -419,7 +426,9 @@ class Ownership:
             return
         self._gaps.add(partition, gap_us)
         if self._gap_listener is not None:
-            gap = ClosedGap(partition.name, from_us, now_us, gap_us, partition.gap_member, member)
+            old_owner = partition.gap_member
+            is_first = old_owner is None and partition.gap_since_us == self.begun_us
+            gap = ClosedGap(partition.name, from_us, now_us, gap_us, old_owner, member, is_first)
             self._gap_listener(gap)
         if member is not None and member == partition.gap_member:
             self.paused_us += gap_us

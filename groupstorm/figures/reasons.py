@@ -27,6 +27,7 @@ SLOW_US = 10_000_000
 
 
 class Reason(StrEnum):
+    START = "start"
     SESSION = "session"
     BROKER_SESSION = "broker's session"
     RESTART = "restart"
@@ -44,6 +45,7 @@ class Reason(StrEnum):
 
 
 WORDS: Mapping[Reason, str] = {
+    Reason.START: "the group's start, until its first member joins",
     Reason.SESSION: "silent members whose session has to expire (session.timeout.ms)",
     Reason.BROKER_SESSION: "silent members whose session has to expire (group.consumer.session.timeout.ms)",
     Reason.RESTART: "processes on their way back",
@@ -108,6 +110,7 @@ class _Phase(NamedTuple):
 
 
 _NEW = "had it, as it was new"
+_FIRST = "had it, as the group began"
 _ENDINGS = {
     "rebalance": "gave it up to join again",
     "assignment": "was not assigned it any more",
@@ -125,7 +128,7 @@ class GapReasons:
     def __init__(self) -> None:
         self._owners: dict[str, set[str]] = {}
         self._unowned: set[str] = set()
-        self._complete = False
+        self._is_scenario = self._has_begun = False
         self._from_us = 0
         self._gaps: dict[str, tuple[int, str, str]] = {}
         self._phases: list[_Phase] = []
@@ -155,6 +158,7 @@ class GapReasons:
             events.GroupConverted: self._migration.converted,
             member_events.MemberFailed: self._migration.failed,
             events.MemberReconciled: self._handovers.reconciled,
+            member_events.MemberStarted: self._member_started,
             member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
@@ -185,6 +189,7 @@ class GapReasons:
 
     def _started(self, now_us: int, event: world_events.ScenarioStarted) -> None:
         self._from_us = figures_from_us(event) or 0
+        self._is_scenario = True
         self._migration.started(event)
         self._created(now_us, event)
 
@@ -195,7 +200,7 @@ class GapReasons:
             if partition not in self._owners:
                 self._owners[partition] = set()
                 self._unowned.add(partition)
-                if self._complete:
+                if self._has_begun:
                     self._gaps[partition] = now_us, "nobody", _NEW
 
     def _deleted(self, now_us: int, event: world_events.PartitionsDeleted) -> None:
@@ -257,6 +262,12 @@ class GapReasons:
             self._phase_over(now_us, Reason.CALLBACK, "")
             self._leader_is_back = True
 
+    def _member_started(self, now_us: int, _event: member_events.MemberStarted) -> None:
+        """With the first one partitions have to have owners."""
+        if self._is_scenario and not self._has_begun:
+            self._has_begun = True
+            self._gaps.update(dict.fromkeys(self._unowned, (now_us, "nobody", _FIRST)))
+
     def _assigned(self, now_us: int, event: member_events.PartitionsAssigned) -> None:
         for partition in event.partitions:
             owners = self._owners.setdefault(partition, set())
@@ -264,8 +275,7 @@ class GapReasons:
             owners.add(event.member)
             if partition in self._gaps:
                 self._gap_over(partition, event.member, now_us)
-        if not self._complete and not self._unowned:
-            self._complete = True
+        self._has_begun = self._has_begun or not self._unowned
 
     def _revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> None:
         self._ended(now_us, event.member, event.partitions, _ENDINGS.get(event.cause, event.cause))
@@ -284,7 +294,7 @@ class GapReasons:
             owners.discard(member)
             if not owners:
                 self._unowned.add(partition)
-                if self._complete:
+                if self._has_begun:
                     self._gaps[partition] = now_us, member, ending
 
     # -- gaps ------------------------------------------------------------------------------------
@@ -343,7 +353,8 @@ def _handed_over(
         waits = fetches = Reason.RESTART
     else:
         revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
-        waits = Reason.REVOCATION if revokes else Reason.METADATA if ending == _NEW else Reason.BROKER_SESSION
+        begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
+        waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
         fetches = Reason.NEXT_HEARTBEAT
     for reason, lasted_us in (
         (waits, released_us - from_us),
@@ -380,9 +391,10 @@ def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_las
 
 def _reason_at_rest(state: str, ending: str, came_back: bool) -> Reason:
     """The same while no round was under way, and the partition waited for one or for its owner."""
-    if state == GroupState.EMPTY:
+    if state == GroupState.EMPTY and ending != _FIRST:
         return Reason.RESTART
     waited_for = {
+        _FIRST: Reason.START,
         _NEW: Reason.METADATA,
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,

@@ -1,9 +1,23 @@
-"""Generations: how many, and how long each took from PreparingRebalance to its last SyncGroup answer."""
+"""Rebalances: how many, and how long each took from PreparingRebalance to its last SyncGroup answer."""
 
 from __future__ import annotations
 
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.rows import TracedEvent
+
+#: A consumer or streams group becomes Stable from these, and need not between two rebalances.
+_OF_EPOCHS = frozenset({GroupState.EMPTY, "Assigning", "Reconciling"})
+
+
+def is_rebalance(event: TracedEvent) -> bool:
+    """Whether the row is a rebalance: a classic group has a new generation, or a consumer or streams group a
+    target assignment in which members have other partitions or tasks."""
+    if isinstance(event, events.TargetAssigned):
+        return event.count != 0
+    if not isinstance(event, events.GroupStateChanged):
+        return False
+    return event.state == GroupState.STABLE and event.previous_state not in _OF_EPOCHS
 
 
 class Rounds:
@@ -26,8 +40,8 @@ class Rounds:
         self._answered: set[str] = set()
 
     def state_changed(self, event: events.GroupStateChanged, now_us: int) -> None:
+        self.generations += is_rebalance(event)
         if event.state == GroupState.STABLE:
-            self.generations += 1
             self._reached_stable = True
         elif event.state == GroupState.PREPARING_REBALANCE:
             self._close()

@@ -9,8 +9,8 @@ from typing import Any
 from groupstorm.figures.causes import CLOSE
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.group_sums import GroupSums
+from groupstorm.figures.rounds import is_rebalance
 from groupstorm.figures.settling import ASSIGNMENT
-from groupstorm.figures.unknown import STABILITY
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
@@ -43,6 +43,8 @@ class RowRules:
         self._moves = sums.moves
         self._origins = sums.origins
         self._progress = sums.progress
+        #: The first consumer's start is known: un-owned time counts from then on.
+        self._is_scenario = False
         self._view: CoordinatorView | None = None
         self.handlers: dict[type, Handler] = {
             **self._coordinator_handlers(),
@@ -120,10 +122,8 @@ class RowRules:
         if self._view is not None and event.state == GroupState.COMPLETING_REBALANCE:
             self._view.protocol_chosen(event.protocol)
 
-    def _target_assigned(self, _now_us: int, _event: events.TargetAssigned) -> None:
-        """Logs that do not say when a consumer group was Stable say which targets it had."""
-        if STABILITY in self._sums.unknown.sentences:
-            self._rounds.generations += 1
+    def _target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
+        self._rounds.generations += is_rebalance(event)
 
     def _member_added(self, now_us: int, event: events.MemberAdded) -> None:
         if not self.member_rows and self._view is None:
@@ -194,7 +194,9 @@ class RowRules:
         self._ownership.assign(name, added, None, 0, now_us)
         return revoked
 
-    def _member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
+    def _member_started(self, now_us: int, event: member_events.MemberStarted) -> None:
+        if self._is_scenario:
+            self._ownership.begin(now_us)
         self._origins.member_started(event.member)
         self._settling.member_started(event)
 
@@ -252,6 +254,7 @@ class RowRules:
         self._origins.broke_off(now_us, event.member, event.member_id)
 
     def _scenario_started(self, now_us: int, event: world_events.ScenarioStarted) -> None:
+        self._is_scenario = True
         self._ownership.begin_scenario(event.record_rate, event.process_rate, now_us)
         self._ownership.create(event.partitions, now_us)
 

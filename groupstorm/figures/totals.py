@@ -23,7 +23,7 @@ GIGABYTE = 1_000_000_000
 class Totals:
     """Sums over one group's trace; None if there is nothing to sum over.
 
-    ``unowned_*`` and ``nobody_us`` count from the first complete assignment; ``lag_peak_nano`` is in
+    ``unowned_*`` and ``nobody_us`` count from when partitions have to have owners; ``lag_peak_nano`` is in
     billionths of a record, ``imbalance_rate_max`` in records per 1,000 seconds; ``ages_us`` has the largest
     age of each partition's oldest unprocessed record; ``requests`` are (api, error or None, count).
     """

@@ -27,7 +27,8 @@ class _End(NamedTuple):
     callback_us: int
 
 
-#: A gap that began with the partition itself.
+#: A gap that began with the first process of the group, or with the partition itself.
+_STARTED = _End("member_started", None, None, 0)
 _CREATED = _End("partitions_created", None, None, 0)
 
 
@@ -68,6 +69,8 @@ class GroupTables:
         if event in MEMBER_EVENTS:
             self._add_member_event(row)
         self._add_to_rounds(row)
+        if event == "partitions_created":
+            self._ends.update(dict.fromkeys(row["partitions"], _CREATED))
         if event in ABSENCES:
             self._see_absence(event, row["time_us"])
 
@@ -209,7 +212,7 @@ class GroupTables:
         gap_us = now_us - from_us - self._absent_us(from_us, now_us)
         if now_us <= from_us or gap_us <= 0:
             return
-        end = _CREATED if old_owner is None else self._ends[partition]
+        end = self._ends.get(partition, _STARTED)
         taking_us = 0 if row is None else int(row.get("duration_us") or 0)
         paused_us = gap_us
         if old_owner is None or old_owner != new_owner:

@@ -15,6 +15,7 @@ _ENDINGS: Mapping[tuple[str, str | None], str] = {
     ("partitions_revoked", "close"): "{old} closed",
     ("partitions_lost", None): "{old} was out of the group ({cause})",
     ("member_crashed", None): "{old} crashed",
+    ("member_started", None): "the group began",
     ("partitions_created", None): "it was created",
     ("member_removed", None): "{old} was removed ({cause})",
     ("member_replaced", None): "{old} came back under a new id",

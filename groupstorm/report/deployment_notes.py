@@ -4,10 +4,12 @@ autoscaler did, settings that do nothing."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from groupstorm.figures import Figures
+from groupstorm.figures.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import of_protocol, unused_settings
@@ -15,8 +17,7 @@ from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSC
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.trace.events.group_states import GroupState
-from groupstorm.trace.reader import read_rows
+from groupstorm.trace.reader import read_entries
 from groupstorm.wording import counted, listed, seconds
 
 #: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
@@ -102,18 +103,17 @@ def scaling_note(run: Run) -> str | None:
     if not steps or run.scenario.settings.choice("autoscaler") == NO_AUTOSCALER:
         return None
     begin_us = steps[0].at_ms * 1000
-    return _note(read_rows(run.trace), run.figures, begin_us, begin_us + steps[0].for_ms * 1000)
+    return _note(run.trace, run.figures, begin_us, begin_us + steps[0].for_ms * 1000)
 
 
-def _note(rows: Iterable[Any], figures: Figures, begin_us: int, end_us: int) -> str:
+def _note(trace: Path, figures: Figures, begin_us: int, end_us: int) -> str:
     ups = downs = rebalances = most = 0
     gains: list[tuple[int, str]] = []
-    for row in rows:
-        if not begin_us <= row["time_us"] <= end_us:
+    for row, entry in read_entries(trace):
+        if entry is None or not begin_us <= row["time_us"] <= end_us:
             continue
-        if row["event"] == "group_state_changed":
-            rebalances += row["state"] == GroupState.PREPARING_REBALANCE
-        elif row["event"] == "step_taken":
+        rebalances += is_rebalance(entry[2])
+        if row["event"] == "step_taken":
             change = _CHANGE.match(row["detail"])
             ups += row["cause"] == SCALE_UP and change is not None
             downs += row["cause"] == SCALE_DOWN and change is not None

@@ -120,7 +120,9 @@ def _verdict_sentences(
             sentence = f"With {words}: {sentence[0].lower()}{sentence[1:]}"
         sentences.append(sentence)
     if len(circumstances) > 1 and len(variants) > 1 and not sentences:
-        sentences.append("There is no best variant: they differ in what befalls the group.")
+        sentences.append(
+            "There is no best variant: they differ in what befalls the group or in figures_from."
+        )
     return sentences
 
 

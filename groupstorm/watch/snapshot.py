@@ -82,7 +82,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_running": dict[str, frozenset[str]], "_in_group": _Texts, "_revoked": set[str],
     },
     Ownership: {
-        "partitions": dict[str, Partition], "complete_us": _Time, "last_change_us": _Time,
+        "partitions": dict[str, Partition], "begun_us": _Time, "last_change_us": _Time,
         "touched": set[Partition], "records": RecordSums | None, "lag": LagCurve | None,
         "_nobody_from_us": _Time, "_gone": dict[str, Partition], "_deleted_us": _Time,
     },
@@ -119,7 +119,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     ClosedGap: {
         "partition": str, "from_us": int, "to_us": int, "gap_us": int, "old_owner": str | None,
-        "new_owner": str | None,
+        "new_owner": str | None, "is_first": bool,
     },
     Line: {"position": int, "from_us": int, "rate": int},
     Owner: {"member": str, "first_position": int, "line": Line, "paused": bool},

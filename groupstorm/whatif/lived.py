@@ -38,6 +38,11 @@ class LivedFigures:
             self._figures.add(*one)
         self._since_gone.clear()
 
+    @property
+    def owned_from_us(self) -> int | None:
+        """See `FiguresAccumulator`."""
+        return self._figures.owned_from_us
+
     def figures(self, ended_us: int) -> Figures:
         """``ended_us``: the time of the last row. To be called once."""
         return self._figures.figures(ended_us if self.gone_us is None else self.gone_us)

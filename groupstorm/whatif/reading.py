@@ -83,7 +83,8 @@ class Reading:
     configured: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Settings that the log of the broker has: each with its value, and the line.
     broker_configured: dict[str, tuple[str, str]] = field(default_factory=dict)
-    #: From when on figures count.
+    #: From when on figures count: of a storm as it says, of another trace from the first complete assignment
+    #: on, before which nobody knows who could consume.
     figures_from_us: int = 0
     is_consumer_protocol: bool = False
     #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
@@ -231,6 +232,7 @@ class _Reader:
         else:
             reading.ended_us = ended_us if self._lived.gone_us is None else self._lived.gone_us
             reading.figures = self._lived.figures(ended_us)
+            reading.figures_from_us = self._lived.owned_from_us or 0
         return reading
 
     def _described(self, sentence: str) -> str:

@@ -41,7 +41,7 @@ CASES = (
     Case("client-profiles", "java", "held-join-phase", {"members": 8, "partitions": 16}),
     Case("client-profiles", "franz-go", "session-expired", {"members": 8, "partitions": 16}),
     Case("cold-start", "no-delay", "formed-in-rounds", TEN),
-    Case("cold-start", "delay-10s", "", TEN),
+    Case("cold-start", "delay-10s", "group-start", TEN),
     Case("cold-start", "consumer", "waits-for-heartbeat", TEN),
     # so small a group pays nothing for the failovers, and comes second to its deployment
     Case("coordinator-failover", "two-minutes", "coordinator-moved", SMALL, to_s=590),
@@ -57,7 +57,7 @@ CASES = (
     Case("kafka-12464", "after", "topics-changed"),
     Case("kafka-defects", "kafka-4.3.1", "failing-members"),
     Case("late-joiner-race", "seconds-later", "formed-in-rounds", TEN),
-    Case("late-joiner-race", "in-the-delay", "", TEN),
+    Case("late-joiner-race", "in-the-delay", "group-start", TEN),
     Case("migrate-to-consumer-protocol", "policy-disabled", "migration-refused", SMALL),
     Case("migrate-to-consumer-protocol", "eager", "migration", SMALL),
     Case("migrate-to-consumer-protocol", "static", "migration", SMALL),

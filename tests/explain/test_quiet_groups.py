@@ -1,4 +1,4 @@
-"""No false alarms: groups that nothing befalls have no pattern, and no rebalance but their first."""
+"""No false alarms: groups that nothing befalls have no pattern and no rebalance but their start."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ steps:
 )
 def test_a_quiet_classic_group(tmp_path: Path, settings: str) -> None:
     found = explained(scenario_storm(tmp_path, QUIET.format(members=4, settings=settings)))
-    assert names(found) == []
+    assert names(found) == ["group-start"]
     assert [one.rounds[0].begun["previous_state"] for one in found.history.rebalances] == ["Empty"]
     assert found.baseline.busy == ()
 
@@ -44,9 +44,17 @@ def test_a_quiet_consumer_group(tmp_path: Path) -> None:
     assert set(names(found)) <= {"formed-in-rounds", "waits-for-heartbeat"}
 
 
+@pytest.mark.parametrize("settings", ["group.protocol: consumer", "partition.assignment.strategy: [range]"])
+def test_the_figures_have_as_many_rebalances(tmp_path: Path, settings: str) -> None:
+    steps = "  - {at_ms: 3m, do: add}\n  - {at_ms: 5m, do: crash, members: [1]}\n"
+    found = explained(scenario_storm(tmp_path, QUIET.format(members=4, settings=settings) + steps))
+    assert found.history.figures is not None
+    assert found.history.figures.generations == len(found.history.rebalances) > 2
+
+
 def test_a_member_that_is_added_is_no_pattern(tmp_path: Path) -> None:
     """Growing once is wanted: one rebalance, by the member that came."""
     text = QUIET.format(members=4, settings="partition.assignment.strategy: [cooperative-sticky]")
     found = explained(scenario_storm(tmp_path, f"{text}  - {{at_ms: 3m, do: add}}\n"))
-    assert names(found) == []
+    assert names(found) == ["group-start"]
     assert [one.culprit for one in found.history.rebalances[1:]] == ["member-4"]

@@ -63,7 +63,7 @@ class BruteForce:
             self.last_row[now_us:] = [number] * (self.end_us + 1 - now_us)
         self.log_changes = self._find_log_changes()
         self.known = self._find_known()
-        self.complete_row = self._first_complete_row()
+        self.begin_row = self._find_begin_row()
 
     def _read(self) -> None:
         open_ones: dict[tuple[str, str], Interval] = {}
@@ -126,8 +126,11 @@ class BruteForce:
     def of(self, partition: str) -> list[Interval]:
         return [interval for interval in self.intervals if interval.partition == partition]
 
-    def _first_complete_row(self) -> int | None:
-        for number in range(len(self.rows)):
+    def _find_begin_row(self) -> int | None:
+        """From which row on partitions have to have owners."""
+        for number, (_, _, event) in enumerate(self.rows):
+            if isinstance(event, member_events.MemberStarted):
+                return number
             existing = [name for name, (row, _) in self.created.items() if row <= number]
             if all(any(i.from_row <= number < i.until_row for i in self.of(name)) for name in existing):
                 return number
@@ -142,15 +145,17 @@ class BruteForce:
 
     def gaps(self) -> list[Gap]:
         """(partition, from, until, old owner's interval, new owner's)."""
-        assert self.complete_row is not None
+        assert self.begin_row is not None
         found: list[Gap] = []
         for name, (created_row, created_us) in self.created.items():
             intervals = sorted(self.of(name), key=lambda i: i.from_row)
-            if created_row > self.complete_row:
-                first = intervals[0] if intervals else None
-                found.append((name, created_us, first.from_us if first else self.end_us, None, first))
+            from_row = max(created_row, self.begin_row)
+            if not any(i.from_row <= from_row < i.until_row for i in intervals):
+                first = next((i for i in intervals if i.from_row > from_row), None)
+                from_us = max(created_us, self.rows[self.begin_row][0])
+                found.append((name, from_us, first.from_us if first else self.end_us, None, first))
             for interval in intervals:
-                if interval.until_row <= self.complete_row or interval.until_row == len(self.rows):
+                if interval.until_row <= self.begin_row or interval.until_row == len(self.rows):
                     continue
                 if any(i.from_row < interval.until_row < i.until_row for i in intervals if i is not interval):
                     continue
@@ -160,10 +165,10 @@ class BruteForce:
         return [gap for gap in found if gap[2] > gap[1]]
 
     def nobody_us(self) -> int:
-        assert self.complete_row is not None
+        assert self.begin_row is not None
         return sum(
             not any(self.processing(name, row) for name in self.created)
-            for now_us in range(self.rows[self.complete_row][0], self.end_us)
+            for now_us in range(self.rows[self.begin_row][0], self.end_us)
             for row in (self.last_row_at(now_us),)
         )
 
@@ -172,7 +177,7 @@ class BruteForce:
         return sum(len(self.processing(name, row)) > 1 for row in rows for name in self.created)
 
     def paused_us(self) -> int:
-        assert self.complete_row is not None
+        assert self.begin_row is not None
         paused = 0
         for _, from_us, until_us, old, new in self.gaps():
             if old and new and old.member == new.member:
@@ -181,7 +186,7 @@ class BruteForce:
                 revoking = min(until_us - from_us, old.ending_callback_us if old else 0)
                 paused += revoking
                 paused += min(until_us - from_us - revoking, new.assigned_callback_us if new else 0)
-        for now_us in range(self.rows[self.complete_row][0], self.end_us):
+        for now_us in range(self.rows[self.begin_row][0], self.end_us):
             row = self.last_row_at(now_us)
             for name in self.created:
                 owned = any(i.from_row <= row < i.until_row for i in self.of(name))

@@ -34,7 +34,7 @@ def test_ownership(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
     assert quick.dual_us == slow.dual_us()
-    if slow.complete_row is None:
+    if slow.begin_row is None:
         assert quick.unowned_us is quick.nobody_us is quick.paused_us is None
         return
     gaps = sorted(until_us - from_us for _, from_us, until_us, _, _ in slow.gaps())
@@ -66,10 +66,10 @@ def test_records(seed: int) -> None:
 def test_lag(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
-    if slow.complete_row is None:
+    if slow.begin_row is None:
         assert quick.lag_peak_nano is None
     else:
-        peak = max(lag for _, lag in slow.lags(slow.complete_row))
+        peak = max(lag for _, lag in slow.lags(slow.begin_row))
         assert quick.lag_peak_nano == peak
 
 
@@ -85,11 +85,11 @@ def test_growth_of_the_lag_at_the_end(seed: int) -> None:
 def test_ages(seed: int) -> None:
     rows = short_trace(seed)
     slow, found = BruteForce(rows), totals(rows).ages_us
-    if slow.complete_row is None:
+    if slow.begin_row is None:
         assert found is None
     else:
-        complete_us = rows[slow.complete_row][0]
-        assert found == {name: slow.oldest_us(name, complete_us) for name in slow.created}
+        begun_us = rows[slow.begin_row][0]
+        assert found == {name: slow.oldest_us(name, begun_us) for name in slow.created}
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from groupstorm.figures import Figures
-from groupstorm.storms.runs.choices import by_circumstances, defaults_among
+from groupstorm.storms.runs.choices import by_circumstances
+from groupstorm.storms.runs.run import run
+from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
+from tests.storms.storms_in_memory import START, scenario
 from tests.storms.test_choices import resolved
 from tests.verdicts.test_comparison_sentences import unowned
 
+NO_BEST = "There is no best variant: they differ in what befalls the group or in figures_from."
 RUNS = {"short": unowned(10), "long": unowned(900), "long-static": unowned(100)}
 
 
@@ -44,13 +49,13 @@ def test_each_circumstance_has_its_own_verdict() -> None:
 
 def test_no_choice_at_all_has_no_best() -> None:
     apart = {f"failover_ms={name}": [name] for name in RUNS}
-    assert verdicts(apart) == ["There is no best variant: they differ in what befalls the group."]
+    assert verdicts(apart) == [NO_BEST]
 
 
 def test_two_variants_that_differ_in_what_befalls_them_are_no_choice_either() -> None:
     runs = {"short": RUNS["short"], "long": RUNS["long"]}
     apart = {"failover_ms=5s": ["short"], "failover_ms=120s": ["long"]}
-    assert verdicts(apart, runs) == ["There is no best variant: they differ in what befalls the group."]
+    assert verdicts(apart, runs) == [NO_BEST]
 
 
 def test_a_variant_is_not_told_apart_from_one_that_cannot_be_ranked() -> None:
@@ -75,19 +80,29 @@ def test_scenarios_are_grouped_by_what_befalls_them_and_not_by_what_is_chosen() 
 
 
 def test_figures_that_begin_at_different_times_are_not_ranked_together() -> None:
-    """Figures count from the first complete assignment on, and the delay puts that off."""
-    delay = "group.initial.rebalance.delay.ms"
-    configurations = {
-        "none": resolved(**{delay: 0}),
-        "ten": resolved(**{delay: 10_000}),
-        "ten-range": resolved(**{delay: 10_000, "partition.assignment.strategy": ["range"]}),
-        "kip848": resolved(**{"group.protocol": "consumer"}),
+    early = resolved(**{"group.initial.rebalance.delay.ms": 0})
+    late = replace(resolved(), figures_from_ms=30_000)
+    alike = {"none": early, "three": resolved(), "kip848": resolved(**{"group.protocol": "consumer"})}
+    assert by_circumstances(alike) == {"": [*alike]}
+    assert by_circumstances({**alike, "late": late}) == {
+        "figures_from=0 s": [*alike],
+        "figures_from=30.0 s": ["late"],
     }
-    assert by_circumstances(configurations) == {
-        f"{delay}=0s": ["none", "kip848"],
-        f"{delay}=10s": ["ten", "ten-range"],
+
+
+def test_a_group_that_waits_for_the_initial_delay_is_behind_one_that_does_not(tmp_path: Path) -> None:
+    """Four members start at once: without a delay they share the partitions milliseconds later."""
+    small = {"members": 4, "partitions": 12, "record_rate": 20}
+    found = {
+        name: [run(scenario([START], **small, **settings).resolve(None, 0, {}), tmp_path / name)]
+        for name, settings in (("three", {}), ("none", {"group.initial.rebalance.delay.ms": 0}))
     }
-    assert defaults_among({name: configurations[name] for name in ("none", "ten")}) is None
-    late = {name: replace(one, figures_from_ms=30_000) for name, one in configurations.items()}
-    assert by_circumstances(late) == {"": [*late]}
-    assert defaults_among({name: late[name] for name in ("none", "ten")}) is not None
+    waited, at_once = (runs[0].figures.unowned_partition_seconds or 0 for runs in found.values())
+    assert 12 * 6 < waited < 12 * 6.1, "the delay, which those who join in it prolong once"
+    assert 0 < at_once < 1
+    assert sentences(found)[0].endswith(": none.")
+    assert recommended(found)[0] == "Recommendation: none."
+    late = {name: replace(runs[0].scenario, figures_from_ms=9_000) for name, runs in found.items()}
+    found["none"] = [run(late["none"], tmp_path / "late")]
+    assert sentences(found)[0].startswith("The figures of some variants begin later than those of others")
+    assert "There is no best variant" in sentences(found)[1]

@@ -236,14 +236,17 @@ def test_what_an_import_does_not_know_is_no_figure() -> None:
     assert windowed(trace, 35).unowned_partition_seconds is None
 
 
-def test_an_import_that_does_not_say_when_a_consumer_group_was_stable_counts_targets() -> None:
+def test_targets_of_a_consumer_group_that_change_something_are_its_rebalances() -> None:
+    """An import that does not say when it was stable knows them, too, but no moves."""
     trace = coordinator_trace("uniform")
     before = trace.figures()
-    trace.add(20, Source.COORDINATOR, events.TargetAssigned("g", 3, 2))
-    assert trace.figures().generations == before.generations
-    trace.add(21, Source.WORLD, imported.EvidenceMissing("g", "stability", None, "not logged"))
-    trace.add(22, Source.COORDINATOR, events.TargetAssigned("g", 4, 2))
-    trace.add(23, Source.COORDINATOR, events.TargetAssigned("g", 5, 2))
+    for at_s, epoch, count in ((20, 3, 2), (21, 4, 0), (22, 5, None)):
+        trace.add(at_s, Source.COORDINATOR, events.TargetAssigned("g", epoch, count))
+    trace.add(
+        23, Source.COORDINATOR, events.GroupStateChanged("g", "Reconciling", "Stable", 5, "x", *[None] * 4)
+    )
+    assert trace.figures().generations == before.generations + 2
+    trace.add(24, Source.WORLD, imported.EvidenceMissing("g", "stability", None, "not logged"))
     figures = trace.figures()
     assert figures.generations == before.generations + 2
     assert figures.moves is None

@@ -13,8 +13,8 @@ from tests.figures.tracing import Trace
 def two_members() -> Trace:
     trace = Trace()
     trace.scenario("t-0", "t-1")
-    trace.start(0, "a")
-    trace.start(0, "b")
+    trace.start(1, "a")
+    trace.start(1, "b")
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
     return trace
 

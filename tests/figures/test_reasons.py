@@ -64,6 +64,35 @@ def test_before_all_partitions_had_owners_nothing_counts() -> None:
     assert divided() == Reasons({}, None, None)
 
 
+def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() -> None:
+    """a starts at 1 s and joins at 3 s; b's callback ends 0.25 s after its SyncGroup was answered."""
+    gaps = GapReasons()
+    for at_s, event in (
+        (0.0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
+        (1.0, member_events.MemberStarted(G, "a", None, ("p",))),
+        (2.0, member_events.MemberStarted(G, "b", None, ("p",))),
+        (3.0, state("PreparingRebalance", "new-member")),
+        (6.0, state("CompletingRebalance", "initial-delay")),
+        (6.5, state("Stable", "assigned")),
+        (6.5, assigned("a", "p0")),
+        (6.75, assigned("b", "p1")),
+        (9.0, world_events.ScenarioEnded(G)),
+    ):
+        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
+    found = gaps.reasons()
+    assert in_seconds(found) == {
+        Reason.START: 2 * 2,
+        Reason.INITIAL_DELAY: 2 * 3,
+        Reason.ASSIGN: 2 * 0.5,
+        Reason.CALLBACK: 0.25,
+    }
+    assert found.longest is not None
+    assert found.longest.sentence() == (
+        "p1, 5.8 s from 1.0 s on: nobody had it, as the group began; "
+        "the time went to group.initial.rebalance.delay.ms; b took it"
+    )
+
+
 def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None:
     found = divided(
         (10, member_events.MemberCrashed(G, "a", "a", 1, ("p0",), (), ())),

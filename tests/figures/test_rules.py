@@ -40,7 +40,26 @@ def test_gaps_count_from_the_first_complete_assignment() -> None:
     assert figures.lag_peak is None
 
 
-def test_without_a_complete_assignment_gaps_have_no_meaning() -> None:
+def test_in_a_scenario_gaps_count_from_the_first_start_of_a_member() -> None:
+    """a starts at 2 s, b at 4 s. t-0 waits 3 s, t-1 6 s; t-2, which is created meanwhile, 4 s."""
+    trace = Trace()
+    trace.scenario("t-0", "t-1", record_rate=10, process_rate=100)
+    trace.start(2, "a")
+    trace.start(4, "b")
+    trace.add(4, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-2",)))
+    trace.take(5, "a", 1, "t-0", callback_s=1)
+    trace.take(8, "b", 1, "t-1", "t-2")
+    trace.end(30)
+    figures = trace.figures()
+    assert figures.unowned_partition_seconds == 3 + 6 + 4
+    assert (figures.unowned_max_seconds, figures.unowned_worst_partition) == (6, "t-1")
+    assert (figures.deploy_unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (0, 0)
+    assert figures.nobody_consuming_seconds == 3
+    assert figures.paused_partition_seconds == 1
+    assert figures.lag_peak == 80 + 40, "at 8 s; a has caught up with t-0 at 5.6 s"
+
+
+def test_without_a_start_and_a_complete_assignment_gaps_have_no_meaning() -> None:
     trace = Trace()
     trace.scenario("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")

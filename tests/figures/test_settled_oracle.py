@@ -94,7 +94,7 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
     slow, quick = SettledOracle(rows), fold(rows, from_us).totals()
     ownership = slow.ownership
     assert quick.generations == sum(rows[row][0] >= from_us for row in slow.stable_rows())
-    if ownership.complete_row is None:
+    if ownership.begin_row is None:
         assert quick.unowned_us is None
     else:
         gaps = [
@@ -104,7 +104,7 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
         ]
         assert quick.unowned_us == sum(gaps)
         assert quick.unowned_max_us == max(gaps, default=0)
-        lasting = range(max(from_us, rows[ownership.complete_row][0]), ownership.end_us)
+        lasting = range(max(from_us, rows[ownership.begin_row][0]), ownership.end_us)
         nobody = [
             now_us
             for now_us in lasting
@@ -113,12 +113,12 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
             )
         ]
         assert quick.nobody_us == len(nobody)
-        complete_us = rows[ownership.complete_row][0]
-        lags = [lag for now_us, lag in ownership.lags(ownership.complete_row) if now_us >= from_us]
-        if complete_us < from_us:
+        begun_us = rows[ownership.begin_row][0]
+        lags = [lag for now_us, lag in ownership.lags(ownership.begin_row) if now_us >= from_us]
+        if begun_us < from_us:
             lags.append(ownership.lag(ownership.last_row_at(from_us - 1), from_us))
         assert quick.lag_peak_nano == max(lags)
-        begin_us = max(from_us, complete_us)
+        begin_us = max(from_us, begun_us)
         ages = {name: ownership.oldest_us(name, begin_us) for name in ownership.created}
         assert quick.ages_us == ages
     dual = [

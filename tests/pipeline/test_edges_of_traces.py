@@ -33,7 +33,8 @@ def test_a_trace_that_ends_at_its_first_instant_is_one(tmp_path: Path) -> None:
 
 def test_partitions_that_go_before_they_had_an_owner_are_not_waited_for(tmp_path: Path) -> None:
     trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2")
+    created = world_events.PartitionsCreated("g", ("t",), ("t-0", "t-1", "t-2"))
+    trace.add(0, Source.WORLD, created)  # of no scenario: nobody knows when a consumer could have begun
     trace.add(1, Source.WORLD, world_events.PartitionsDeleted("g", ("t",), ("t-1",)))
     trace.start(2, "a")
     trace.take(3, "a", 1, "t-0", at=0)

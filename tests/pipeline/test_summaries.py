@@ -96,8 +96,8 @@ def test_of_gaps_that_are_equally_long_and_early_the_partition_decides(tmp_path:
     """b crashes with t-1 when a closes with t-0: two kinds of gaps, from 10 s to 14 s."""
     trace = Trace()
     trace.scenario("t-0", "t-1")
-    trace.start(0, "a")
-    trace.start(0, "b")
+    trace.start(1, "a")
+    trace.start(1, "b")
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
     trace.crash(10, "b", 1, "t-1")
     trace.revoke(10, "a", 1, "t-0", cause="close")

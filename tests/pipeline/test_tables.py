@@ -110,6 +110,11 @@ INTERVALS: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 HANDOVERS: list[dict[str, Any]] = [
+    # both members start at 0 s
+    {"partition": "t-0", "from_us": 0, "to_us": S, "gap_us": S, "paused_us": 0, "new_owner": "a",
+     "new_generation": 1, "ended_by": "member_started", "prepared_us": S, "rebalance_cause": "new-member"},
+    {"partition": "t-1", "from_us": 0, "to_us": S, "gap_us": S, "paused_us": 0, "new_owner": "b",
+     "new_generation": 1, "ended_by": "member_started", "prepared_us": S, "rebalance_cause": "new-member"},
     {"partition": "t-1", "from_us": 10 * S, "to_us": 14 * S, "gap_us": 4 * S, "paused_us": S // 2,
      "old_owner": "b", "new_owner": "a", "old_generation": 1, "new_generation": 2, "generations": 1,
      "ended_by": "partitions_revoked", "cause": "close", "prepared_us": 14 * S, "rebalance_cause": "left"},
@@ -178,7 +183,7 @@ EVENTS_OF_A = [
 
 def test_every_cell(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     write_trace(two_members().rows, tmp_path / "run")
-    tables, result = tables_and_result(engine, Request({"run": tmp_path / "run"}, slowest=6), request)
+    tables, result = tables_and_result(engine, Request({"run": tmp_path / "run"}, slowest=7), request)
     for table, expected in (("intervals", INTERVALS), ("handovers", HANDOVERS), ("rounds", ROUNDS)):
         by_eye = sorted((row(table, **cells) for cells in expected), key=repr)
         assert without_seqs(table, tables[table]) == by_eye, table
@@ -201,6 +206,7 @@ def test_every_cell(engine: str, tmp_path: Path, request: pytest.FixtureRequest)
          "session-expired"),
         ("run", "g", "u-1", 3, 80 * S, 3 * S, None, None, None, "partitions_created", None, 76 * S,
          "session-expired"),
+        ("run", "g", "t-1", 2, 0, 1 * S, None, "b", None, "member_started", None, 1 * S, "new-member"),
         ("run", "g", "t-0", 2, 21 * S, 1 * S, "a", "a", 1, "partitions_revoked", "rebalance", 21_500_000,
          "new-member"),
     ]  # fmt: skip

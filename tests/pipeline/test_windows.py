@@ -97,7 +97,7 @@ def test_the_next_owners_callback_pauses_what_is_left_of_a_gap(
     """Gaps of 6 s: 1 s + 2 s of callbacks, then 4 s + 5 s, which are cut at 6 s."""
     trace = Trace()
     trace.scenario("t-0", "t-1")
-    trace.start(0, "a")
+    trace.start(1, "a")
     trace.round(1, 1, {"a": ("t-0", "t-1")})
     trace.start(2, "b")
     trace.revoke(4, "a", 1, "t-0", callback_s=1, cause="close")

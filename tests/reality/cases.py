@@ -6,6 +6,7 @@ A real run takes one to two minutes. Members arrive over some seconds, so that t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from groupstorm.storms.live.real_clients.libraries import library
@@ -54,7 +55,8 @@ class Case(NamedTuple):
             "client_profile": [library(library_name).profile],
         }
         loaded = parse(self.source, "yaml", self.name) if "\n" in self.source else load(self.source)
-        return loaded.resolve(self.variant, seed, settings)
+        whole = replace(loaded, figures_from=0)
+        return whole.resolve(self.variant, seed, settings)
 
 
 def _steps(name: str, question: str, *steps: str) -> str:

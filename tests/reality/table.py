@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from statistics import median
 from typing import Any, NamedTuple
 
-from groupstorm.figures import Figures
+from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.world.simulation import simulate
+from groupstorm.trace.events.coordinator import GroupStateChanged
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.member import PartitionsAssigned
+from groupstorm.trace.events.scenario import ScenarioStarted
+from groupstorm.trace.schema import Source
 from tests.reality.cases import CASES, Case
 from tests.storms.storms_in_memory import MemorySink
 
@@ -69,8 +75,39 @@ def _of(case: Case, name: str, real: dict[str, Any]) -> Iterator[Line]:
 
 
 def _virtual(case: Case, name: str, seed: int) -> Figures:
-    scenario = case.scenario(name, seed)
-    return simulate(scenario, chosen_assignors(scenario), MemorySink())
+    """As the figures of the real runs were made: time without an owner, lag and ages count from the first
+    complete assignment on, and every return of the group to Stable is a generation."""
+    scenario, sink = case.scenario(name, seed), MemorySink()
+    figures = simulate(scenario, chosen_assignors(scenario), sink)
+    later = FiguresAccumulator(_first_complete_us(sink) + 1)
+    later.add_all((time_us, Source(source), event) for time_us, source, event in sink.rows)
+    found = later.figures()
+    stable = [
+        event
+        for _, _, event in sink.rows
+        if isinstance(event, GroupStateChanged) and event.state == GroupState.STABLE
+    ]
+    return replace(
+        figures,
+        generations=len(stable),
+        unowned_partition_seconds=found.unowned_partition_seconds,
+        unowned_max_seconds=found.unowned_max_seconds,
+        lag_peak=found.lag_peak,
+        staleness_max_seconds=found.staleness_max_seconds,
+    )
+
+
+def _first_complete_us(sink: MemorySink) -> int:
+    """Every partition of these scenarios has its first owner before one of them is given up."""
+    owned: set[str] = set()
+    started = sink.rows[0][2]
+    assert isinstance(started, ScenarioStarted)
+    for time_us, _, event in sink.rows:
+        if isinstance(event, PartitionsAssigned):
+            owned.update(event.partitions)
+            if owned >= set(started.partitions):
+                return time_us
+    raise AssertionError("not every partition had an owner")
 
 
 def markdown(all_lines: Sequence[Line]) -> list[str]:

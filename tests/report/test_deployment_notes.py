@@ -9,6 +9,7 @@ import pytest
 
 from groupstorm.report.deployment_notes import deployment_notes, notes_by_variant, unused_note
 from groupstorm.storms.runs.run import Run, run
+from groupstorm.trace.reader import read_rows
 from tests.storms.storms_in_memory import START, scenario
 
 SMALL: dict[str, Any] = {
@@ -40,6 +41,20 @@ def test_an_autoscaler_is_summed_up(tmp_path: Path) -> None:
     assert "6 processes at most" in note
     assert "rebalances an hour" in note
     assert "scale-ups lost records" in note or "Every scale-up gained records" in note
+
+
+def test_a_consumer_group_that_is_scaled_rebalances_with_each_target(tmp_path: Path) -> None:
+    rates = [{"at": "0m", "factor": 1}, {"at": "5m", "factor": 5}, {"at": "12m", "factor": 1}]
+    settings = {name: value for name, value in SMALL.items() if name != "partition.assignment.strategy"}
+    asked = scenario(
+        [START, AUTOSCALE], **settings, autoscaler="keda", min_replicas=2, max_replicas=6, lag_threshold=500,
+        record_rate=20, process_ms=10, record_rate_over_time=rates, **{"group.protocol": "consumer"},
+    )  # fmt: skip
+    one = run(asked.resolve(None, 1, {}), tmp_path)
+    targets = [row for row in read_rows(tmp_path) if row["event"] == "target_assigned" and row["count"]]
+    scaled = [row for row in targets if 60_000_000 <= row["time_us"] <= 1_860_000_000]
+    assert one.figures.generations == len(targets) > len(scaled) > 2
+    assert f"{len(scaled) * 2} rebalances an hour" in deployment_notes(one)[0]
 
 
 def test_a_fixed_fleet_has_no_note(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
@@ -26,7 +28,8 @@ def joined_by_a_second(library: str) -> Storm:
         "group.initial.rebalance.delay.ms": 0,
         "client_profile": [library],
     }
-    return storm(scenario([START, {"at_ms": 60_000, "do": "add", "count": 1}], **{**FIXED, **settings}))
+    asked = scenario([START, {"at_ms": 60_000, "do": "add", "count": 1}], **{**FIXED, **settings})
+    return storm(replace(asked, figures_from=60_000))
 
 
 def test_a_member_processes_nothing_during_rounds_and_one_batch_between_them() -> None:

@@ -266,7 +266,7 @@ def test_a_state_that_no_rows_lead_to_is_refused(tmp_path: Path) -> None:
     from_us, next_seq, groups, sums = json.loads(state.removeprefix(state[:16]))
     groups["g"]["_recorder"]["_history"] += 1  # the number of the history, which follows one object more
     history = groups["g"]["_recorder"]["_epochs"]["_history"]
-    history[[one.name for one in fields(History)].index("rebalances")] = [[1, [], [], 0, 0, 0, None]]
+    history[[one.name for one in fields(History)].index("rebalances")] = [[1, [], [], 0, 0, 0, 0, None]]
     tell(folder, "carried", json.dumps([from_us, next_seq, groups, sums]))
     order = Watch(FolderSource(trace), folder, SPAN_US, [], 1, True)
     with open_checkpoint(folder, "a") as checkpoint:

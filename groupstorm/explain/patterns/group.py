@@ -145,6 +145,17 @@ def formation(history: History) -> Match | None:
     return Match(sentence, members, forming, (), [one.rounds[0].begun for one in forming])
 
 
+def start(history: History) -> Match | None:
+    """The group's start: partitions waited a second or more for their first owners, from the start of the
+    first process on. Only of a storm whose figures count that."""
+    rebalances = [one for one in history.rebalances if one.first_waits_us]
+    longest_us = max((one.first_waits_us for one in rebalances), default=0)
+    if longest_us < SECOND_US:
+        return None
+    sentence = f"The group began; partitions waited {seconds(longest_us / SECOND_US)} at the longest."
+    return Match(sentence, (), rebalances, (), [one.rounds[0].begun for one in rebalances])
+
+
 def follow_ups(history: History) -> Match | None:
     """Kafka Streams asked for further rebalances: tasks change their owner only when the old one has
     released them or a warm-up has caught up."""

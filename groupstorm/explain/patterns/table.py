@@ -238,7 +238,8 @@ PATTERNS: Final = (
         "formed-in-rounds",
         "A group that forms in several rounds",
         group.formation,
-        "Raise group.initial.rebalance.delay.ms above the time in which the members arrive.",
+        "With a group.initial.rebalance.delay.ms above the time in which its members arrive it forms in one "
+        "round; nobody consumes until then.",
         ("cold-start", "late-joiner-race"),
         Kind.CHANGE,
     ),
@@ -248,6 +249,15 @@ PATTERNS: Final = (
         waiting.next_heartbeat,
         "Lower group.consumer.heartbeat.interval.ms, and poll more often.",
         ("new-protocol",),
+        Kind.CHANGE,
+    ),
+    Pattern(
+        "group-start",
+        "A group that begins",
+        group.start,
+        "group.initial.rebalance.delay.ms is how long the coordinator waits for more members. --from, or "
+        "figures_from in the scenario, leaves the start out.",
+        ("cold-start",),
         Kind.CHANGE,
     ),
     Pattern(

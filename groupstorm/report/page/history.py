@@ -80,7 +80,7 @@ class GroupHistory:
         self._lanes = GroupLanes()
         self._owned_by: dict[str, list[int]] = {}
         self._unowned: set[str] = set()
-        self._is_complete = False
+        self._has_begun = False
         #: The events of `_NEED_NO_OWNER` that still hold.
         self._need_no_owner: set[str] = set()
         self._counts = False
@@ -122,8 +122,8 @@ class GroupHistory:
         for fact in self._lanes.facts:
             if fact.kind in ("own", "end"):
                 self._change_owner(fact, now_us)
-        if not self._is_complete and not self._unowned and self._owned_by:
-            self._is_complete = True
+        if not self._has_begun:
+            self._begin(event, now_us)
         if event == "group_state_changed":
             self.states.append(State(now_us, row["state"], row.get("generation"), row.get("cause", "")))
         elif event == "scenario_started":
@@ -147,10 +147,17 @@ class GroupHistory:
     @property
     def _without_owner(self) -> int:
         """The value of an owner step for a partition that nobody owns."""
-        return UNOWNED if self._is_complete and not self._need_no_owner else ABSENT
+        return UNOWNED if self._has_begun and not self._need_no_owner else ABSENT
 
     def _unowned_count(self) -> int:
         return len(self._unowned) if self._without_owner == UNOWNED else 0
+
+    def _begin(self, event: str, now_us: int) -> None:
+        """Partitions have to have owners from the first start in a storm on; else since all have had one."""
+        first_start = event == "member_started" and self.kind == "storm"
+        if first_start or (self._owned_by and not self._unowned):
+            self._has_begun = True
+            self._show_unowned(now_us)
 
     def _change_need(self, event: str, now_us: int) -> None:
         """Whether partitions need an owner."""
@@ -160,8 +167,11 @@ class GroupHistory:
         elif event in _NEED_AN_OWNER:
             self._need_no_owner.discard(_NEED_AN_OWNER[event])
         if self._without_owner != before:
-            for partition in sorted(self._unowned):
-                self.owners.set(partition, now_us, self._without_owner)
+            self._show_unowned(now_us)
+
+    def _show_unowned(self, now_us: int) -> None:
+        for partition in sorted(self._unowned):
+            self.owners.set(partition, now_us, self._without_owner)
 
     def _sample(self, row: Row, figures: FiguresAccumulator) -> None:
         """Look at the lag as it is before the row. Only from the second row on that counts: until the first

@@ -260,7 +260,7 @@ class OwnedTime:
         self._from_us = from_us
         self._partitions: set[str] = set()
         self.owners: dict[str, set[str]] = {}
-        self._is_complete = False
+        self._has_begun = False
         self.has_group = True
         self._now_us = self._unowned_us = self._crashed_us = 0
         #: Partitions whose last owner crashed as a member that was not asked to stop.
@@ -271,7 +271,7 @@ class OwnedTime:
         """Add the time since the last row."""
         passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
         self._now_us = now_us
-        if passed_us and self._is_complete and self.has_group:
+        if passed_us and self._has_begun and self.has_group:
             self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))
             self._crashed_us += passed_us * len(self._crashed)
 
@@ -283,17 +283,12 @@ class OwnedTime:
             self._partitions.discard(partition)
             self._crashed.discard(partition)
             self.owners.pop(partition, None)
-        self._see_completion()
 
     def taken(self, event: events.PartitionsAssigned) -> None:
         for partition in event.partitions:
             self._partitions.add(partition)
             self.owners.setdefault(partition, set()).add(event.member)
             self._crashed.discard(partition)
-        self._see_completion()
-
-    def _see_completion(self) -> None:
-        self._is_complete = self._is_complete or len(self.owners) == len(self._partitions) > 0
 
     def given_up(self, event: GivenUp) -> None:
         for partition in event.partitions:
@@ -316,12 +311,13 @@ class OwnedTime:
             self._stopping.add(event.member)
 
     def started(self, member: str) -> None:
+        self._has_begun = True
         self._stopping.discard(member)
 
     def finish(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
         """Compare with the figures of the run, in seconds: of all gaps, and of those that crashes began."""
         self.advance(now_us)
-        if self._is_complete and (unowned is None or round(unowned * _SECOND) != self._unowned_us):
+        if self._has_begun and (unowned is None or round(unowned * _SECOND) != self._unowned_us):
             self._differs("unowned_partition_seconds", unowned, self._unowned_us)
         if crashed is not None and round(crashed * _SECOND) < self._crashed_us:
             self._differs("crash_unowned_partition_seconds", crashed, self._crashed_us)

@@ -11,8 +11,7 @@ from math import log
 from typing import Any, Final
 
 from groupstorm.storms.runs.contradictions import outlasts_polls
-from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.storms.scenario.settings_table import SETTINGS
@@ -45,8 +44,6 @@ BEFALLS: Final = (
     "append_latency_ms",
     "coordinator_service_us",
 )
-#: Puts off the first assignment, with which figures begin unless the scenario says when (`figures_from`).
-INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
@@ -65,8 +62,6 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         if setting not in OF_THE_RUN and any(one.get(setting) != first[setting] for one in written.values())
     ]
     if not differing or not all(_is_choice(setting) for setting in differing):
-        return None
-    if begin_apart(configurations):
         return None
     of_client = _written(_client(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
@@ -96,26 +91,14 @@ def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str
     for name, one in written.items():
         words = [f"{setting}={_shown(setting, one[setting])}" for setting in differing]
         if apart:
-            words.append(f"{INITIAL_DELAY}={_shown(INITIAL_DELAY, _delay(one))}")
+            words.append(f"{FIGURES_FROM}={seconds(configurations[name].figures_from_ms / 1000)}")
         groups.setdefault(", ".join(words), []).append(name)
     return groups
 
 
 def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     """Whether the figures of some configurations begin later than those of others, by a setting of theirs."""
-    if any(one.figures_from_ms for one in configurations.values()):
-        return False
-    classic = [
-        _delay(_written(one.settings))
-        for one in configurations.values()
-        if one.settings.choice(GROUP_PROTOCOL) != CONSUMER
-    ]
-    return len(set(classic)) > 1
-
-
-def _delay(written: Mapping[str, Any]) -> int:
-    """The initial delay of a group in milliseconds. A consumer group has none."""
-    return 0 if written[GROUP_PROTOCOL] == CONSUMER else int(written[INITIAL_DELAY])
+    return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
 def _shorter(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> list[str]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.problems import InputError, not_one_of
-from groupstorm.storms.runs.choices import INITIAL_DELAY, begin_apart, by_circumstances, defaults_among
+from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
-from groupstorm.storms.scenario.files import Scenario, load
+from groupstorm.storms.scenario.files import FIGURES_FROM, Scenario, load
 from groupstorm.storms.scenario.names import is_name
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import parse_ranking
@@ -27,8 +27,8 @@ COMPARISON_FILE = "comparison.json"
 SEEDS_DEFAULT = 5
 
 _BEGIN_APART = (
-    f"Figures begin when every partition has an owner for the first time. What {INITIAL_DELAY} puts off "
-    "until then is not counted, so variants are ranked only with those that have the same delay."
+    f"The figures of some variants begin later than those of others ({FIGURES_FROM}): only those that begin "
+    "at the same time are ranked together."
 )
 
 

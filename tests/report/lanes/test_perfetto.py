@@ -136,7 +136,7 @@ def test_lanes_of_a_handover(tmp_path: Path) -> None:
     assert begun["name"] == "handover of 1 partition"
     assert begun["tid"] != ended["tid"]
     counted = [(one["ts"] / SECOND, one["args"][UNOWNED]) for one in events if one["ph"] == "C"]
-    assert counted == [(2, 0), (10, 1), (14, 0)]
+    assert counted == [(0, 2), (2, 0), (10, 1), (14, 0)]
 
 
 def test_a_callback_is_cut_if_its_member_changes_meanwhile(tmp_path: Path) -> None:

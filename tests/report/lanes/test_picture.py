@@ -46,7 +46,7 @@ def test_a_column_for_each_second(handover: Path) -> None:
     assert cells(one) == {
         "seconds": "|0        |10",
         "group": " P==========PP======",
-        "un-owned": "  ........1112......",
+        "un-owned": "22........1112......",
         "a": "JJ########x",
         "b": " J##########+J######",
     }
@@ -56,7 +56,7 @@ def test_a_column_of_several_seconds_shows_what_was_rare(handover: Path) -> None
     one = drawn(handover, width=20)
     assert cells(one)["a"] == "J####x"
     assert cells(one)["b"] == "j#####j###"
-    assert cells(one)["un-owned"] == " ....12..."
+    assert cells(one)["un-owned"] == "2....12..."
 
 
 def test_the_legend_names_what_is_drawn_and_nothing_else(handover: Path) -> None:
@@ -126,7 +126,7 @@ def test_partitions_without_an_owner_are_unknown_as_soon_as_a_log_is_missing(
     rows = [*read_rows(handover), missing]
     trace = write_rows(tmp_path / "cut", sorted(rows, key=lambda row: row["time_us"]))
     one = drawn(trace, width=30)
-    assert cells(one)["un-owned"] == "  ........1112..????"
+    assert cells(one)["un-owned"] == "22........1112..????"
     assert cells(one)["b"] == " J##########+J##????"
     assert "no log says who owns what" in one.notes
 

@@ -31,7 +31,7 @@ def crashed(member_id: str, *partitions: str) -> MemberCrashed:
     return MemberCrashed("g", r.name(member_id), member_id, 1, partitions, (), ())
 
 
-#: From 10 s on both partitions have an owner.
+#: From 10 s on both partitions have an owner: 15 s after the first start in all.
 BEGUN: list[Row] = [
     (0, PartitionsCreated("g", ("t",), ("t-0", "t-1"))),
     *((0, one) for process in "ab" for one in (r.started(process), r.added(f"{process}-1"))),
@@ -45,20 +45,21 @@ CRASHED: Row = (20, crashed("a-1", "t-0"))
 @pytest.mark.parametrize(
     ("rows", "unowned", "crash"),
     [
-        (BEGUN[:-1], None, None),  # never complete
-        (BEGUN, 0.0, 0.0),
-        ([*BEGUN, GONE], 80.0, 0.0),
-        ([*BEGUN, GONE, (50, r.taken("b-1", "t-0"))], 30.0, 0.0),
-        ([*BEGUN, CRASHED, (50, r.taken("b-1", "t-0"))], 30.0, 30.0),
+        (BEGUN[:1], None, None),  # nobody has started
+        (BEGUN[:-1], 105.0, 0.0),  # nobody ever takes t-1
+        (BEGUN, 15.0, 0.0),
+        ([*BEGUN, GONE], 95.0, 0.0),
+        ([*BEGUN, GONE, (50, r.taken("b-1", "t-0"))], 45.0, 0.0),
+        ([*BEGUN, CRASHED, (50, r.taken("b-1", "t-0"))], 45.0, 30.0),
         # a process that was asked to stop, and one that is no member any more
-        ([*BEGUN, (15, StepTaken("g", "a", "stop", "SIGTERM")), CRASHED], 80.0, 0.0),
-        ([*BEGUN, (15, r.removed("a-1")), CRASHED], 80.0, 0.0),
+        ([*BEGUN, (15, StepTaken("g", "a", "stop", "SIGTERM")), CRASHED], 95.0, 0.0),
+        ([*BEGUN, (15, r.removed("a-1")), CRASHED], 95.0, 0.0),
         # a second owner
-        ([*BEGUN, (15, r.taken("b-1", "t-0")), GONE], 0.0, 0.0),
+        ([*BEGUN, (15, r.taken("b-1", "t-0")), GONE], 15.0, 0.0),
         # there is no partition, or no group
-        ([*BEGUN, GONE, (30, PartitionsDeleted("g", ("t",), ("t-0",)))], 10.0, 0.0),
-        ([*BEGUN, (30, PartitionsCreated("g", ("t",), ("t-2",)))], 70.0, 0.0),
-        ([*BEGUN, GONE, (30, GroupDeleted("g", "expired")), (70, GroupCreated("g", "join"))], 40.0, 0.0),
+        ([*BEGUN, GONE, (30, PartitionsDeleted("g", ("t",), ("t-0",)))], 25.0, 0.0),
+        ([*BEGUN, (30, PartitionsCreated("g", ("t",), ("t-2",)))], 85.0, 0.0),
+        ([*BEGUN, GONE, (30, GroupDeleted("g", "expired")), (70, GroupCreated("g", "join"))], 55.0, 0.0),
     ],
 )
 def test_the_times_without_an_owner_add_up(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
+from groupstorm.figures.rounds import is_rebalance
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
@@ -33,8 +34,7 @@ from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT,
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME
-from groupstorm.trace.events.group_states import GroupState
-from groupstorm.trace.reader import read_rows
+from groupstorm.trace.reader import read_entries
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -342,9 +342,8 @@ def read_outcome(trace: Path, step: str) -> Outcome:
     begun_us: int | None = None
     seconds, stuck = None, None
     rebalances = killed = 0
-    for row in read_rows(trace):
-        event = row["event"]
-        if event == "step_taken":
+    for row, entry in read_entries(trace):
+        if row["event"] == "step_taken":
             if row["cause"] == step and begun_us is None:
                 begun_us = row["time_us"]
             elif row["cause"] == COMPLETE and begun_us is not None:
@@ -352,8 +351,6 @@ def read_outcome(trace: Path, step: str) -> Outcome:
             elif row["cause"] == STUCK:
                 stuck = row["detail"].partition(": ")[2]
             killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
-        elif begun_us is not None and event == "group_state_changed":
-            rebalances += row["state"] == GroupState.PREPARING_REBALANCE
-        elif begun_us is not None and event == "group_epoch_bumped":  # of a consumer group (KIP-848)
-            rebalances += 1
+        elif begun_us is not None and entry is not None:
+            rebalances += is_rebalance(entry[2])
     return Outcome(seconds, stuck, rebalances, killed)
