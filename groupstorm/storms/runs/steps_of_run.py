@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
+from groupstorm.storms.scenario.deployment_settings import PROCESSES
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
@@ -13,6 +14,15 @@ from groupstorm.trace.schema import Source
 FIRST_BACKOFF_US = 10_000_000
 LONGEST_BACKOFF_US = 300_000_000
 FORGOTTEN_AFTER_US = 600_000_000
+
+
+class Start:
+    """A process that is starting; it never polls if that is cancelled before."""
+
+    __slots__ = ("is_cancelled",)
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
 
 
 class StepsOfRun:
@@ -36,6 +46,8 @@ class StepsOfRun:
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
         self._failures: dict[str, tuple[int, int]] = {}
+        #: Processes that have failed and wait until they start again, by name.
+        self._failed: dict[str, Process] = {}
 
     def begin(self) -> None:
         """Something has begun that a run must wait for."""
@@ -60,36 +72,54 @@ class StepsOfRun:
     def emit_step(self, do: str, member: str | None, detail: str) -> None:
         self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
 
+    def pods(self) -> list[Process]:
+        """The processes that run, by their places; with a controller those, too, that are to start again."""
+        pods = [*self.host.processes.values()]
+        if self.host.settings.choice("deployment") != PROCESSES:
+            pods += self._failed.values()
+        return sorted(pods, key=lambda process: process.index)
+
+    def process(self, name: str) -> Process | None:
+        """The process under this name that runs, or waits until it starts again."""
+        return self.host.processes.get(name) or self._failed.get(name)
+
+    def is_terminating(self, process: Process) -> bool:
+        return process in self._terminating
+
     def spawn(
         self, index: int, name: str, delay_us: int, on_started: Callable[[Process], None] | None = None
-    ) -> None:
+    ) -> Start:
         """Start a new process under ``name``, which polls for the first time after ``delay_us``.
 
-        If another step has started one under that name by then, ``on_started`` gets that one.
+        If another step has started one under that name by then, ``on_started`` gets that one. It gets those,
+        too, that take the place of one that has failed.
         """
         self.begin()
+        start = Start()
 
         def first_poll() -> None:
-            self._first_poll(index, name, on_started)
+            if not start.is_cancelled:
+                self._first_poll(index, name, on_started)
             self.end()
 
         self.host.clock.after(delay_us, first_poll)
+        return start
 
     def _first_poll(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> None:
         process = self.host.processes.get(name)
         if process is None or not process.alive:
-            process = self._new_process(index, name)
+            process = self._new_process(index, name, on_started)
         if on_started is not None:
             on_started(process)
 
-    def _new_process(self, index: int, name: str) -> Process:
+    def _new_process(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> Process:
         process = self.host.new_process(index, name)
         if self.host.settings.flag("restart_failed"):
-            process.on_exit = lambda: self._restart_failed(process)
+            process.on_exit = lambda: self._restart_failed(process, on_started)
         process.start()
         return process
 
-    def _restart_failed(self, process: Process) -> None:
+    def _restart_failed(self, process: Process, on_started: Callable[[Process], None] | None) -> None:
         """A fatal error has ended the consumer, and its process: Kubernetes starts the process again.
 
         A run does not wait for that: some processes fail again and again.
@@ -104,15 +134,20 @@ class StepsOfRun:
         self._failures[process.name] = now_us, backoff_us
         self.emit_step("restart-failed", process.name, f"in {backoff_us // 1_000_000} s")
         delay_us = backoff_us + self.duration_us("start_ms")
-        self.host.clock.after(delay_us, self._first_poll, process.index, process.name, None)
+        self._failed[process.name] = process
+        self.host.clock.after(delay_us, self._start_again, process, on_started)
+
+    def _start_again(self, process: Process, on_started: Callable[[Process], None] | None) -> None:
+        if self._failed.get(process.name) is process:  # else a step has stopped it meanwhile
+            del self._failed[process.name]
+            self._first_poll(process.index, process.name, on_started)
 
     def terminate(self, process: Process, do: str, then: Callable[[], None] | None) -> None:
         """Send SIGTERM: the process drains and closes, or is killed; call ``then`` when it is gone.
 
-        A process that another step has sent SIGTERM to goes on closing.
+        A process that another step has sent SIGTERM to goes on closing and gets no second one.
         """
         self.begin()
-        self.emit_step(do, process.name, "SIGTERM")
 
         def gone() -> None:
             if then is not None:
@@ -120,11 +155,13 @@ class StepsOfRun:
             self.end()
 
         if not process.alive:
+            self._failed.pop(process.name, None)
             gone()
             return
         waiting = self._terminating.setdefault(process, [])
         waiting.append(gone)
         if len(waiting) == 1:
+            self.emit_step(do, process.name, "SIGTERM")
             process.on_exit = lambda: self._terminated(process)
             self._shut_down(process, do)
 
