@@ -139,6 +139,7 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
 def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folder: Path) -> None:
     consumer = plan.consumer
     print_paragraph(f"{consumer.workload}: {_described(plan, runs[0])}", emphasized=True)
+    print_paragraphs(plan.alarms)
     for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
@@ -179,7 +180,7 @@ def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], an
         "read": plan.read,
         "assumed": plan.assumed,
         "unknown": plan.unknown,
-        "findings": plan.findings,
+        "findings": [*plan.alarms, *plan.findings],
         "unused": dict(plan.consumer.unused),
         "seeds": {
             str(run.scenario.seed): {"rollout": outcome._asdict(), "figures": run.figures.to_json()}

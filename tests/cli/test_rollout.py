@@ -46,6 +46,23 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
+def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None:
+    """Those that wait until they start again are replaced, too."""
+    held = {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kafka"},
+        "data": {"KAFKA_GROUP_INSTANCE_ID": "$(POD_NAME)"},
+    }  # fmt: skip
+    container = {**READY, "envFrom": [{"configMapRef": {"name": "kafka"}}]}
+    file = manifest(tmp_path, held, workload("StatefulSet", container=container))
+    result = groupstorm("rollout", file, *GIVEN, "--json", cwd=tmp_path)
+    content = json.loads(result.stdout)
+    assert content["findings"][0].startswith("All pods have the same group.instance.id: $(POD_NAME)")
+    rows = (tmp_path / "runs" / "rollout-orders" / "seed-0" / "trace.jsonl").read_text("utf-8")
+    assert rows.count('"instance":"$(POD_NAME)"') > 4
+    assert "4 processes are replaced" in rows
+    assert "restart-failed" in rows
+
+
 def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
     strategy = {"rollingUpdate": {"partition": 3}}
     file = manifest(tmp_path, workload("StatefulSet", container=READY, updateStrategy=strategy))

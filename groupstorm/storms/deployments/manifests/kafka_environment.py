@@ -8,7 +8,7 @@ Secrets, or from ConfigMaps that are not in the file, are not known: only that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
@@ -72,17 +72,28 @@ _ASSIGNORS = {
     "StickyAssignor": "sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
-_POD_NAME = re.compile(r"\$\((?:[A-Z_]*POD_?NAME|HOSTNAME)\)|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?")
+#: The pod's name, as Kubernetes, a shell or Spring puts it in.
+_POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
+#: A reference as Kubernetes knows it, or its escape: $$.
+_REFERENCE = re.compile(r"\$\$|\$\(([^()]*)\)")
 _ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
 
-#: The value of an environment variable that holds the pod's name.
-POD_NAME = "$(POD_NAME)"
+#: Stands for the pod's name in the value of a variable.
+POD_NAME = "<metadata.name>"
+#: Fields whose value is as stable as the pod's name, and as unique.
+_LIKE_THE_NAME = frozenset(
+    {
+        "metadata.name",
+        "metadata.labels['statefulset.kubernetes.io/pod-name']",
+        "metadata.labels['apps.kubernetes.io/pod-index']",
+    }
+)
 
 
 class Found(NamedTuple):
-    """A Kafka property, its value as written, where it stands, and the ConfigMap that holds it.
+    """A Kafka property, its value, where it stands, the ConfigMap that holds it, and the name that sets it.
 
     ``value`` None: the manifests do not have it.
     """
@@ -90,7 +101,8 @@ class Found(NamedTuple):
     property: str
     value: str | None
     where: str
-    config_map: str | None = None
+    config_map: str | None
+    name: str
 
 
 def property_named(name: str) -> tuple[str, str] | None:
@@ -121,7 +133,7 @@ class Application(NamedTuple):
 def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) -> Application:
     """The Kafka properties of a container; of several values for one the one that the application takes."""
     environment = list(_environment(container, config_maps))
-    arguments = list(_arguments(container))
+    arguments = list(_arguments(container, environment))
     json, bad_json = _spring_json(environment)
     given = [*environment, *json, *arguments]
     files, unseen = _from_files(pod, container, config_maps, given)
@@ -133,7 +145,7 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
         if property_name not in found or rank >= found[property_name][0]:
-            found[property_name] = rank, Found(property_name, value, where, config_map)
+            found[property_name] = rank, Found(property_name, value, where, config_map, name)
     return Application([each for _, each in found.values()], [*unseen, *bad_json])
 
 
@@ -142,6 +154,40 @@ _Variable = tuple[str, str | None, str, str | None]
 
 
 def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
+    """The variables as the container gets them.
+
+    Kubernetes puts variables into `env[].value` only, and into it those only that stand before it or come
+    through envFrom. What a ConfigMap holds stays as it is written (kubernetes#69113).
+    """
+    defined: dict[str, str | None] = {}
+    for name, value, where, config_map in _written(container, config_maps):
+        held = value if config_map is not None else expanded(value, defined)
+        defined[name] = held
+        yield name, held, where, config_map
+        if held is not None and name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
+            for key, given in _ARGUMENT.findall(held):
+                yield key, given, f"env {name}: -D{key}", None
+
+
+def expanded(value: str | None, defined: Mapping[str, str | None]) -> str | None:
+    """The value with $(NAME) put in as Kubernetes does it: that of an unknown variable stays literal.
+
+    None if the value of such a variable is not in the manifests.
+    """
+    if value is None:
+        return None
+    parts = []
+    end = 0
+    for reference in _REFERENCE.finditer(value):
+        put_in = "$" if reference[1] is None else defined.get(reference[1], reference[0])
+        if put_in is None:
+            return None
+        parts += [value[end : reference.start()], put_in]
+        end = reference.end()
+    return "".join([*parts, value[end:]])
+
+
+def _written(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
     for source in container.objects("envFrom"):
         config_map = source.at("configMapRef").text("name")
         prefix = source.text("prefix")
@@ -152,13 +198,10 @@ def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variab
         value = variable.scalar("value")
         if value is not None:
             yield name, value, f"env {name}", None
-            if name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
-                for key, given in _ARGUMENT.findall(value):
-                    yield key, given, f"env {name}: -D{key}", None
             continue
         origin = variable.at("valueFrom")
-        if origin.at("fieldRef").text("fieldPath") == "metadata.name":
-            yield name, POD_NAME, f"env {name}", None
+        if field := origin.at("fieldRef").text("fieldPath"):
+            yield name, POD_NAME if field in _LIKE_THE_NAME else f"<{field}>", f"env {name}", None
         config_map = origin.at("configMapKeyRef").text("name")
         referred = config_maps.get(config_map, {}).get(origin.at("configMapKeyRef").text("key"))
         if referred is not None:
@@ -221,10 +264,18 @@ def _relaxed(name: str) -> str:
     return re.sub(r"[._\-]", "", name).lower()
 
 
-def _arguments(container: Fields) -> Iterator[_Variable]:
+def _arguments(container: Fields, environment: Iterable[_Variable]) -> Iterator[_Variable]:
+    defined = {name: value for name, value, _, _ in environment}
     for field in ("command", "args"):
         for key, value in _ARGUMENT.findall(" ".join(container.texts(field))):
-            yield key, value, f"{field}: {key}", None
+            yield key, expanded(value, defined), f"{field}: {key}", None
+
+
+def shared_instance(found: Found) -> str | None:
+    """The group.instance.id that all pods have; None if it is not the same for all, or not known."""
+    text = (found.value or "").strip()
+    differs = setting_value(found) is not None or re.search(r"<(?:metadata\.uid|status\.podIPs?)>", text)
+    return text if found.property == "group.instance.id" and text and not differs else None
 
 
 def setting_value(found: Found) -> Any | None:

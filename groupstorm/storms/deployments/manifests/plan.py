@@ -16,9 +16,10 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     LISTENER_CONCURRENCY,
-    POD_NAME,
     SETTINGS_OF_CLIENTS,
+    Found,
     setting_value,
+    shared_instance,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
@@ -67,8 +68,8 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere) and
-    ``findings`` are sentences for people."""
+    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere),
+    ``findings`` and ``alarms`` (findings that stand before all others) are sentences for people."""
 
     name: str
     consumer: Consumer
@@ -78,6 +79,7 @@ class Plan:
     assumed: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
@@ -255,13 +257,32 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
         if value is not None:
             plan.settings[setting] = value
             plan.read.append(f"{setting}={_written(value)} ({found.where})")
-        elif found.property == "group.instance.id" and found.value != POD_NAME:
-            plan.findings.append(
-                f"All pods have the same group.instance.id ({found.value}, {found.where}): each pod that "
-                "joins fences the one before it (FENCED_INSTANCE_ID). The figures are of dynamic members."
-            )
+        elif (instance := shared_instance(found)) is not None:
+            _share_instance(plan, found, instance, given)
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+
+
+def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str, Any]) -> None:
+    """All pods are one static member: each that joins takes the place of the one before it."""
+    members = given.get("members", plan.settings["members"])
+    plan.settings["member_settings"] = [{"members": list(range(members)), "instance": instance}]
+    plan.settings["restart_failed"] = True
+    plan.assumed.append("restart_failed=true (a process whose consumer is fenced ends, and starts again)")
+    why = (
+        " Kubernetes fills $(NAME) in env[].value, command and args, if the variable is defined before; what "
+        "a ConfigMap holds stays as it is written (kubernetes#69113)."
+    )
+    pod_name = "{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}"
+    mend = f'env: [{pod_name}, {{name: {found.name}, value: "$(POD_NAME)"}}]'
+    if "." in found.name:  # of a file, which Spring reads, or of an argument
+        reference = "${POD_NAME}" if found.config_map else "$(POD_NAME)"
+        mend = f"env: [{pod_name}], and {reference} in {found.where}"
+    plan.alarms.append(
+        f"All pods have the same group.instance.id: {instance} ({found.where})."
+        f"{why if '$(' in instance else ''} Each pod that joins fences the one before it (FENCED_INSTANCE_ID), and only one of them consumes. "
+        f"Instead: {mend}."
+    )
 
 
 def _say_consumers_per_pod(plan: Plan, given: Mapping[str, Any]) -> None:
