@@ -16,7 +16,7 @@ from groupstorm.cli.output_options import AllOption, JsonOption
 from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph, print_paragraphs
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, writing
-from groupstorm.report.rollout_answer import rollout_answer
+from groupstorm.report.rollout_answer import pods_of, rollout_answer
 from groupstorm.report.tables import figures_grid, seeds_named
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
@@ -33,7 +33,6 @@ from groupstorm.storms.runs.several import Order, run_all
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
-from groupstorm.wording import counted
 from groupstorm.yaml_documents import read_text, text_of
 
 #: The scenario of the rollout, beside its runs.
@@ -167,7 +166,7 @@ def _described(plan: Plan, run: Run) -> str:
     partition = settings.integer("update_partition")
     kept = f"partition {partition}, " if partition else ""
     return (
-        f"{counted(settings.integer('members'), 'pod')}, {kept}{strategy}, "
+        f"{pods_of(settings)}, {kept}{strategy}, "
         f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
     )
 

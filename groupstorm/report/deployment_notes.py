@@ -87,7 +87,7 @@ def static_membership_note(settings: Settings) -> str | None:
 def in_step_note(scenario: ResolvedScenario) -> str | None:
     """Pods that are replaced together and all take equally long: rounds then serve many of them at once."""
     settings = scenario.settings
-    limits = limits_of(settings, settings.integer("members"))
+    limits = limits_of(settings, settings.processes)
     rolls = any(step.do in ROLLING for step in scenario.steps) and limits.surge + limits.unavailable > 1
     if not rolls and not any(step.do in AT_ONCE for step in scenario.steps):
         return None

@@ -209,7 +209,8 @@ class DeploymentSteps:
     def _drain_node(self, step: Step) -> None:
         """Evict the pods of a node within their disruption budget."""
         running = self._steps.host.processes.values()
-        pods = [pod for pod in running if step.members is None or pod.index in step.members]
+        places = None if step.members is None else self._steps.places_of(step.members)
+        pods = [pod for pod in running if places is None or pod.index in places]
         budget = self._steps.host.settings.pods("disruption_budget").of(len(running), round_up=True)
         self._steps.emit_step(step.do, None, f"{len(pods)} pods are evicted, {budget} at once")
         name_of = self._new_names() if self._kind == DEPLOYMENT else None

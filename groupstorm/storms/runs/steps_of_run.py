@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
+from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of, member_names
 from groupstorm.storms.scenario.deployment_settings import PROCESSES
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
@@ -71,6 +71,11 @@ class StepsOfRun:
 
     def emit_step(self, do: str, member: str | None, detail: str) -> None:
         self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
+
+    def places_of(self, members: Iterable[int]) -> list[int]:
+        """The places of the processes that hold these members."""
+        each = self.host.settings.integer("members_per_pod")
+        return list(dict.fromkeys(member // each for member in members))
 
     def pods(self) -> list[Process]:
         """The processes that run, by their places; with a controller those, too, that are to start again."""
@@ -161,7 +166,8 @@ class StepsOfRun:
         waiting = self._terminating.setdefault(process, [])
         waiting.append(gone)
         if len(waiting) == 1:
-            self.emit_step(do, process.name, "SIGTERM")
+            for name in member_names(process.name, self.host.settings.integer("members_per_pod")):
+                self.emit_step(do, name, "SIGTERM")
             process.on_exit = lambda: self._terminated(process)
             self._shut_down(process, do)
 

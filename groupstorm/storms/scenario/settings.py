@@ -135,6 +135,11 @@ class Settings:
     def _clients(self) -> tuple[Settings, ...]:
         return (self,) if len(self._profiles) == 1 else tuple(self._of_profile[p] for p in self._profiles)
 
+    @property
+    def processes(self) -> int:
+        """The processes that run when all members do."""
+        return self.integer("members") // self.integer("members_per_pod")
+
     def member_name(self, index: int, kind: str = "member") -> str:
         """The name of the process in this place: as a rule of `member_settings` says, or member-07."""
         return self.of_member(index).name or f"{kind}-{index:0{len(str(self.integer('members')))}d}"

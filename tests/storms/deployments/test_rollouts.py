@@ -167,6 +167,34 @@ def test_a_drain_within_its_grace_period_leaves() -> None:
     assert left_us == BEGIN_US + 1_000_000 + 10_000_000 + 3_000, "noticed, drained, commit, LeaveGroup"
 
 
+def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
+    """Spring numbers client ids from 0 on, and the ids of static members from 1 on."""
+    own = {"members_per_pod": 2, "group.instance.id": "podname", "drain_ms": 2_000}
+    result = rollout(deployment="deployment", **own)
+    started = {event.member: event.instance for _, event in result.events("member_started")}
+    assert started["pod-1-0"] == "pod-1-1"
+    assert started["pod-1-v2-1"] == "pod-1-v2-2"
+    assert len([one for one in started if one.startswith("pod-1")]) == 4
+    paused = {event.member for _, event in result.events("member_paused")}
+    assert {"pod-0-0", "pod-0-1"} <= paused
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"members": 5, "members_per_pod": 2}, r"members: 5: expected a multiple of members_per_pod \(2\)"),
+        ({"members_per_pod": 2, "member_settings": [{"members": [0], "name": "a"}]}, "named after its pod"),
+        (
+            {"members_per_pod": 2, "application": "streams"},
+            "members_per_pod: 2 is not for application: streams",
+        ),
+    ],
+)
+def test_pods_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        rollout(**settings)
+
+
 def test_all_threads_of_a_streams_instance_drain() -> None:
     stop = {"at_ms": 300_000, "do": "stop", "members": [1]}
     streams = {"application": "streams", "num.stream.threads": 2, "members": 2, "partitions": 4}

@@ -24,8 +24,8 @@ from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
-#: The number of consumers in a process of Spring.
-LISTENER_CONCURRENCY = "spring.kafka.listener.concurrency"
+#: The number of consumers in a process: of Spring, and of an application of one's own.
+LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
 
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
@@ -44,7 +44,7 @@ SETTINGS_OF_CLIENTS = frozenset(
         "auto.commit.interval.ms",
     }
 )
-_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY}
+_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
 #: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
@@ -76,6 +76,10 @@ _ASSIGNORS = {
 _POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
 #: A reference as Kubernetes knows it, or its escape: $$.
 _REFERENCE = re.compile(r"\$\$|\$\(([^()]*)\)")
+#: The concurrency of a binding of Spring Cloud Stream, or of a channel of SmallRye.
+_BINDING = re.compile(
+    r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency|mp\.messaging\.incoming\..+\.concurrency"
+)
 _ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
@@ -108,6 +112,8 @@ class Found(NamedTuple):
 def property_named(name: str) -> tuple[str, str] | None:
     """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
     dotted = name.lower().replace("_", ".")
+    if _BINDING.fullmatch(dotted):
+        return LISTENER_CONCURRENCY, ""
     for prefix in _PREFIXES:
         if not dotted.startswith(prefix):
             continue
@@ -116,6 +122,8 @@ def property_named(name: str) -> tuple[str, str] | None:
         if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
             return _SPRING[squeezed], prefix
         plain = rest.replace("-", ".")
+        if prefix.endswith(("kafka.", "consumer.")) and plain in ("threads", "concurrency"):
+            plain = CONSUMER_THREADS
         if plain in ("consumer.group", "consumer.group.id", "group"):
             plain = "group.id"
         if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
