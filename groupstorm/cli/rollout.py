@@ -144,9 +144,8 @@ def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folde
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
     if plan.unknown:
         print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
-    if consumer.unused:
-        unused = ", ".join(f"{count} {kind}" for kind, count in consumer.unused.items())
-        print_paragraph(f"Not used: {unused}.")
+    if unused := [*plan.unused, *(f"{count} {kind}" for kind, count in consumer.unused.items())]:
+        print_paragraph(f"Not used: {'; '.join(unused)}.")
     print()
     title = f"{plan.name}, {seeds_named([run.scenario.seed for run in runs])}"
     print_grid(figures_grid(title, {"rollout": [run.figures for run in runs]}, everything))
@@ -181,6 +180,7 @@ def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], an
         "unknown": plan.unknown,
         "findings": [*plan.alarms, *plan.findings],
         "unused": dict(plan.consumer.unused),
+        "unused_fields": plan.unused,
         "seeds": {
             str(run.scenario.seed): {"rollout": outcome._asdict(), "figures": run.figures.to_json()}
             for run, outcome in zip(runs, outcomes, strict=True)

@@ -22,6 +22,7 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_rate,
     read_record_skew,
 )
+from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
@@ -343,6 +344,7 @@ _READERS_WITHOUT_ROW: Mapping[str, Callable[[str, Any], Any]] = {
     "distribution": parse_distribution,
     "member rules": read_member_rules,
     "releases": read_releases,
+    "scaling behavior": read_scaling_behavior,
     "slow records": read_slow_records,
     "machines": read_machines,
     "rates": read_record_rate,

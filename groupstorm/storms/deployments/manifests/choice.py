@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.autoscalers import KAFKA_TRIGGERS, is_autoscaler, target_of
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import KubernetesObject
-from groupstorm.storms.deployments.manifests.workloads import (
-    KAFKA_TRIGGERS,
-    WORKLOADS,
-    Workload,
-    read_workload,
-)
+from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
 
-_AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
 _TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
@@ -47,7 +42,7 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     if not workloads:
         kinds = ", ".join(sorted({one.kind for one in objects}))
         raise InputError(f"{source}: no Deployment and no StatefulSet in it, only {kinds}")
-    scaled = {one.fields.at("spec", "scaleTargetRef").text("name") for one in objects if _scales_kafka(one)}
+    scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     workload = read_workload(chosen)
     properties, unseen = _application(chosen, config_maps)
@@ -132,10 +127,7 @@ def _scales_kafka(one: KubernetesObject) -> bool:
 
 def _targets(one: KubernetesObject, workload: Workload) -> bool:
     """Whether it is an autoscaler of the workload."""
-    if one.group != _AUTOSCALERS.get(one.kind):
-        return False
-    target = one.fields.at("spec", "scaleTargetRef")
-    return (target.text("kind", "Deployment"), target.text("name")) == (workload.kind, workload.name)
+    return is_autoscaler(one) and target_of(one) == (workload.kind, workload.name)
 
 
 def _selects(budget: KubernetesObject, workload: Workload) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     CONSUMER_THREADS,
@@ -26,7 +27,6 @@ from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,
     Workload,
-    read_autoscaler,
     read_budget,
 )
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
@@ -77,7 +77,8 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere),
-    ``findings`` and ``alarms`` (findings that stand before all others) are sentences for people."""
+    ``unused`` (fields, each with the reason), ``findings`` and ``alarms`` (findings that stand before all
+    others) are sentences for people."""
 
     name: str
     consumer: Consumer
@@ -88,6 +89,7 @@ class Plan:
     unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
@@ -128,6 +130,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         )
     if scaling is not None:
         plan.settings.update(scaling.settings)
+        plan.unused.extend(scaling.unused)
         plan.read.append(
             f"{scaling.sentence}: the rollout below is of {given.get('members', replicas * each) // each}"
         )

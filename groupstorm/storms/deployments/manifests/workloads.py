@@ -1,22 +1,17 @@
-"""Deployments and StatefulSets, their autoscalers and disruption budgets, with Kubernetes' defaults."""
+"""Deployments, StatefulSets and their disruption budgets, with Kubernetes' defaults."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.objects import INT32_MAX, Fields, KubernetesObject
-from groupstorm.storms.scenario.deployment_settings import HPA, KEDA
+from groupstorm.storms.deployments.manifests.objects import Fields, KubernetesObject
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
 
 WORKLOADS = ("Deployment", "StatefulSet")
 ROLLING, RECREATE, ON_DELETE = "RollingUpdate", "Recreate", "OnDelete"
-
-#: Types of KEDA's triggers that read a consumer group's lag.
-KAFKA_TRIGGERS = ("kafka", "apache-kafka")
 
 _QUARTER = PodCount(25, is_percentage=True)
 _FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
@@ -113,82 +108,6 @@ def _probe(container: Fields) -> Probe | None:
                 files[0] if files else None,
             )
     return None
-
-
-#: KEDA's flags and numbers in a Kafka trigger's metadata (texts, all of them), and their settings.
-_FLAGS = {
-    "allowIdleConsumers": "allow_idle_consumers",
-    "limitToPartitionsWithLag": "limit_to_partitions_with_lag",
-    "ensureEvenDistributionOfPartitions": "even_distribution",
-}
-_NUMBERS = {"lagThreshold": "lag_threshold", "activationLagThreshold": "activation_lag_threshold"}
-
-
-class Scaling(NamedTuple):
-    """``settings`` of the autoscaler, the least and the most pods, and a sentence on it."""
-
-    least: int
-    most: int
-    settings: dict[str, Any]
-    sentence: str
-
-
-def read_autoscaler(found: KubernetesObject) -> Scaling:
-    """A ScaledObject or a HorizontalPodAutoscaler, with their defaults. Raises InputError."""
-    spec = found.fields.at("spec")
-    if found.kind == "ScaledObject":
-        return _scaled_object(found, spec)
-    least, most = spec.whole("minReplicas", 1, 0, MAX_MEMBERS), spec.whole("maxReplicas", 1, 1, MAX_MEMBERS)
-    settings: dict[str, Any] = {"autoscaler": HPA, "min_replicas": least, "max_replicas": most}
-    settings |= _behavior(spec.at("behavior"))
-    return Scaling(least, most, settings, f"{least} to {most} pods ({found})")
-
-
-def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
-    least = spec.whole("minReplicaCount", 0, 0, MAX_MEMBERS)
-    most = spec.whole("maxReplicaCount", 100, 1, MAX_MEMBERS)
-    settings: dict[str, Any] = {
-        "autoscaler": KEDA,
-        "min_replicas": least,
-        "max_replicas": most,
-        "polling_interval_ms": max(1, spec.seconds("pollingInterval", 30)) * 1000,
-        "cooldown_ms": spec.seconds("cooldownPeriod", 300) * 1000,
-    }
-    for trigger in spec.objects("triggers"):
-        if trigger.text("type") in KAFKA_TRIGGERS:
-            settings |= _kafka_trigger(trigger.at("metadata"))
-            break
-    settings |= _behavior(spec.at("advanced", "horizontalPodAutoscalerConfig", "behavior"))
-    threshold = f", lagThreshold {settings['lag_threshold']}" if "lag_threshold" in settings else ""
-    return Scaling(least, most, settings, f"{least} to {most} pods{threshold} ({found})")
-
-
-def _kafka_trigger(metadata: Fields) -> dict[str, Any]:
-    settings: dict[str, Any] = {"lag_threshold": 10}
-    for name, setting in _NUMBERS.items():
-        written = metadata.scalar(name)
-        if written is None:
-            continue
-        if not (written.isascii() and written.isdigit() and int(written) <= INT32_MAX):
-            raise InputError(f"{metadata.where}.{name}: {written!r}: expected a whole number")
-        settings[setting] = max(int(written), 1 if setting == "lag_threshold" else 0)
-    for name, setting in _FLAGS.items():
-        if (written := metadata.scalar(name)) is not None:
-            settings[setting] = written.lower() == "true"
-    return settings
-
-
-def _behavior(behavior: Fields) -> dict[str, Any]:
-    """The stabilization windows; policies of pods and per cent keep their defaults."""
-    settings = {}
-    for direction, setting in (
-        ("scaleUp", "scale_up_stabilization_ms"),
-        ("scaleDown", "scale_down_stabilization_ms"),
-    ):
-        rules = behavior.at(direction)
-        if "stabilizationWindowSeconds" in rules:
-            settings[setting] = rules.seconds("stabilizationWindowSeconds", 0) * 1000
-    return settings
 
 
 def read_budget(found: KubernetesObject, replicas: int) -> PodCount:
