@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.command import groupstorm, refused
+from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.processes import run_process
 from tests.storms.manifests.manifest_files import text_of, workload
 
 GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s")
@@ -139,6 +141,17 @@ def test_malformed_manifests_end_with_one_line(tmp_path: Path, text: str) -> Non
 def test_settings_that_are_refused(tmp_path: Path, option: str, message: str) -> None:
     file = manifest(tmp_path, workload(container=READY))
     assert message in refused(groupstorm("rollout", file, *GIVEN, "--set", option, cwd=tmp_path))
+
+
+@pytest.mark.slow
+def test_standard_input(tmp_path: Path) -> None:
+    manifest(tmp_path, workload(container=READY))
+    with (tmp_path / "orders.yaml").open() as text:
+        result = run_process(
+            [*COMMAND, "rollout", "-", *GIVEN],
+            stdin=text, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment_of_command(),
+        )  # fmt: skip
+    assert "4 pods of Deployment orders are replaced" in " ".join(result.stdout.split())
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -341,6 +341,84 @@ def test_one_line_says_what_is_wrong(objects: list[Any], wanted: str | None, mes
     assert "\n" not in str(problem.value)
 
 
+@pytest.mark.parametrize(
+    ("kind", "group", "target", "command"),
+    [
+        (
+            "ScaledObject", "keda.sh/v1alpha1", {"name": "orders"},
+            "kubectl get deployment/orders scaledobject/s -n shop",
+        ),
+        (
+            "HorizontalPodAutoscaler", "autoscaling/v2", {"kind": "StatefulSet", "name": "pay"},
+            "kubectl get statefulset/pay horizontalpodautoscaler/s -n shop",
+        ),
+    ],
+)  # fmt: skip
+def test_an_autoscaler_alone_names_what_to_add(
+    kind: str, group: str, target: dict[str, str], command: str
+) -> None:
+    metadata = {"name": "s", "namespace": "shop"}
+    alone = {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target}}
+    with pytest.raises(InputError) as refused:
+        consumer_of(alone)
+    said = (
+        f"{kind} s scales {target.get('kind', 'Deployment')} {target['name']}, which is not in it: add that"
+    )
+    assert said in str(refused.value)
+    assert command in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        (
+            "KafkaConnect",
+            {"replicas": 3, "config": {"group.id": "cdc", "scheduled.rebalance.max.delay.ms": 60_000}},
+            ("3 workers of Kafka Connect, group.id cdc", "up to scheduled.rebalance.max.delay.ms (60.0 s)"),
+        ),
+        ("KafkaConnect", {}, ("1 worker of", "group.id connect-cluster:", "ms (300 s)")),
+        ("KafkaConnect", {"config": {"connect.protocol": "eager"}}, ("stops the tasks of all workers",)),
+        (
+            "KafkaMirrorMaker2",
+            {"connectCluster": "b", "clusters": [{}, {"alias": "b", "config": {"group.id": "mm"}}]},
+            ("group.id mm:",),
+        ),
+        ("KafkaMirrorMaker2", {"target": {"groupId": "mm2", "config": {}}}, ("group.id mm2:",)),
+    ],
+)  # fmt: skip
+def test_what_can_be_said_of_kafka_connect(
+    kind: str, spec: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    cluster = {
+        "apiVersion": "kafka.strimzi.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "c"},
+        "spec": spec,
+    }
+    with pytest.raises(InputError, match=f"{kind} c: ") as refused:
+        consumer_of(cluster)
+    for words in (*expected, "not emulated"):
+        assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'kind: Deployment\nmetadata:\n  name: {{ include "orders.fullname" . }}',
+        "kind: Deployment\nmetadata: {name: '{{ .Release.Name }}'}",
+        "kind: {{kind}}",
+    ],
+)
+def test_a_template_is_rendered_first(text: str) -> None:
+    with pytest.raises(InputError, match=r"`helm template CHART \| groupstorm rollout -`"):
+        read_objects(text, "m.yaml")
+
+
+def test_braces_of_other_programs_are_no_template() -> None:
+    alert = {"kind": "PrometheusRule", "metadata": {"name": "a"}, "spec": {"text": "on {{ $labels.pod }}"}}
+    assert len(read_objects(text_of(alert, workload()), "m.yaml")) == 2
+
+
 def test_the_consumer_is_the_one_with_kafka_settings_or_a_kafka_scaler() -> None:
     web = workload(name="web")
     with_settings = workload(name="worker", container=env(KAFKA_GROUP_ID="g"))

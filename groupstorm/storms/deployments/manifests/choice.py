@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import KAFKA_TRIGGERS, is_autoscaler, target_of
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
+from groupstorm.storms.deployments.manifests.connect import CONNECT_KINDS, connect_sentence
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import KubernetesObject
 from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
@@ -40,8 +41,7 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     config_maps = {one.name: _data(one) for one in objects if one.kind == "ConfigMap"}
     workloads = [one for one in objects if one.kind in WORKLOADS]
     if not workloads:
-        kinds = ", ".join(sorted({one.kind for one in objects}))
-        raise InputError(f"{source}: no Deployment and no StatefulSet in it, only {kinds}")
+        raise InputError(f"{source}: {_instead_of_a_workload(objects)}")
     scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     workload = read_workload(chosen)
@@ -59,6 +59,24 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     return Consumer(
         workload, tuple(properties), tuple(unseen), autoscaler, budget, topic, dict(sorted(unused.items()))
     )
+
+
+def _instead_of_a_workload(objects: Sequence[KubernetesObject]) -> str:
+    """The sentence on a file without a Deployment and a StatefulSet: what it has, and what to add."""
+    for one in objects:
+        if one.kind in CONNECT_KINDS:
+            return connect_sentence(one)
+    for one in objects:
+        if is_autoscaler(one):
+            kind, name = target_of(one)
+            namespace = f" -n {one.namespace}" if one.namespace else ""
+            both = f"{kind.lower()}/{name} {one.kind.lower()}/{one.name}"
+            return (
+                f"{one} scales {kind} {name}, which is not in it: add that, for example with `kubectl get "
+                f"{both}{namespace} -o yaml | groupstorm rollout -`"
+            )
+    kinds = ", ".join(sorted({one.kind for one in objects}))
+    return f"no Deployment and no StatefulSet in it, only {kinds}"
 
 
 def _chosen(
