@@ -169,7 +169,7 @@ def test_a_drain_within_its_grace_period_leaves() -> None:
 
 def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
     """Spring numbers client ids from 0 on, and the ids of static members from 1 on."""
-    own = {"members_per_pod": 2, "group.instance.id": "podname", "drain_ms": 2_000}
+    own: dict[str, Any] = {"members_per_pod": 2, "group.instance.id": "podname", "drain_ms": 2_000}
     result = rollout(deployment="deployment", **own)
     started = {event.member: event.instance for _, event in result.events("member_started")}
     assert started["pod-1-0"] == "pod-1-1"

@@ -283,6 +283,38 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
     )
 
 
+def test_variables_of_a_secret_may_be_any() -> None:
+    """What $(ID) stands for is not known, so nothing is said of the pods' ids."""
+    container = {
+        "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "elsewhere"}}],
+        "env": [{"name": INSTANCE, "value": "$(ID)"}],
+    }
+    plan = plan_of(workload(container=container))
+    assert not plan.alarms
+    assert plan.unknown == [
+        "what Secret s sets (envFrom)", "what ConfigMap elsewhere sets (envFrom)",
+        f"group.instance.id (env {INSTANCE})",
+    ]  # fmt: skip
+
+
+def test_fields_that_are_not_used_are_named_with_the_reason() -> None:
+    container = {
+        "livenessProbe": {}, "resources": {"limits": {"cpu": 1}}, "readinessProbe": {}, "startupProbe": {},
+        "lifecycle": {"preStop": {"httpGet": {"path": "/stop"}}, "postStart": {"sleep": {"seconds": 1}}},
+        **env(KAFKA_CONSUMER_FETCH_MIN_BYTES="1", SPRING_KAFKA_BOOTSTRAP_SERVERS="b",
+              SPRING_KAFKA_SSL_KEY="k"),
+    }  # fmt: skip
+    pod = {"affinity": {"a": 1}, "initContainers": [{"name": "i"}]}
+    plan = plan_of(workload(container=container, pod=pod, paused=True))
+    assert [one.partition(" (")[0] for one in plan.unused] == [
+        "paused", "initContainers", "affinity", "resources", "lifecycle.postStart",
+        "lifecycle.preStop.httpGet",
+        "startupProbe", "KAFKA_CONSUMER_FETCH_MIN_BYTES",
+    ]  # fmt: skip
+    assert all(one.endswith(")") for one in plan.unused)
+    assert plan_of(workload(paused=False)).unused == []
+
+
 def test_arguments_take_the_variables_of_the_container() -> None:
     own = {"env": [POD_NAME], "args": ["--group.instance.id=$(POD_NAME)", "--max.poll.records=$(N)"]}
     plan = plan_of(workload(container=own))

@@ -24,7 +24,7 @@ class Consumer:
     """The workload, the Kafka properties of its containers, and the objects that belong to it.
 
     ``unseen``: what may hold more properties but cannot be read; ``unused``: how many objects of each kind
-    say nothing about it.
+    say nothing about it; ``unused_properties``: Kafka's that no setting has.
     """
 
     workload: Workload
@@ -34,6 +34,7 @@ class Consumer:
     budget: KubernetesObject | None
     topic: KubernetesObject | None
     unused: Mapping[str, int]
+    unused_properties: tuple[str, ...]
 
 
 def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: str | None) -> Consumer:
@@ -45,20 +46,22 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     workload = read_workload(chosen)
-    properties, unseen = _application(chosen, config_maps)
+    application = _application(chosen, config_maps)
+    properties = application.properties
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
     topic = _topic(objects, properties)
     used = [chosen, autoscaler, budget, topic]
-    maps = {found.config_map for found in properties}
+    maps = application.config_maps
     unused = Counter(
         one.kind
         for one in objects
         if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
     )
     return Consumer(
-        workload, tuple(properties), tuple(unseen), autoscaler, budget, topic, dict(sorted(unused.items()))
-    )
+        workload, tuple(properties), tuple(application.unseen), autoscaler, budget, topic,
+        dict(sorted(unused.items())), tuple(application.unused),
+    )  # fmt: skip
 
 
 def _instead_of_a_workload(objects: Sequence[KubernetesObject]) -> str:
@@ -112,7 +115,10 @@ def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
     pod = one.fields.at("spec", "template", "spec")
     read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
     return Application(
-        [found for each in read for found in each.properties], [text for each in read for text in each.unseen]
+        [found for each in read for found in each.properties],
+        [text for each in read for text in each.unseen],
+        [text for each in read for text in each.unused],
+        {name for each in read for name in each.config_maps},
     )
 
 

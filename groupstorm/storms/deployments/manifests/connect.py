@@ -23,10 +23,10 @@ def connect_sentence(found: KubernetesObject) -> str:
         cost = "stops the tasks of all workers when it goes, and when it comes back (connect.protocol=eager)"
     workers = counted(spec.whole("replicas", 1), "worker")
     return (
-        f"{found}: {workers} of Kafka Connect, group.id {group}: Connect's groups have a protocol of their own, "
-        f"which is not emulated, so there are no figures. The restart of a worker {cost}, and Strimzi restarts "
-        "one worker after the other. Consumers of sink connectors are in groups of their own. For a consumer "
-        "give a file with its Deployment or StatefulSet"
+        f"{found}: {workers} of Kafka Connect, group.id {group}: Connect's groups have a protocol of their "
+        "own, which is not emulated, so there are no figures. The restart of a worker "
+        f"{cost}, and Strimzi restarts one after the other. Consumers of sink connectors are in groups of "
+        "their own. For a consumer give a file with its Deployment or StatefulSet"
     )
 
 

@@ -76,6 +76,13 @@ _ASSIGNORS = {
 _POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
 #: A reference as Kubernetes knows it, or its escape: $$.
 _REFERENCE = re.compile(r"\$\$|\$\(([^()]*)\)")
+#: Names of consumers' properties, and those of their connections, which change no rebalance.
+_OF_CONSUMERS = re.compile(
+    r"(?i)(?:spring[._])?kafka[._](?:consumer|listener|fetch|isolation)[._]|spring[._]kafka[._]properties[._]"
+)
+_OF_CONNECTIONS = re.compile(
+    r"(?i)bootstrap|serializer|sasl|ssl|security|schema|password|secret|key|trusted|spring.json"
+)
 #: The concurrency of a binding of Spring Cloud Stream, or of a channel of SmallRye.
 _BINDING = re.compile(
     r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency|mp\.messaging\.incoming\..+\.concurrency"
@@ -132,29 +139,48 @@ def property_named(name: str) -> tuple[str, str] | None:
 
 
 class Application(NamedTuple):
-    """The Kafka properties of a container, and what may set more of them but cannot be read."""
+    """The Kafka properties of a container, what may set more of them but cannot be read, properties that no
+    setting has, and the ConfigMaps that hold any of them."""
 
     properties: list[Found]
     unseen: list[str]
+    unused: list[str]
+    config_maps: set[str | None]
 
 
 def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) -> Application:
     """The Kafka properties of a container; of several values for one the one that the application takes."""
     environment = list(_environment(container, config_maps))
-    arguments = list(_arguments(container, environment))
+    elsewhere = list(_unknown_maps(container, config_maps))
+    arguments = list(_arguments(container, environment, not elsewhere))
     json, bad_json = _spring_json(environment)
     given = [*environment, *json, *arguments]
     files, unseen = _from_files(pod, container, config_maps, given)
     found: dict[str, tuple[int, Found]] = {}
+    unused: dict[str, None] = {}
+    maps: set[str | None] = set()
     for name, value, where, config_map in (*files, *given):
         named = property_named(name)
         if named is None:
+            if _OF_CONSUMERS.match(name) and not _OF_CONNECTIONS.search(name):
+                unused[f"{name} ({where}: no setting has it)"] = None
+                maps.add(config_map)
             continue
+        maps.add(config_map)
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
         if property_name not in found or rank >= found[property_name][0]:
             found[property_name] = rank, Found(property_name, value, where, config_map, name)
-    return Application([each for _, each in found.values()], [*unseen, *bad_json])
+    properties = [each for _, each in found.values()]
+    return Application(properties, [*elsewhere, *unseen, *bad_json], [*unused], maps)
+
+
+def _unknown_maps(container: Fields, config_maps: ConfigMaps) -> Iterator[str]:
+    for source in container.objects("envFrom"):
+        for kind, reference in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+            name = source.at(reference).text("name")
+            if name and (kind == "Secret" or name not in config_maps):
+                yield f"what {kind} {name} sets (envFrom)"
 
 
 #: Name, value (None: not in the manifests), place and ConfigMap.
@@ -168,8 +194,9 @@ def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variab
     through envFrom. What a ConfigMap holds stays as it is written (kubernetes#69113).
     """
     defined: dict[str, str | None] = {}
+    is_all = not any(_unknown_maps(container, config_maps))
     for name, value, where, config_map in _written(container, config_maps):
-        held = value if config_map is not None else expanded(value, defined)
+        held = value if config_map is not None else expanded(value, defined, is_all)
         defined[name] = held
         yield name, held, where, config_map
         if held is not None and name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
@@ -177,17 +204,18 @@ def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variab
                 yield key, given, f"env {name}: -D{key}", None
 
 
-def expanded(value: str | None, defined: Mapping[str, str | None]) -> str | None:
-    """The value with $(NAME) put in as Kubernetes does it: that of an unknown variable stays literal.
+def expanded(value: str | None, defined: Mapping[str, str | None], is_all: bool) -> str | None:
+    """The value with $(NAME) put in as Kubernetes does it: one that is not ``defined`` stays literal.
 
-    None if the value of such a variable is not in the manifests.
+    None if the value of such a variable is not in the manifests, or if there may be others (``is_all``).
     """
     if value is None:
         return None
     parts = []
     end = 0
     for reference in _REFERENCE.finditer(value):
-        put_in = "$" if reference[1] is None else defined.get(reference[1], reference[0])
+        literal = reference[0] if is_all else None
+        put_in = "$" if reference[1] is None else defined.get(reference[1], literal)
         if put_in is None:
             return None
         parts += [value[end : reference.start()], put_in]
@@ -272,11 +300,11 @@ def _relaxed(name: str) -> str:
     return re.sub(r"[._\-]", "", name).lower()
 
 
-def _arguments(container: Fields, environment: Iterable[_Variable]) -> Iterator[_Variable]:
+def _arguments(container: Fields, environment: Iterable[_Variable], is_all: bool) -> Iterator[_Variable]:
     defined = {name: value for name, value, _, _ in environment}
     for field in ("command", "args"):
         for key, value in _ARGUMENT.findall(" ".join(container.texts(field))):
-            yield key, expanded(value, defined), f"{field}: {key}", None
+            yield key, expanded(value, defined, is_all), f"{field}: {key}", None
 
 
 def shared_instance(found: Found) -> str | None:

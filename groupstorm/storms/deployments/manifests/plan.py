@@ -121,6 +121,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     _ask(workload, replicas, each, {**known, **given})
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     plan = Plan(_scenario_name(workload.name), consumer, {}, step)
+    plan.unused.extend([*workload.unused, *consumer.unused_properties])
     if each > 1:
         plan.settings["members_per_pod"] = each
     _take_workload(plan, replicas * each, given)

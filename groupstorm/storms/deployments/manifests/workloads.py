@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
@@ -12,6 +13,24 @@ from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
 
 WORKLOADS = ("Deployment", "StatefulSet")
 ROLLING, RECREATE, ON_DELETE = "RollingUpdate", "Recreate", "OnDelete"
+
+_SCHEDULING = "the time until a pod is scheduled belongs to start_ms"
+#: Fields that change a rollout, by the place that has them, and why they are not used.
+_UNUSED = {
+    "spec": {
+        "paused": "Kubernetes replaces nothing before it is resumed: the rollout begins then",
+        "podManagementPolicy": "a rolling update goes pod by pod in any case",
+    },
+    "pod": {
+        "initContainers": "their time belongs to start_ms",
+        "affinity": _SCHEDULING,
+        "topologySpreadConstraints": _SCHEDULING,
+    },
+    "container": {
+        "livenessProbe": "a probe that fails restarts no container",
+        "resources": "process_ms says how fast a pod works",
+    },
+}
 
 _QUARTER = PodCount(25, is_percentage=True)
 _FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
@@ -47,6 +66,7 @@ class Workload:
     pre_stop_s: int
     probe: Probe | None
     labels: dict[str, str]
+    unused: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -82,7 +102,26 @@ def read_workload(found: KubernetesObject) -> Workload:
         pre_stop_s=max(map(_pre_stop_s, containers)),
         probe=next((probe for one in containers if (probe := _probe(one)) is not None), None),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
+        unused=tuple(
+            dict.fromkeys([*_named("spec", spec), *_named("pod", pod), *_unused_of_containers(containers)])
+        ),
     )
+
+
+def _named(place: str, fields: Fields) -> list[str]:
+    return [f"{name} ({reason})" for name, reason in _UNUSED[place].items() if fields.content.get(name)]
+
+
+def _unused_of_containers(containers: Sequence[Fields]) -> Iterator[str]:
+    for container in containers:
+        yield from _named("container", container)
+        lifecycle = container.at("lifecycle")
+        if "postStart" in lifecycle:
+            yield "lifecycle.postStart (its time belongs to start_ms)"
+        if "httpGet" in lifecycle.at("preStop"):
+            yield "lifecycle.preStop.httpGet (nobody knows how long it takes: --set stop_grace_ms=10s)"
+        if "readinessProbe" in container and "startupProbe" in container:
+            yield "startupProbe (the readiness probe decides)"
 
 
 def _pre_stop_s(container: Fields) -> int:
