@@ -9,6 +9,7 @@ belongs to no replica set any more: it counts neither against the surge nor as a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
@@ -95,15 +96,13 @@ class Replacement(NamedTuple):
     given: Mapping[int, Durations]
 
 
+@dataclass(slots=True, eq=False)
 class Pod:
     """A pod of a Deployment; ``was_available``: it has been available at least once."""
 
-    __slots__ = ("index", "name", "was_available")
-
-    def __init__(self, index: int, name: str, was_available: bool) -> None:
-        self.index = index
-        self.name = name
-        self.was_available = was_available
+    index: int
+    name: str
+    was_available: bool
 
 
 class DeploymentRollout(Rollout):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from groupstorm.storms.runs.scenario_host import Process, partitions_owned
-from groupstorm.storms.runs.steps_of_run import Start, StepsOfRun
+from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
 
@@ -90,8 +90,8 @@ class Rollout:
         self.do = do
         self.given = given or {}
         self.done = False
-        #: The pods that have not polled yet, by name.
-        self._starts: dict[str, Start] = {}
+        #: The names of pods that have not polled yet.
+        self._starts: set[str] = set()
         #: The pods that have started and are not available yet, by name.
         self.unready: dict[str, Process] = {}
         self._begun_us = self._progress_us = steps.host.clock.now_us
@@ -109,7 +109,7 @@ class Rollout:
         was_available = False
 
         def started(process: Process) -> None:
-            self._starts.pop(name, None)
+            self._starts.discard(name)
             if was_available:  # it has failed since then
                 return
             self.unready[name] = process
@@ -117,31 +117,33 @@ class Rollout:
 
         def available() -> None:
             nonlocal was_available
-            if was_available or start.is_cancelled:
+            if was_available:
                 return
             was_available = True
             self.unready.pop(name, None)
             self.progressed()
             on_available()
 
+        def is_wanted() -> bool:
+            return name in self._starts
+
+        self._starts.add(name)
         start_us = self.steps.duration_us("start_ms") if start_ms is None else start_ms * 1000
         if self.steps.host.settings.choice("ready_when") == RUNS:
-            start = self.steps.spawn(index, name, start_us)
+            self.steps.spawn(index, name, start_us, is_wanted=is_wanted)
             self.steps.host.clock.after(time_to_available_us(self.steps), available)
         else:
-            start = self.steps.spawn(index, name, start_us, started)
-        self._starts[name] = start
+            self.steps.spawn(index, name, start_us, started, is_wanted)
 
     def stop_pod(self, name: str, on_gone: Callable[[], None]) -> None:
         """Stop a pod; one that has not polled yet never does."""
-        start = self._starts.pop(name, None)
         self.unready.pop(name, None)
         process = self.steps.process(name)
         if process is not None:
             self.steps.terminate(process, self.do, on_gone)
             return
-        if start is not None:
-            start.is_cancelled = True
+        if name in self._starts:
+            self._starts.remove(name)
             self.steps.emit_step(self.do, name, "SIGTERM before its first poll()")
         on_gone()
 

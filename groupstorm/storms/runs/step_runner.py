@@ -91,10 +91,7 @@ class StepRunner(StepsOfRun):
             self.terminate(process, step.do, self._respawn(process))
 
     def _respawn(self, process: Process) -> Callable[[], None]:
-        def respawn() -> None:
-            self.spawn(process.index, process.name, self.duration_us("start_ms"))
-
-        return respawn
+        return lambda: self.spawn(process.index, process.name, self.duration_us("start_ms"))
 
     def _crash(self, step: Step) -> None:
         for process in self.chosen(step):

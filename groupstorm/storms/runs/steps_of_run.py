@@ -16,15 +16,6 @@ LONGEST_BACKOFF_US = 300_000_000
 FORGOTTEN_AFTER_US = 600_000_000
 
 
-class Start:
-    """A process that is starting; it never polls if that is cancelled before."""
-
-    __slots__ = ("is_cancelled",)
-
-    def __init__(self) -> None:
-        self.is_cancelled = False
-
-
 class StepsOfRun:
     """Starts and stops processes on the host's clock, draws durations, emits what was done.
 
@@ -92,23 +83,26 @@ class StepsOfRun:
         return process in self._terminating
 
     def spawn(
-        self, index: int, name: str, delay_us: int, on_started: Callable[[Process], None] | None = None
-    ) -> Start:
+        self,
+        index: int,
+        name: str,
+        delay_us: int,
+        on_started: Callable[[Process], None] | None = None,
+        is_wanted: Callable[[], bool] | None = None,
+    ) -> None:
         """Start a new process under ``name``, which polls for the first time after ``delay_us``.
 
         If another step has started one under that name by then, ``on_started`` gets that one. It gets those,
-        too, that take the place of one that has failed.
+        too, that take the place of one that has failed. It never polls if it is not wanted any more by then.
         """
         self.begin()
-        start = Start()
 
         def first_poll() -> None:
-            if not start.is_cancelled:
+            if is_wanted is None or is_wanted():
                 self._first_poll(index, name, on_started)
             self.end()
 
         self.host.clock.after(delay_us, first_poll)
-        return start
 
     def _first_poll(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> None:
         process = self.host.processes.get(name)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
@@ -29,22 +29,14 @@ class ScalingPolicy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScalingBehavior:
-    """The policies of one direction; ``select``: the largest change counts, the smallest one, or none."""
+    """The policies of one direction; ``select``: the largest change counts, the smallest one, or none.
+
+    ``as_written``: as a file has it.
+    """
 
     policies: tuple[ScalingPolicy, ...]
     select: str = MAX
-
-    @property
-    def as_written(self) -> dict[str, Any]:
-        policies = [
-            {
-                "type": "Percent" if one.is_percentage else "Pods",
-                "value": one.value,
-                "periodSeconds": one.period_ms // 1000,
-            }
-            for one in self.policies
-        ]
-        return {"policies": policies, "selectPolicy": self.select}
+    as_written: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_scaling_behavior(where: str, written: Any) -> ScalingBehavior:
@@ -57,7 +49,7 @@ def read_scaling_behavior(where: str, written: Any) -> ScalingBehavior:
     policies = read_list(f"{where}: policies", written["policies"], _FORM, _policy)
     if not policies:
         raise InputError(f"{where}: policies: expected at least one {_FORM}")
-    return ScalingBehavior(policies, select)
+    return ScalingBehavior(policies, select, written)
 
 
 def _policy(where: str, written: Any) -> ScalingPolicy:

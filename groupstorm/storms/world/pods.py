@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from groupstorm.assignors.contract import Assignor
 from groupstorm.storms.runs.scenario_host import Process, member_names
 from groupstorm.storms.world.consumers import PlainConsumers
+from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
 
 
@@ -50,14 +52,11 @@ class Pod:
                 self.on_exit()
 
 
-class Pods:
+class Pods(PlainConsumers):
     """Every process is a pod with ``each`` consumers, whose places in the group follow each other."""
 
-    settled = True
-    follow_ups = False
-
-    def __init__(self, consumers: PlainConsumers, each: int) -> None:
-        self._consumers = consumers
+    def __init__(self, environment: Environment, assignors: Sequence[Assignor], each: int) -> None:
+        super().__init__(environment, assignors)
         self._each = each
         self._pods: dict[str, Pod] = {}
 
@@ -71,7 +70,7 @@ class Pods:
         A static consumer's group.instance.id is the pod's with a number from 1 on, as Spring names it.
         """
         consumers = [
-            self._consumers.new_member(index * self._each + number, member, f"{name}-{number + 1}")
+            self.new_member(index * self._each + number, member, f"{name}-{number + 1}")
             for number, member in enumerate(member_names(name, self._each))
         ]
         pod = self._pods[name] = Pod(index, name, consumers, self._remove)
@@ -81,9 +80,3 @@ class Pods:
         """The pod is gone; its name may belong to a later one by now."""
         if self._pods.get(pod.name) is pod:
             del self._pods[pod.name]
-
-    def give_up_follow_ups(self) -> bool:
-        return False
-
-    def finish(self) -> None:
-        """Nothing is left to count."""

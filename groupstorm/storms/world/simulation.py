@@ -82,8 +82,8 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
         StreamsSteps(steps, instances)
         return world, steps
     each = environment.settings.integer("members_per_pod")
-    consumers = PlainConsumers(environment, assignors)
-    world = World(environment, consumers if each == 1 else Pods(consumers, each))
+    plain = PlainConsumers(environment, assignors) if each == 1 else Pods(environment, assignors, each)
+    world = World(environment, plain)
     emit_run_start(world)
     steps = StepRunner(world, "member" if each == 1 else "pod")
     WorldSteps(steps, world)

@@ -117,10 +117,10 @@ def test_keda_fields_that_are_not_used_are_named_with_the_reason() -> None:
     )  # fmt: skip
     assert plan_of(workload(), found).unused == [
         "ScaledObject orders-lag: idleReplicaCount (not emulated)",
+        "ScaledObject orders-lag: scalingModifiers (not emulated)",
         "ScaledObject orders-lag: cooldownPeriod (with minReplicaCount 2 KEDA never scales to or from zero)",
         "ScaledObject orders-lag: trigger cron (autoscale knows one topic's lag)",
         "ScaledObject orders-lag: excludePersistentLag (not emulated)",
-        "ScaledObject orders-lag: scalingModifiers (not emulated)",
     ]
 
 

@@ -25,26 +25,18 @@ _FLAGS = {
 }
 _NUMBERS = {"lagThreshold": "lag_threshold", "activationLagThreshold": "activation_lag_threshold"}
 
-_NOT_EMULATED = "not emulated"
 #: Fields that change what an autoscaler does, and why they are not used.
-_UNUSED_OF_TRIGGERS = {
-    "excludePersistentLag": _NOT_EMULATED,
-    "partitionLimitation": "all partitions count",
-    "scaleToZeroOnInvalidOffset": _NOT_EMULATED,
-    "offsetResetPolicy": "a partition without an offset counts as one record of lag",
-}
-_UNUSED_OF_SCALED_OBJECTS = {
-    "idleReplicaCount": _NOT_EMULATED,
-    "initialCooldownPeriod": _NOT_EMULATED,
-    "fallback": "the metric is always there",
-}
-_UNUSED_OF_ANNOTATIONS = {
+_UNUSED = {
     "autoscaling.keda.sh/paused": "not paused here",
     "autoscaling.keda.sh/paused-replicas": "not paused here",
-}
-_UNUSED_OF_KEDA_ADVANCED = {
-    "scalingModifiers": _NOT_EMULATED,
-    "restoreToOriginalReplicaCount": "nobody deletes the ScaledObject",
+    "idleReplicaCount": "not emulated",
+    "initialCooldownPeriod": "not emulated",
+    "fallback": "the metric is always there",
+    "scalingModifiers": "not emulated",
+    "excludePersistentLag": "not emulated",
+    "partitionLimitation": "all partitions count",
+    "scaleToZeroOnInvalidOffset": "not emulated",
+    "offsetResetPolicy": "a partition without an offset counts as one record of lag",
 }
 
 _DEFAULT_POLICIES = {
@@ -111,8 +103,8 @@ def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
         "polling_interval_ms": max(1, spec.seconds("pollingInterval", 30)) * 1000,
         "cooldown_ms": spec.seconds("cooldownPeriod", 300) * 1000,
     }
-    unused = _named(found.fields.at("metadata", "annotations"), _UNUSED_OF_ANNOTATIONS)
-    unused += _named(spec, _UNUSED_OF_SCALED_OBJECTS)
+    advanced = spec.at("advanced")
+    unused = _named(found.fields.at("metadata", "annotations"), spec, advanced)
     for name in ("pollingInterval", "cooldownPeriod"):
         if least and name in spec:
             unused.append(f"{name} (with minReplicaCount {least} KEDA never scales to or from zero)")
@@ -121,13 +113,11 @@ def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
         if trigger.text("type") in KAFKA_TRIGGERS and not is_read:
             is_read = True
             settings |= _kafka_trigger(trigger.at("metadata"))
-            unused += _named(trigger.at("metadata"), _UNUSED_OF_TRIGGERS)
+            unused += _named(trigger.at("metadata"))
             if trigger.text("metricType", "AverageValue") != "AverageValue":
                 unused.append(f"metricType {trigger.text('metricType')} (AverageValue is taken)")
         else:
             unused.append(f"trigger {trigger.text('type')} (autoscale knows one topic's lag)")
-    advanced = spec.at("advanced")
-    unused += _named(advanced, _UNUSED_OF_KEDA_ADVANCED)
     behavior, unused_of_it = _behavior(advanced.at("horizontalPodAutoscalerConfig", "behavior"))
     return _scaling(found, settings | behavior, [*unused, *unused_of_it])
 
@@ -154,8 +144,8 @@ def _in_words(behavior: dict[str, Any]) -> str:
     return f"at most {joined}"
 
 
-def _named(fields: Fields, reasons: dict[str, str]) -> list[str]:
-    return [f"{name} ({reason})" for name, reason in reasons.items() if name in fields]
+def _named(*places: Fields) -> list[str]:
+    return [f"{name} ({_UNUSED[name]})" for fields in places for name in fields.names() if name in _UNUSED]
 
 
 def _kafka_trigger(metadata: Fields) -> dict[str, Any]:

@@ -209,18 +209,12 @@ def expanded(value: str | None, defined: Mapping[str, str | None], is_all: bool)
 
     None if the value of such a variable is not in the manifests, or if there may be others (``is_all``).
     """
-    if value is None:
+    found: dict[str, str | None] = {"$$": "$"}
+    for reference in _REFERENCE.finditer(value or ""):
+        found.setdefault(reference[0], defined.get(reference[1], reference[0] if is_all else None))
+    if value is None or None in found.values():
         return None
-    parts = []
-    end = 0
-    for reference in _REFERENCE.finditer(value):
-        literal = reference[0] if is_all else None
-        put_in = "$" if reference[1] is None else defined.get(reference[1], literal)
-        if put_in is None:
-            return None
-        parts += [value[end : reference.start()], put_in]
-        end = reference.end()
-    return "".join([*parts, value[end:]])
+    return _REFERENCE.sub(lambda reference: found[reference[0]] or "", value)
 
 
 def _written(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
