@@ -82,6 +82,8 @@ class HorizontalAutoscaler:
     def _stabilized(self, now_ms: int, replicas: int, desired: int) -> int:
         """The lowest of the recent recommendations above ``replicas``, or the highest of those below."""
         rules = self._rules
+        if not self._recommendations:  # recordInitialRecommendation
+            self._recommendations.append((now_ms, replicas))
         up = min([n for at_ms, n in self._recommendations if at_ms > now_ms - rules.up_window_ms] + [desired])
         down = max(
             [n for at_ms, n in self._recommendations if at_ms > now_ms - rules.down_window_ms] + [desired]

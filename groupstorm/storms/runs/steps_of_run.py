@@ -69,18 +69,18 @@ class StepsOfRun:
         return list(dict.fromkeys(member // each for member in members))
 
     def pods(self) -> list[Process]:
-        """The processes that run, by their places; with a controller those, too, that are to start again."""
-        pods = [*self.host.processes.values()]
+        """The processes that run, by their places.
+
+        To a controller pods that terminate do not belong, but those that have failed and start again do.
+        """
+        pods = list(self.host.processes.values())
         if self.host.settings.choice("deployment") != PROCESSES:
-            pods += self._failed.values()
+            pods = [pod for pod in pods if pod not in self._terminating] + list(self._failed.values())
         return sorted(pods, key=lambda process: process.index)
 
     def process(self, name: str) -> Process | None:
         """The process under this name that runs, or waits until it starts again."""
         return self.host.processes.get(name) or self._failed.get(name)
-
-    def is_terminating(self, process: Process) -> bool:
-        return process in self._terminating
 
     def spawn(
         self,
