@@ -35,6 +35,19 @@ from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
 from groupstorm.yaml_documents import read_text, text_of
 
+#: Why objects of some kinds are not used, and those of all others.
+_WHY_UNUSED = {
+    "ConfigMap": "no Kafka setting in it",
+    "Deployment": "not the consumer",
+    "HorizontalPodAutoscaler": "scales another workload",
+    "KafkaTopic": "the settings name another topic, or none",
+    "PodDisruptionBudget": "of other pods",
+    "ScaledObject": "scales another workload",
+    "Secret": "not read",
+    "StatefulSet": "not the consumer",
+}
+_NO_PART = "no part in a rollout"
+
 #: The scenario of the rollout, beside its runs.
 SCENARIO_FILE = "rollout.yaml"
 
@@ -144,7 +157,8 @@ def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folde
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
     if plan.unknown:
         print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
-    if unused := [*plan.unused, *(f"{count} {kind}" for kind, count in consumer.unused.items())]:
+    kinds = (f"{count} {kind} ({_WHY_UNUSED.get(kind, _NO_PART)})" for kind, count in consumer.unused.items())
+    if unused := [*plan.unused, *kinds]:
         print_paragraph(f"Not used: {'; '.join(unused)}.")
     print()
     title = f"{plan.name}, {seeds_named([run.scenario.seed for run in runs])}"

@@ -33,7 +33,7 @@ def test_the_answer_in_words(tmp_path: Path) -> None:
         "Deployment orders: 4 pods, maxSurge 25%, maxUnavailable 25%",
         "session.timeout.ms=30000 (env KAFKA_SESSION_TIMEOUT_MS)",
         "partition.assignment.strategy=range,cooperative-sticky (the client's default)",
-        "Not used: 1 Service.",
+        "Not used: 1 Service (no part in a rollout).",
         "4 pods of Deployment orders are replaced, 1 more at most and 1 missing at most: that takes",
         "partitions are un-owned for",
     ):

@@ -110,6 +110,21 @@ def test_the_lag_of_a_horizontal_pod_autoscaler_and_metrics_that_are_none() -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("concurrency", "most", "idle"),
+    [
+        (3, 4, None),
+        (3, 5, "With 5 pods (ScaledObject orders-lag) 15 members share 12 partitions: 3 own"),
+        (1, 20, None),
+    ],
+)
+def test_the_most_pods_with_several_consumers_each(concurrency: int, most: int, idle: str | None) -> None:
+    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": str(concurrency)}]
+    plan = plan_of(workload(replicas=2, container={"env": env}), scaled_object(maxReplicaCount=most))
+    said = [one for one in plan.findings if "members share" in one]
+    assert [one.startswith(idle or "-") for one in said] == ([True] if idle else [])
+
+
 def test_keda_fields_that_are_not_used_are_named_with_the_reason() -> None:
     found = scaled_object(
         {"excludePersistentLag": "true", "lagThreshold": "5"}, minReplicaCount=2, cooldownPeriod=60,

@@ -34,6 +34,7 @@ from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.deployment_settings import (
     ASSIGNED,
     DEPLOYMENT,
+    KEDA,
     NO_AUTOSCALER,
     POLLS,
     RUNS,
@@ -148,10 +149,24 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
+    if scaling is not None:
+        _say_idle_at_most(plan, scaling.most, each)
     # the rollout's own steps let no autoscaler work
     fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
     plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
     return plan
+
+
+def _say_idle_at_most(plan: Plan, most: int, each: int) -> None:
+    """KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has."""
+    partitions = plan.settings["partitions"] * plan.settings.get("topics", 1)
+    if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
+        most = min(most, partitions)
+    if most * each > partitions:
+        plan.findings.append(
+            f"With {most} pods ({plan.consumer.autoscaler}) {most * each} members share {partitions} "
+            f"partitions: {most * each - partitions} own nothing."
+        )
 
 
 def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
