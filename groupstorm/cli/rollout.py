@@ -13,7 +13,14 @@ import yaml
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import AllOption, JsonOption
-from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph, print_paragraphs
+from groupstorm.cli.printing import (
+    print_command,
+    print_grid,
+    print_json,
+    print_line,
+    print_paragraph,
+    print_paragraphs,
+)
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, writing
 from groupstorm.report.rollout_answer import pods_of, rollout_answer
@@ -151,7 +158,11 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
 def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folder: Path) -> None:
     consumer = plan.consumer
     print_paragraph(f"{consumer.workload}: {_described(plan, runs[0])}", emphasized=True)
-    print_paragraphs(plan.alarms)
+    for alarm in plan.alarms:
+        said, *mend = alarm.splitlines()
+        print_paragraph(said)
+        for line in mend:
+            print_line(line)
     for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")

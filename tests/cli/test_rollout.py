@@ -56,9 +56,9 @@ def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None
     }  # fmt: skip
     container = {**READY, "envFrom": [{"configMapRef": {"name": "kafka"}}]}
     file = manifest(tmp_path, held, workload("StatefulSet", container=container))
-    result = groupstorm("rollout", file, *GIVEN, "--json", cwd=tmp_path)
-    content = json.loads(result.stdout)
-    assert content["findings"][0].startswith("All pods have the same group.instance.id: $(POD_NAME)")
+    lines = groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.splitlines()
+    assert lines[2].startswith("All pods have the same group.instance.id: $(POD_NAME)")
+    assert '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}' in lines
     rows = (tmp_path / "runs" / "rollout-orders" / "seed-0" / "trace.jsonl").read_text("utf-8")
     assert rows.count('"instance":"$(POD_NAME)"') > 4
     assert "4 processes are replaced" in rows

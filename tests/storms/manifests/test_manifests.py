@@ -278,8 +278,8 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
     )
     assert "kubernetes#69113" in alarm
     assert alarm.endswith(
-        "Instead: env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, "
-        '{name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}].'
+        "Instead:\nenv:\n  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
+        '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
     )
 
 
@@ -320,7 +320,7 @@ def test_arguments_take_the_variables_of_the_container() -> None:
     plan = plan_of(workload(container=own))
     assert plan.settings["group.instance.id"] == "podname"
     [alarm] = plan_of(workload(container={"args": ["--group.instance.id=$(POD_NAME)"]})).alarms
-    assert alarm.endswith("and $(POD_NAME) in args: group.instance.id.")
+    assert alarm.endswith("# and $(POD_NAME) in args: group.instance.id")
     shell = {"command": ["sh", "-c", "java -Dgroup.instance.id=$(hostname) -jar x.jar"]}
     assert plan_of(workload(container=shell)).settings["group.instance.id"] == "podname"
 

@@ -79,7 +79,7 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 class Plan:
     """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere),
     ``unused`` (fields, each with the reason), ``findings`` and ``alarms`` (findings that stand before all
-    others) are sentences for people."""
+    others) are sentences for people. Below an alarm stand the lines that mend it."""
 
     name: str
     consumer: Consumer
@@ -336,15 +336,14 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
         " Kubernetes fills $(NAME) in env[].value, command and args, if the variable is defined before; what "
         "a ConfigMap holds stays as it is written (kubernetes#69113)."
     )
-    pod_name = "{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}"
-    mend = f'env: [{pod_name}, {{name: {found.name}, value: "$(POD_NAME)"}}]'
+    mend = f'  - {{name: {found.name}, value: "$(POD_NAME)"}}'
     if "." in found.name:  # of a file, which Spring reads, or of an argument
-        reference = "${POD_NAME}" if found.config_map else "$(POD_NAME)"
-        mend = f"env: [{pod_name}], and {reference} in {found.where}"
+        mend = f"# and {'${POD_NAME}' if found.config_map else '$(POD_NAME)'} in {found.where}"
     plan.alarms.append(
         f"All pods have the same group.instance.id: {instance} ({found.where})."
         f"{why if '$(' in instance else ''} Each pod that joins fences the one before it "
-        f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead: {mend}."
+        f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead:\n"
+        f"env:\n  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
     )
 
 
