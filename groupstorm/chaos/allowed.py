@@ -30,6 +30,8 @@ def check_scenario(scenario: ResolvedScenario, on_emulator: bool) -> None:
         raise InputError(
             f"members: {members}: expected at most {INSTANCES_MAX} processes of a service: --instances 3"
         )
+    if settings.integer("members_per_pod") > 1:
+        raise InputError("members_per_pod: expected 1: a service of your own has the consumers that it has")
     for name in ("drain_ms", "gc_pause_ms"):
         if settings.distribution(name).largest_us:
             raise InputError(f"{name}: expected 0: a service of your own takes its own time")

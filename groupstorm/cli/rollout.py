@@ -13,10 +13,17 @@ import yaml
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import AllOption, JsonOption
-from groupstorm.cli.printing import print_command, print_grid, print_json, print_paragraph, print_paragraphs
+from groupstorm.cli.printing import (
+    print_command,
+    print_grid,
+    print_json,
+    print_line,
+    print_paragraph,
+    print_paragraphs,
+)
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, writing
-from groupstorm.report.rollout_answer import rollout_answer
+from groupstorm.report.rollout_answer import pods_of, rollout_answer
 from groupstorm.report.tables import figures_grid, seeds_named
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
@@ -33,8 +40,20 @@ from groupstorm.storms.runs.several import Order, run_all
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import read
-from groupstorm.wording import counted
 from groupstorm.yaml_documents import read_text, text_of
+
+#: Why objects of some kinds are not used, and those of all others.
+_WHY_UNUSED = {
+    "ConfigMap": "no Kafka setting in it",
+    "Deployment": "not the consumer",
+    "HorizontalPodAutoscaler": "scales another workload",
+    "KafkaTopic": "the settings name another topic, or none",
+    "PodDisruptionBudget": "of other pods",
+    "ScaledObject": "scales another workload",
+    "Secret": "not read",
+    "StatefulSet": "not the consumer",
+}
+_NO_PART = "no part in a rollout"
 
 #: The scenario of the rollout, beside its runs.
 SCENARIO_FILE = "rollout.yaml"
@@ -139,14 +158,19 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
 def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folder: Path) -> None:
     consumer = plan.consumer
     print_paragraph(f"{consumer.workload}: {_described(plan, runs[0])}", emphasized=True)
+    for alarm in plan.alarms:
+        said, *mend = alarm.splitlines()
+        print_paragraph(said)
+        for line in mend:
+            print_line(line)
     for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
     if plan.unknown:
         print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
-    if consumer.unused:
-        unused = ", ".join(f"{count} {kind}" for kind, count in consumer.unused.items())
-        print_paragraph(f"Not used: {unused}.")
+    kinds = (f"{count} {kind} ({_WHY_UNUSED.get(kind, _NO_PART)})" for kind, count in consumer.unused.items())
+    if unused := [*plan.unused, *kinds]:
+        print_paragraph(f"Not used: {'; '.join(unused)}.")
     print()
     title = f"{plan.name}, {seeds_named([run.scenario.seed for run in runs])}"
     print_grid(figures_grid(title, {"rollout": [run.figures for run in runs]}, everything))
@@ -166,7 +190,7 @@ def _described(plan: Plan, run: Run) -> str:
     partition = settings.integer("update_partition")
     kept = f"partition {partition}, " if partition else ""
     return (
-        f"{counted(settings.integer('members'), 'pod')}, {kept}{strategy}, "
+        f"{pods_of(settings)}, {kept}{strategy}, "
         f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
     )
 
@@ -179,8 +203,9 @@ def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], an
         "read": plan.read,
         "assumed": plan.assumed,
         "unknown": plan.unknown,
-        "findings": plan.findings,
+        "findings": [*plan.alarms, *plan.findings],
         "unused": dict(plan.consumer.unused),
+        "unused_fields": plan.unused,
         "seeds": {
             str(run.scenario.seed): {"rollout": outcome._asdict(), "figures": run.figures.to_json()}
             for run, outcome in zip(runs, outcomes, strict=True)

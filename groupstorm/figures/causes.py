@@ -6,6 +6,7 @@ scenario and of the coordinator's membership; whatever is neither planned nor a 
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 
 from groupstorm.trace.events import coordinator as events
@@ -24,6 +25,8 @@ class Origin(StrEnum):
 DEPLOYMENTS = frozenset(
     {"rolling-restart", "rolling-upgrade", "canary", "recreate", "blue-green", "drain-node"}
 )
+#: The end of the detail of a row that says that a deployment pauses.
+PAUSE = "; pause"
 #: `step_taken` without a member: it is over, one way or the other.
 DEPLOYMENT_ENDS = frozenset({"rollout-complete", "rollout-stuck"})
 #: `step_taken` without a member: members or partitions are added, or topics deleted.
@@ -55,7 +58,8 @@ class Origins:
         self.origin = Origin.OTHER
         self.deploys = 0
         self.crashes = 0
-        self._announced: set[str] = set()
+        #: Deployments that a step has announced and that are not over, by the kind of the step.
+        self._announced: Counter[str] = Counter()
         self._deploy_us = self._crash_us = -1
         #: Members that were asked to stop, or close, and have not started again.
         self._stopping: set[str] = set()
@@ -75,13 +79,18 @@ class Origins:
                 self._stop(event.member, now_us, event.cause)
         elif event.cause in DEPLOYMENTS:
             self.origin = Origin.DEPLOY
-            if event.cause not in self._announced:
-                self._announced.add(event.cause)
+            if not event.detail.endswith(PAUSE):
+                self._announced[event.cause] += 1
                 self.deploys += 1
         elif event.cause in DEPLOYMENT_ENDS:
-            self._announced.clear()
+            self._over(event.detail.partition(":")[0])
         elif event.cause in GROWTH:
             self.origin = Origin.OTHER
+
+    def _over(self, do: str) -> None:
+        self._announced[do] -= 1
+        if self._announced[do] <= 0:
+            del self._announced[do]
 
     def partitions_changed(self) -> None:
         """Partitions were created or deleted."""

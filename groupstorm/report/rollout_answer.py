@@ -32,8 +32,15 @@ def rollout_answer(
     return " ".join([*parts, *_membership(settings)])
 
 
+def pods_of(settings: Settings) -> str:
+    """4 pods; or: 4 pods with 3 consumers each: 12 members."""
+    each = settings.integer("members_per_pod")
+    several = f" with {each} consumers each: {settings.integer('members')} members" if each > 1 else ""
+    return counted(settings.processes, "pod") + several
+
+
 def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
-    members = settings.integer("members")
+    members = settings.processes
     workload = plan.consumer.workload
     took = _range([outcome.seconds for outcome in outcomes if outcome.seconds is not None], seconds)
     if plan.step == "recreate":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.command import groupstorm, refused
+from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.processes import run_process
 from tests.storms.manifests.manifest_files import text_of, workload
 
 GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s")
@@ -31,7 +33,7 @@ def test_the_answer_in_words(tmp_path: Path) -> None:
         "Deployment orders: 4 pods, maxSurge 25%, maxUnavailable 25%",
         "session.timeout.ms=30000 (env KAFKA_SESSION_TIMEOUT_MS)",
         "partition.assignment.strategy=range,cooperative-sticky (the client's default)",
-        "Not used: 1 Service.",
+        "Not used: 1 Service (no part in a rollout).",
         "4 pods of Deployment orders are replaced, 1 more at most and 1 missing at most: that takes",
         "partitions are un-owned for",
     ):
@@ -44,6 +46,23 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     file = manifest(tmp_path, workload(container={**READY, "env": [identity]}))
     said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
     assert "Static membership works against a Deployment: a new pod has a new name" in said
+
+
+def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None:
+    """Those that wait until they start again are replaced, too."""
+    held = {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kafka"},
+        "data": {"KAFKA_GROUP_INSTANCE_ID": "$(POD_NAME)"},
+    }  # fmt: skip
+    container = {**READY, "envFrom": [{"configMapRef": {"name": "kafka"}}]}
+    file = manifest(tmp_path, held, workload("StatefulSet", container=container))
+    lines = groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.splitlines()
+    assert lines[2].startswith("All pods have the same group.instance.id: $(POD_NAME)")
+    assert '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}' in lines
+    rows = (tmp_path / "runs" / "rollout-orders" / "seed-0" / "trace.jsonl").read_text("utf-8")
+    assert rows.count('"instance":"$(POD_NAME)"') > 4
+    assert "4 processes are replaced" in rows
+    assert "restart-failed" in rows
 
 
 def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
@@ -123,6 +142,17 @@ def test_malformed_manifests_end_with_one_line(tmp_path: Path, text: str) -> Non
 def test_settings_that_are_refused(tmp_path: Path, option: str, message: str) -> None:
     file = manifest(tmp_path, workload(container=READY))
     assert message in refused(groupstorm("rollout", file, *GIVEN, "--set", option, cwd=tmp_path))
+
+
+@pytest.mark.slow
+def test_standard_input(tmp_path: Path) -> None:
+    manifest(tmp_path, workload(container=READY))
+    with (tmp_path / "orders.yaml").open() as text:
+        result = run_process(
+            [*COMMAND, "rollout", "-", *GIVEN],
+            stdin=text, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment_of_command(),
+        )  # fmt: skip
+    assert "4 pods of Deployment orders are replaced" in " ".join(result.stdout.split())
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

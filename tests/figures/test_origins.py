@@ -126,6 +126,31 @@ def test_a_rolling_restart_is_one_deployment() -> None:
     assert trace.figures().cost_per_deploy_partition_seconds == 4
 
 
+def test_a_deployment_that_overtakes_another_is_a_second_one() -> None:
+    """Two are announced and one completes: none of the members that stop is a deployment by itself."""
+    trace = two_members()
+    trace.step(10, "rolling-restart", None, "2 processes are replaced, ordinal")
+    trace.step(12, "rolling-restart", None, "2 processes are replaced, ordinal")
+    for at_s, member, partition in ((15, "a", "t-0"), (20, "b", "t-1")):
+        trace.step(at_s, "rolling-restart", member, "SIGTERM")
+        trace.revoke(at_s, member, 1, partition, cause="close")
+        trace.take(at_s + 4, member, 1, partition)
+    trace.step(25, "rollout-complete", None, "rolling-restart: after 13.0 s")
+    trace.end(40)
+    assert costs(trace)[:2] == (2, 4 + 4)
+
+
+def test_two_rollouts_side_by_side_end_one_by_one() -> None:
+    trace = two_members()
+    trace.step(10, "rolling-restart", None, "2 processes are replaced, ordinal")
+    trace.step(12, "drain-node", None, "1 pods are evicted, 1 at once")
+    trace.step(13, "rollout-complete", None, "drain-node: after 1.0 s")
+    trace.step(15, "rolling-restart", "a", "SIGTERM")
+    trace.step(17, "rolling-restart", "b", "SIGTERM")
+    trace.end(40)
+    assert costs(trace)[0] == 2
+
+
 def test_a_surge_begins_with_new_members() -> None:
     """Its deployment is announced before anybody stops: the rebalance of the first arrival is its own."""
     trace = two_members()

@@ -66,7 +66,7 @@ class WholeFleetRollout(Rollout):
                 then()
 
         for process in self._old:
-            self.stop_pod(process, gone)
+            self.stop_pod(process.name, gone)
         if not self._old:
             then()
 
@@ -124,7 +124,7 @@ class NodeDrain(Rollout):
             if self._name_of is None:
                 self.start_pod(pod.index, pod.name, available)
 
-        self.stop_pod(pod, gone)
+        self.stop_pod(pod.name, gone)
         if self._name_of is not None:
             self.start_pod(pod.index, self._name_of(pod.name), available)
 
@@ -136,6 +136,9 @@ class DeploymentSteps:
         self._steps = steps
         self._kind = steps.host.settings.choice("deployment")
         self._revision = 1
+        #: The last rolling update of a Deployment, and of a StatefulSet.
+        self._of_deployment: DeploymentRollout | None = None
+        self._of_stateful_set: InPlaceRollout | None = None
         self.handlers: dict[str, Callable[[Step], None]] = {
             "rolling-restart": self.rolling_restart,
             "canary": self._canary,
@@ -156,24 +159,34 @@ class DeploymentSteps:
     def _roll(self, step: Step, canary: int | None) -> None:
         settings = self._steps.host.settings
         old = self._in_order()
-        limits = limits_of(settings, len(self._steps.host.processes))
+        limits = limits_of(settings, len(self._steps.pods()))
         pause_us = step.for_ms * 1000
         order = "reverse" if self._kind == STATEFUL_SET else settings.choice("order")
-        self._steps.emit_step(step.do, None, f"{len(old)} processes are replaced, {order}")
+        places = len({process.index for process in old})
+        self._steps.emit_step(step.do, None, f"{places} processes are replaced, {order}")
         replacement = Replacement(step.do, old, limits, canary, pause_us, given_durations(step, old))
         if self._kind == DEPLOYMENT:
             self._revision += 1
-            DeploymentRollout(self._steps, replacement, self._revision).advance()
-        else:
-            InPlaceRollout(self._steps, replacement).advance()
+            if self._of_deployment is not None and not self._of_deployment.done:
+                self._of_deployment.roll_over(replacement, self._revision)
+                return
+            self._of_deployment = DeploymentRollout(self._steps, replacement, self._revision)
+            self._of_deployment.advance()
+            return
+        if self._of_stateful_set is not None and not self._of_stateful_set.done:
+            self._of_stateful_set.roll_over(replacement)
+            return
+        rollout = InPlaceRollout(self._steps, replacement)
+        if self._kind == STATEFUL_SET:
+            self._of_stateful_set = rollout
+        rollout.advance()
 
     def _in_order(self) -> list[Process]:
         settings = self._steps.host.settings
         if self._kind != STATEFUL_SET:
             return processes_in_order(self._steps)
         partition = settings.integer("update_partition")
-        pods = [pod for pod in self._steps.host.processes.values() if pod.index >= partition]
-        return sorted(pods, key=lambda pod: -pod.index)
+        return [pod for pod in reversed(self._steps.pods()) if pod.index >= partition]
 
     def _new_names(self) -> Callable[[str], str]:
         """Gives the names of a new revision's pods."""
@@ -196,7 +209,8 @@ class DeploymentSteps:
     def _drain_node(self, step: Step) -> None:
         """Evict the pods of a node within their disruption budget."""
         running = self._steps.host.processes.values()
-        pods = [pod for pod in running if step.members is None or pod.index in step.members]
+        places = None if step.members is None else self._steps.places_of(step.members)
+        pods = [pod for pod in running if places is None or pod.index in places]
         budget = self._steps.host.settings.pods("disruption_budget").of(len(running), round_up=True)
         self._steps.emit_step(step.do, None, f"{len(pods)} pods are evicted, {budget} at once")
         name_of = self._new_names() if self._kind == DEPLOYMENT else None

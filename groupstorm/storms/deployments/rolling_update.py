@@ -9,6 +9,7 @@ belongs to no replica set any more: it counts neither against the surge nor as a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
@@ -46,7 +47,7 @@ def limits_of(settings: Settings, wanted: int) -> Limits:
 
 
 class Replicas(NamedTuple):
-    """The pods of a Deployment: of its old replica set and of its new one, without those that terminate.
+    """The pods of a Deployment: of its old replica sets and of its new one, without those that terminate.
 
     ``replaced`` are the pods of the new set when the rollout is complete: fewer than ``wanted`` for a canary.
     """
@@ -95,27 +96,53 @@ class Replacement(NamedTuple):
     given: Mapping[int, Durations]
 
 
+@dataclass(slots=True, eq=False)
+class Pod:
+    """A pod of a Deployment; ``was_available``: it has been available at least once."""
+
+    index: int
+    name: str
+    was_available: bool
+
+
 class DeploymentRollout(Rollout):
     """Replaces pods in their order by pods of ``revision``."""
 
     def __init__(self, steps: StepsOfRun, replacement: Replacement, revision: int) -> None:
         super().__init__(steps, replacement.do, replacement.given)
-        old, canary = replacement.old, replacement.canary
-        self._wanted = len(old)
-        self._replaced = len(old) if canary is None else min(canary, len(old))
-        self._pause_us = replacement.pause_us
         self._limits = replacement.limits
+        #: The pods of the older replica sets, those of the oldest first, and of the newest one.
+        self._old = [Pod(process.index, process.name, was_available=True) for process in replacement.old]
+        self._new: list[Pod] = []
+        self._places = [(pod.index, pod.name) for pod in self._old]
+        self._wanted = len(self._old)
+        self._take(replacement, revision)
+
+    def _take(self, replacement: Replacement, revision: int) -> None:
+        canary = replacement.canary
+        self._replaced = self._wanted if canary is None else min(canary, self._wanted)
+        self._pause_us = replacement.pause_us
         self._revision = revision
-        #: The places of pods that are still to be started, and the old pods that are still to be stopped.
-        self._places = [(process.index, process.name) for process in old]
-        self._old = list(old)
-        self._started = 0
-        self._available = 0
+
+    def roll_over(self, replacement: Replacement, revision: int) -> None:
+        """A newer revision comes before this one is complete: its replica set is an old one from now on."""
+        self._old += self._new
+        self._new = []
+        self._take(replacement, revision)
+        self.begin_again(replacement.do, replacement.given)
+        self.advance()
 
     def replicas(self) -> Replicas:
         """The pods now, without those that terminate."""
-        alive = sum(process.alive for process in self._old)
-        return Replicas(self._wanted, self._replaced, len(self._old), alive, self._started, self._available)
+        old_available = sum(map(self._is_available, self._old))
+        new_available = sum(pod.was_available for pod in self._new)
+        return Replicas(
+            self._wanted, self._replaced, len(self._old), old_available, len(self._new), new_available
+        )
+
+    def _is_available(self, pod: Pod) -> bool:
+        process = self.steps.host.processes.get(pod.name)
+        return pod.was_available and process is not None and process.alive
 
     def advance(self) -> None:
         """Start and stop as many pods as the controller does now."""
@@ -128,34 +155,40 @@ class DeploymentRollout(Rollout):
                     self._stop()
             else:
                 break
-        if self._available == self._replaced and len(self._old) == self._wanted - self._replaced:
+        now = self.replicas()
+        if now.new_available == self._replaced and now.old == self._wanted - self._replaced:
             self._replaced_all()
 
     def _replaced_all(self) -> None:
         if self._replaced == self._wanted:
             self.complete()
             return
-        self.pause(self._pause_us, f"{self._replaced} pods are replaced; pause", self._go_on)
+        revision = self._revision
 
-    def _go_on(self) -> None:
-        self._replaced = self._wanted
-        self.advance()
+        def go_on() -> None:
+            if revision == self._revision:  # else another rollout has begun during the pause
+                self._replaced = self._wanted
+                self.advance()
+
+        self.pause(self._pause_us, f"{self._replaced} pods are replaced; pause", go_on)
 
     def _start(self) -> None:
-        index, name = self._places[self._started]
-        self._started += 1
-        self.start_pod(index, new_pod_name(name, self._revision), self._pod_available)
+        index, name = self._places[len(self._new)]
+        pod = Pod(index, new_pod_name(name, self._revision), was_available=False)
+        self._new.append(pod)
+
+        def available() -> None:
+            pod.was_available = True
+            self.advance()
+
+        self.start_pod(index, pod.name, available)
 
     def _stop(self) -> None:
-        """Stop the next old pod; one that is gone already goes first."""
-        gone = [process for process in self._old if not process.alive]
-        process = gone[0] if gone else self._old[0]
-        self._old.remove(process)
-        self.stop_pod(process, self.progressed)
-
-    def _pod_available(self) -> None:
-        self._available += 1
-        self.advance()
+        """Stop the next old pod; one that is not available goes first."""
+        unavailable = (pod for pod in self._old if not self._is_available(pod))
+        pod = next(unavailable, self._old[0])
+        self._old.remove(pod)
+        self.stop_pod(pod.name, self.progressed)
 
 
 class InPlaceRollout(Rollout):
@@ -163,26 +196,44 @@ class InPlaceRollout(Rollout):
 
     def __init__(self, steps: StepsOfRun, replacement: Replacement) -> None:
         super().__init__(steps, replacement.do, replacement.given)
-        self._waiting = list(replacement.old[: replacement.canary])
-        self._after_pause = list(replacement.old[len(self._waiting) :])
-        self._pause_us = replacement.pause_us
         self._limits = replacement.limits
         self._missing = 0
         self._extra = 0
-        self._to_stop: list[Process] = []
+        self._to_stop: list[str] = []
+        #: The places of pods that terminate or are not available again yet.
+        self._in_hand: set[int] = set()
+        self._revision = 0
+        self._take(replacement)
+
+    def _take(self, replacement: Replacement) -> None:
+        places = [(process.index, process.name) for process in replacement.old]
+        self._waiting = places[: replacement.canary]
+        self._after_pause = places[len(self._waiting) :]
+        self._pause_us = replacement.pause_us
+
+    def roll_over(self, replacement: Replacement) -> None:
+        """A newer revision comes before this one is complete (StatefulSet).
+
+        The pods in hand become available first. Those that have not started again yet start as the newest.
+        """
+        self._take(replacement)
+        self._revision += 1
+        self._waiting = [place for place in self._waiting if place[0] not in self._in_hand]
+        self.begin_again(replacement.do, replacement.given)
+        self.advance()
 
     def advance(self) -> None:
         """Start and stop as many processes as the two limits allow now."""
         while self._extra < self._limits.surge and self._waiting:
             self._extra += 1
-            old = self._waiting.pop(0)
-            self.start_pod(old.index, f"{old.name}-next", self._successor_of(old))
+            index, name = self._waiting.pop(0)
+            self.start_pod(index, f"{name}-next", self._successor_of(name))
         while self._to_stop:
             self.stop_pod(self._to_stop.pop(0), self._old_gone)
         while self._missing < self._limits.unavailable and self._waiting:
             self._missing += 1
-            old = self._waiting.pop(0)
-            self.stop_pod(old, self._replace(old))
+            index, name = self._waiting.pop(0)
+            self._replace(index, name)
         if not (self._waiting or self._missing or self._extra or self._to_stop):
             self._replaced_all()
 
@@ -194,7 +245,7 @@ class InPlaceRollout(Rollout):
         detail = f"{len(self._waiting)} processes are still to be replaced; pause"
         self.pause(self._pause_us, detail, self.advance)
 
-    def _successor_of(self, old: Process) -> Callable[[], None]:
+    def _successor_of(self, old: str) -> Callable[[], None]:
         def available() -> None:
             self._to_stop.append(old)
             self.advance()
@@ -206,13 +257,21 @@ class InPlaceRollout(Rollout):
         self.progressed()
         self.advance()
 
-    def _replace(self, old: Process) -> Callable[[], None]:
+    def _replace(self, index: int, name: str) -> None:
+        revision = self._revision
+
         def available() -> None:
+            self._in_hand.discard(index)
             self._missing -= 1
+            if revision != self._revision:  # it has started before the newest revision came
+                self._waiting = sorted([*self._waiting, (index, name)], reverse=True)
             self.advance()
 
         def gone() -> None:
+            nonlocal revision
+            revision = self._revision
             self.progressed()
-            self.start_pod(old.index, old.name, available)
+            self.start_pod(index, name, available)
 
-        return gone
+        self._in_hand.add(index)
+        self.stop_pod(name, gone)

@@ -58,8 +58,8 @@ def await_available(
 
 
 def processes_in_order(steps: StepsOfRun) -> list[Process]:
-    """The running processes in the order (`order`) in which a rollout replaces them."""
-    running = sorted(steps.host.processes.values(), key=lambda process: process.index)
+    """The processes in the order (`order`) in which a rollout replaces them."""
+    running = steps.pods()
     order = steps.host.settings.choice("order")
     if order == "reverse":
         running.reverse()
@@ -88,8 +88,10 @@ class Rollout:
     def __init__(self, steps: StepsOfRun, do: str, given: Mapping[int, Durations] | None = None) -> None:
         self.steps = steps
         self.do = do
-        self._given = given or {}
+        self.given = given or {}
         self.done = False
+        #: The names of pods that have not polled yet.
+        self._starts: set[str] = set()
         #: The pods that have started and are not available yet, by name.
         self.unready: dict[str, Process] = {}
         self._begun_us = self._progress_us = steps.host.clock.now_us
@@ -103,26 +105,47 @@ class Rollout:
     def start_pod(self, index: int, name: str, on_available: Callable[[], None]) -> None:
         """Start a pod; call ``on_available`` when it is ready and minReadySeconds have passed."""
 
-        start_ms, ready_ms = self._given.get(index, (None, None))
+        start_ms, ready_ms = self.given.get(index, (None, None))
+        was_available = False
 
         def started(process: Process) -> None:
+            self._starts.discard(name)
+            if was_available:  # it has failed since then
+                return
             self.unready[name] = process
             await_available(self.steps, process, available, None if ready_ms is None else ready_ms * 1000)
 
         def available() -> None:
+            nonlocal was_available
+            if was_available:
+                return
+            was_available = True
             self.unready.pop(name, None)
             self.progressed()
             on_available()
 
+        def is_wanted() -> bool:
+            return name in self._starts
+
+        self._starts.add(name)
         start_us = self.steps.duration_us("start_ms") if start_ms is None else start_ms * 1000
         if self.steps.host.settings.choice("ready_when") == RUNS:
-            self.steps.spawn(index, name, start_us)
+            self.steps.spawn(index, name, start_us, is_wanted=is_wanted)
             self.steps.host.clock.after(time_to_available_us(self.steps), available)
         else:
-            self.steps.spawn(index, name, start_us, started)
+            self.steps.spawn(index, name, start_us, started, is_wanted)
 
-    def stop_pod(self, process: Process, on_gone: Callable[[], None]) -> None:
-        self.steps.terminate(process, self.do, on_gone)
+    def stop_pod(self, name: str, on_gone: Callable[[], None]) -> None:
+        """Stop a pod; one that has not polled yet never does."""
+        self.unready.pop(name, None)
+        process = self.steps.process(name)
+        if process is not None:
+            self.steps.terminate(process, self.do, on_gone)
+            return
+        if name in self._starts:
+            self._starts.remove(name)
+            self.steps.emit_step(self.do, name, "SIGTERM before its first poll()")
+        on_gone()
 
     # -- progress --------------------------------------------------------------------------------
 
@@ -139,6 +162,12 @@ class Rollout:
         self.steps.emit_step(self.do, None, detail)
         self._progress_us = self.steps.host.clock.now_us + duration_us
         self.steps.host.clock.after(duration_us, then)
+
+    def begin_again(self, do: str, given: Mapping[int, Durations]) -> None:
+        """A rollout of another revision takes the place of this one, which is not complete."""
+        self.do, self.given = do, given
+        self._begun_us = self.steps.host.clock.now_us
+        self.progressed()
 
     def complete(self) -> None:
         """All pods are replaced."""

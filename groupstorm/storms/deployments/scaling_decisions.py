@@ -3,8 +3,8 @@
 KEDA hands its metric to a HorizontalPodAutoscaler, which decides; only between zero and one KEDA decides
 itself. Sources: pkg/controller/podautoscaler in Kubernetes (`reconcileAutoscaler`,
 `GetExternalPerPodMetricReplicas`, `stabilizeRecommendationWithBehaviors`,
-`convertDesiredReplicasWithBehaviorRate`), pkg/scalers/kafka_scaler.go in KEDA (`getTotalLag`,
-`getLagForPartition`). Times in milliseconds.
+`convertDesiredReplicasWithBehaviorRate`, `calculateScaleUpLimitWithScalingRules`),
+pkg/scalers/kafka_scaler.go in KEDA (`getTotalLag`, `getLagForPartition`). Times in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from groupstorm.storms.scenario.scaling_behavior import DISABLED, MIN, ScalingBehavior, ScalingPolicy
 from groupstorm.storms.scenario.settings import Settings
 
 
 class ScalingRules(NamedTuple):
-    """`behavior`: windows, and how much may change within a period (selectPolicy Max)."""
+    """`behavior`: windows, and how much may change within a period."""
 
     least: int
     most: int
@@ -24,14 +25,18 @@ class ScalingRules(NamedTuple):
     tolerance_percent: int
     up_window_ms: int
     down_window_ms: int
-    up_pods: int
-    up_percent: int
-    down_percent: int
-    period_ms: int
+    up: ScalingBehavior
+    down: ScalingBehavior
 
 
 def rules_of(settings: Settings) -> ScalingRules:
     """The rules of a scenario. A HorizontalPodAutoscaler never scales to zero."""
+    period_ms = settings.integer("scale_period_ms")
+    up = (
+        ScalingPolicy(False, settings.integer("scale_up_pods"), period_ms),
+        ScalingPolicy(True, settings.integer("scale_up_percent"), period_ms),
+    )
+    down = (ScalingPolicy(True, settings.integer("scale_down_percent"), period_ms),)
     return ScalingRules(
         least=max(1, settings.integer("min_replicas")),
         most=settings.integer("max_replicas"),
@@ -39,10 +44,8 @@ def rules_of(settings: Settings) -> ScalingRules:
         tolerance_percent=settings.integer("tolerance_percent"),
         up_window_ms=settings.integer("scale_up_stabilization_ms"),
         down_window_ms=settings.integer("scale_down_stabilization_ms"),
-        up_pods=settings.integer("scale_up_pods"),
-        up_percent=settings.integer("scale_up_percent"),
-        down_percent=settings.integer("scale_down_percent"),
-        period_ms=settings.integer("scale_period_ms"),
+        up=settings.optional("scale_up_behavior", ScalingBehavior) or ScalingBehavior(up),
+        down=settings.optional("scale_down_behavior", ScalingBehavior) or ScalingBehavior(down),
     )
 
 
@@ -79,6 +82,8 @@ class HorizontalAutoscaler:
     def _stabilized(self, now_ms: int, replicas: int, desired: int) -> int:
         """The lowest of the recent recommendations above ``replicas``, or the highest of those below."""
         rules = self._rules
+        if not self._recommendations:  # recordInitialRecommendation
+            self._recommendations.append((now_ms, replicas))
         up = min([n for at_ms, n in self._recommendations if at_ms > now_ms - rules.up_window_ms] + [desired])
         down = max(
             [n for at_ms, n in self._recommendations if at_ms > now_ms - rules.down_window_ms] + [desired]
@@ -89,18 +94,26 @@ class HorizontalAutoscaler:
         return min(max(replicas, up), max(down, up))
 
     def _limited(self, now_ms: int, replicas: int, desired: int) -> int:
-        """``desired`` within the least and most, as far as the policies allow in one period."""
+        """``desired`` within the least and most, as far as the policies allow in their periods."""
         rules = self._rules
-        recent = [change for at_ms, change in self._changes if at_ms > now_ms - rules.period_ms]
         if desired > replicas:
-            before = replicas - sum(change for change in recent if change > 0)
-            allowed = max(before + rules.up_pods, -(-before * (100 + rules.up_percent) // 100), replicas)
-            return min(desired, rules.most, allowed)
+            return min(desired, rules.most, replicas + self._allowed(now_ms, replicas, rules.up, 1))
         if desired < replicas:
-            before = replicas - sum(change for change in recent if change < 0)
-            allowed = min(before * (100 - rules.down_percent) // 100, replicas)
-            return max(desired, rules.least, allowed)
+            return max(desired, rules.least, replicas - self._allowed(now_ms, replicas, rules.down, -1))
         return replicas
+
+    def _allowed(self, now_ms: int, replicas: int, behavior: ScalingBehavior, sign: int) -> int:
+        """The number of pods that may come (``sign`` 1) or go (-1) now."""
+        if behavior.select == DISABLED:
+            return 0
+        allowed = []
+        for policy in behavior.policies:
+            recent = sum(change for at_ms, change in self._changes if at_ms > now_ms - policy.period_ms)
+            change = policy.value
+            if policy.is_percentage:
+                change = -(-(replicas - recent) * policy.value // 100)
+            allowed.append(change - sign * recent)
+        return max(0, min(allowed) if behavior.select == MIN else max(allowed))
 
 
 #: The lag of a partition without a committed offset (offsetResetPolicy: latest).

@@ -55,7 +55,7 @@ CHECK_INTERVAL_S = 0.2
 MEMBERS_MAX = 500
 
 #: Settings that have no effect on real members.
-VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm")
+VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm", "members_per_pod")
 
 #: The broker's bounds of options of consumer groups: a fresh broker gets them, so that it takes the options.
 BOUNDS: Final = frozenset(

@@ -46,7 +46,10 @@ def _of_one(settings: Settings) -> Iterator[str]:
     members, partitions = settings.integer("members"), sum(topic_partitions(settings).values())
     if members > partitions:
         idle = members - partitions
-        yield f"{counted(members, 'member')} on {counted(partitions, 'partition')}: {idle:,} own nothing"
+        each = settings.integer("members_per_pod")
+        pods = f" ({counted(settings.processes, 'pod')} with {each} each)" if each > 1 else ""
+        on = counted(partitions, "partition")
+        yield f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
     load = member_load(settings)
     if load.per_member is not None and load.busiest >= load.per_member:
         yield (

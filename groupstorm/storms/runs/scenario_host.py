@@ -106,8 +106,16 @@ class StepHost(Protocol):
         ...
 
 
+def member_names(name: str, each: int) -> list[str]:
+    """The client ids of the ``each`` consumers of the process ``name``, numbered as Spring does."""
+    return [name] if each == 1 else [f"{name}-{number}" for number in range(each)]
+
+
 def consumers_of(host: StepHost, process: Process) -> list[ConsumerProcess]:
-    """The consumer that the process is, or the consumers of a Streams instance's threads."""
+    """The consumer that the process is, those of a pod, or those of a Streams instance's threads."""
+    each = host.settings.integer("members_per_pod")
+    if each > 1:
+        return [host.consumers[name] for name in member_names(process.name, each) if name in host.consumers]
     threads = f"{process.name}-StreamThread-"
     return [
         consumer

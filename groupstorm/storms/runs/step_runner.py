@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
-from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, ScenarioHost, StepHost
+from groupstorm.storms.runs.scenario_host import (
+    ConsumerProcess,
+    Process,
+    ScenarioHost,
+    StepHost,
+    consumers_of,
+)
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
@@ -43,7 +49,7 @@ class StepRunner(StepsOfRun):
             "add-partitions": self._add_partitions,
             **DeploymentSteps(self).handlers,
         }
-        self._members = 0
+        self._processes = 0
         for step in host.scenario.steps:
             self.begin()
             host.clock.at(step.at_ms * 1000, self._take, step)
@@ -56,24 +62,24 @@ class StepRunner(StepsOfRun):
 
     def chosen(self, step: Step) -> list[Process]:
         """The processes that a step names, if they run."""
-        indexes = range(self._members) if step.members is None else step.members
+        indexes = range(self._processes) if step.members is None else self.places_of(step.members)
         running = self.host.processes
         return [running[self.name_of(index)] for index in indexes if self.name_of(index) in running]
 
     def _start(self, step: Step) -> None:
-        wanted = self.host.settings.integer("members")
-        indexes = range(wanted) if step.members is None else step.members
-        self._members = wanted
-        self.emit_step(step.do, None, f"{len(indexes)} members join within {step.over_ms} ms")
-        for index in indexes:
+        settings = self.host.settings
+        self._processes = settings.processes
+        members = range(settings.integer("members")) if step.members is None else step.members
+        self.emit_step(step.do, None, f"{len(members)} members join within {step.over_ms} ms")
+        for index in self.places_of(members):
             delay_us = self.phases.start_us + self.delay_within_us(step.over_ms)
             self.spawn(index, self.name_of(index), delay_us)
 
     def _add(self, step: Step) -> None:
         self.emit_step(step.do, None, f"{step.count} more processes are started")
         for _ in range(step.count):
-            index = self._members
-            self._members += 1
+            index = self._processes
+            self._processes += 1
             delay_us = self.delay_within_us(step.over_ms)
             self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
 
@@ -101,16 +107,21 @@ class StepRunner(StepsOfRun):
             process.crash()
             self._respawn(process)()
 
-    def _for_a_while(self, step: Step, begin: Callable[[ConsumerProcess, int], None]) -> None:
+    def _for_a_while(
+        self, step: Step, begin: Callable[[ConsumerProcess, int], None], of_pods: bool = True
+    ) -> None:
+        """``of_pods``: the other consumers of a pod are affected, too."""
         for process in self.chosen(step):
-            consumer = self.host.consumers[process.name]
-            self.begin()
-            self.emit_step(step.do, consumer.name, f"for {step.for_ms} ms")
-            begin(consumer, step.for_ms * 1000)
-            self.host.clock.after(step.for_ms * 1000, self.end)
+            for consumer in consumers_of(self.host, process):
+                if not of_pods and step.members is not None and consumer.index not in step.members:
+                    continue
+                self.begin()
+                self.emit_step(step.do, consumer.name, f"for {step.for_ms} ms")
+                begin(consumer, step.for_ms * 1000)
+                self.host.clock.after(step.for_ms * 1000, self.end)
 
     def _busy(self, step: Step) -> None:
-        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.busy(for_us))
+        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.busy(for_us), of_pods=False)
 
     def _pause(self, step: Step) -> None:
         self._for_a_while(step, lambda consumer, for_us: consumer.pauses.pause(for_us))
@@ -128,7 +139,8 @@ class StepRunner(StepsOfRun):
 
     def _break_connections(self, step: Step) -> None:
         for process in self.chosen(step):
-            self.host.consumers[process.name].disconnect(RECONNECT_US)
+            for consumer in consumers_of(self.host, process):
+                consumer.disconnect(RECONNECT_US)
         self.host.clock.after(RECONNECT_US + 1, self.end)
 
     def _add_partitions(self, step: Step) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of
+from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of, member_names
+from groupstorm.storms.scenario.deployment_settings import PROCESSES
 from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.trace.events.scenario import StepTaken
@@ -38,6 +39,8 @@ class StepsOfRun:
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
         self._failures: dict[str, tuple[int, int]] = {}
+        #: Processes that have failed and wait until they start again, by name.
+        self._failed: dict[str, Process] = {}
 
     def begin(self) -> None:
         """Something has begun that a run must wait for."""
@@ -62,17 +65,43 @@ class StepsOfRun:
     def emit_step(self, do: str, member: str | None, detail: str) -> None:
         self.host.trace(Source.WORLD, StepTaken(self.host.group, member, do, detail))
 
+    def places_of(self, members: Iterable[int]) -> list[int]:
+        """The places of the processes that hold these members."""
+        each = self.host.settings.integer("members_per_pod")
+        return list(dict.fromkeys(member // each for member in members))
+
+    def pods(self) -> list[Process]:
+        """The processes that run, by their places.
+
+        To a controller pods that terminate do not belong, but those that have failed and start again do.
+        """
+        pods = list(self.host.processes.values())
+        if self.host.settings.choice("deployment") != PROCESSES:
+            pods = [pod for pod in pods if pod not in self._terminating] + list(self._failed.values())
+        return sorted(pods, key=lambda process: process.index)
+
+    def process(self, name: str) -> Process | None:
+        """The process under this name that runs, or waits until it starts again."""
+        return self.host.processes.get(name) or self._failed.get(name)
+
     def spawn(
-        self, index: int, name: str, delay_us: int, on_started: Callable[[Process], None] | None = None
+        self,
+        index: int,
+        name: str,
+        delay_us: int,
+        on_started: Callable[[Process], None] | None = None,
+        is_wanted: Callable[[], bool] | None = None,
     ) -> None:
         """Start a new process under ``name``, which polls for the first time after ``delay_us``.
 
-        If another step has started one under that name by then, ``on_started`` gets that one.
+        If another step has started one under that name by then, ``on_started`` gets that one. It gets those,
+        too, that take the place of one that has failed. It never polls if it is not wanted any more by then.
         """
         self.begin()
 
         def first_poll() -> None:
-            self._first_poll(index, name, on_started)
+            if is_wanted is None or is_wanted():
+                self._first_poll(index, name, on_started)
             self.end()
 
         self.host.clock.after(delay_us, first_poll)
@@ -80,18 +109,18 @@ class StepsOfRun:
     def _first_poll(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> None:
         process = self.host.processes.get(name)
         if process is None or not process.alive:
-            process = self._new_process(index, name)
+            process = self._new_process(index, name, on_started)
         if on_started is not None:
             on_started(process)
 
-    def _new_process(self, index: int, name: str) -> Process:
+    def _new_process(self, index: int, name: str, on_started: Callable[[Process], None] | None) -> Process:
         process = self.host.new_process(index, name)
         if self.host.settings.flag("restart_failed"):
-            process.on_exit = lambda: self._restart_failed(process)
+            process.on_exit = lambda: self._restart_failed(process, on_started)
         process.start()
         return process
 
-    def _restart_failed(self, process: Process) -> None:
+    def _restart_failed(self, process: Process, on_started: Callable[[Process], None] | None) -> None:
         """A fatal error has ended the consumer, and its process: Kubernetes starts the process again.
 
         A run does not wait for that: some processes fail again and again.
@@ -106,15 +135,20 @@ class StepsOfRun:
         self._failures[process.name] = now_us, backoff_us
         self.emit_step("restart-failed", process.name, f"in {backoff_us // 1_000_000} s")
         delay_us = backoff_us + self.duration_us("start_ms")
-        self.host.clock.after(delay_us, self._first_poll, process.index, process.name, None)
+        self._failed[process.name] = process
+        self.host.clock.after(delay_us, self._start_again, process, on_started)
+
+    def _start_again(self, process: Process, on_started: Callable[[Process], None] | None) -> None:
+        if self._failed.get(process.name) is process:  # else a step has stopped it meanwhile
+            del self._failed[process.name]
+            self._first_poll(process.index, process.name, on_started)
 
     def terminate(self, process: Process, do: str, then: Callable[[], None] | None) -> None:
         """Send SIGTERM: the process drains and closes, or is killed; call ``then`` when it is gone.
 
-        A process that another step has sent SIGTERM to goes on closing.
+        A process that another step has sent SIGTERM to goes on closing and gets no second one.
         """
         self.begin()
-        self.emit_step(do, process.name, "SIGTERM")
 
         def gone() -> None:
             if then is not None:
@@ -122,11 +156,14 @@ class StepsOfRun:
             self.end()
 
         if not process.alive:
+            self._failed.pop(process.name, None)
             gone()
             return
         waiting = self._terminating.setdefault(process, [])
         waiting.append(gone)
         if len(waiting) == 1:
+            for name in member_names(process.name, self.host.settings.integer("members_per_pod")):
+                self.emit_step(do, name, "SIGTERM")
             process.on_exit = lambda: self._terminated(process)
             self._shut_down(process, do)
 

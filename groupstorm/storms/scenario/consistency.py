@@ -31,6 +31,7 @@ OF_PLAIN_CONSUMERS = frozenset(
         "gc_pause_ms",
         "clock_drift_ppm",
         "restart_failed",
+        "members_per_pod",
     }
 )
 
@@ -43,6 +44,12 @@ def check_consistency(settings: Settings) -> None:
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
             raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
+    each = settings.integer("members_per_pod")
+    if settings.integer("members") % each:
+        members = settings.integer("members")
+        raise InputError(f"members: {members}: expected a multiple of members_per_pod ({each})")
+    if each > 1 and settings.names_members:
+        raise InputError("member_settings: name: a consumer of several in a pod is named after its pod")
     if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
         raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
     if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:

@@ -132,4 +132,19 @@ AUTOSCALER_SETTINGS: tuple[Setting, ...] = (
     Setting("scale_up_percent", "integer", 100, "HPA: or this percentage of them, if that is more"),
     Setting("scale_down_percent", "integer", 100, "HPA: percentage that may be removed within it", 0, 100),
     Setting("scale_period_ms", "integer", 15_000, "HPA: periodSeconds of these policies", 1),
+    Setting(
+        "scale_up_behavior",
+        "optional scaling behavior",
+        None,
+        "HPA: in the place of the policies upwards, as Kubernetes writes them: {policies: [{type: Pods, "
+        "value: 4, periodSeconds: 60}], selectPolicy: Max}",
+        in_files=False,
+    ),
+    Setting(
+        "scale_down_behavior",
+        "optional scaling behavior",
+        None,
+        "HPA: in the place of the policies downwards, in the same form",
+        in_files=False,
+    ),
 )

@@ -23,6 +23,7 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_rate,
     read_record_skew,
 )
+from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
@@ -135,6 +136,11 @@ class Settings:
 
     def _clients(self) -> tuple[Settings, ...]:
         return (self,) if len(self._profiles) == 1 else tuple(self._of_profile[p] for p in self._profiles)
+
+    @property
+    def processes(self) -> int:
+        """The processes that run when all members do."""
+        return self.integer("members") // self.integer("members_per_pod")
 
     def member_name(self, index: int, kind: str = "member") -> str:
         """The name of the process in this place: as a rule of `member_settings` says, or member-07."""
@@ -341,6 +347,7 @@ _READERS_WITHOUT_ROW: Mapping[str, Callable[[str, Any], Any]] = {
     "varying duration": parse_varying,
     "member rules": read_member_rules,
     "releases": read_releases,
+    "scaling behavior": read_scaling_behavior,
     "slow records": read_slow_records,
     "machines": read_machines,
     "rates": read_record_rate,

@@ -14,6 +14,16 @@ from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 SETTINGS: tuple[Setting, ...] = (
     # the group
     Setting("members", "integer", 10, "consumers of the group, or Streams instances", 1, MAX_MEMBERS),
+    Setting(
+        "members_per_pod",
+        "integer",
+        1,
+        "consumers of one process, which start, drain, stop and crash together (concurrency in Spring); "
+        "max_surge, max_unavailable and replicas count processes",
+        1,
+        MAX_MEMBERS,
+        in_files=False,
+    ),
     Setting("topics", "integer", 1, "topics: topic-0, topic-1, ...", 1, 10_000),
     Setting(
         "topic_pattern",

@@ -34,10 +34,14 @@ class PlainConsumers:
 
     def new(self, index: int, name: str) -> Process:
         """A consumer under ``name``: it takes the name over from an earlier one."""
+        return self.new_member(index, name, name)
+
+    def new_member(self, index: int, name: str, instance: str) -> MemberProcess:
+        """A consumer under ``name``, whose group.instance.id is ``instance`` if it is static."""
         environment = self._environment
         settings = environment.settings.release(environment.release)
         topics = topic_names(environment.settings)
-        config = consumer_config(settings, environment.group, topics, name, index)
+        config = consumer_config(settings, environment.group, topics, name, index, instance)
         self._incarnations[name] += 1
         incarnation, own = self._incarnations[name], settings.of_member(index)
         consumer: MemberProcess

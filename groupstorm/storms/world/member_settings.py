@@ -20,9 +20,17 @@ _LOOK_RECORDS = 500
 
 
 def consumer_config(
-    settings: Settings, group: str, topics: tuple[str, ...], name: str, index: int
+    settings: Settings,
+    group: str,
+    topics: tuple[str, ...],
+    name: str,
+    index: int,
+    instance: str | None = None,
 ) -> ConsumerConfig:
-    """The configuration of the process ``name`` (its client id), which has the place ``index``."""
+    """The configuration of the consumer ``name`` (its client id), which has the place ``index``.
+
+    ``instance``: its group.instance.id if it is static and no rule gives it one; None: ``name``.
+    """
     own = settings.of_member(index)
     assignor = own.choice("group.remote.assignor")
     static = own.choice("group.instance.id") in ("ordinal", "podname")
@@ -31,7 +39,7 @@ def consumer_config(
         client_id=name,
         topics=topics,
         topic_pattern=own.optional_text("topic_pattern"),
-        group_instance_id=own.instance or (name if static else None),
+        group_instance_id=own.instance or ((instance or name) if static else None),
         partition_assignment_strategy=own.names("partition.assignment.strategy"),
         session_timeout_ms=own.integer("session.timeout.ms"),
         heartbeat_interval_ms=own.integer("heartbeat.interval.ms"),

@@ -23,6 +23,7 @@ from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.consumers import PlainConsumers
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.object_cycles import OBJECT_CYCLES
+from groupstorm.storms.world.pods import Pods
 from groupstorm.storms.world.steps import WorldSteps
 from groupstorm.storms.world.world import World
 from groupstorm.trace.events.scenario import TasksCreated
@@ -80,9 +81,11 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
         steps = StepRunner(world, "instance")
         StreamsSteps(steps, instances)
         return world, steps
-    world = World(environment, PlainConsumers(environment, assignors))
+    each = environment.settings.integer("members_per_pod")
+    plain = PlainConsumers(environment, assignors) if each == 1 else Pods(environment, assignors, each)
+    world = World(environment, plain)
     emit_run_start(world)
-    steps = StepRunner(world)
+    steps = StepRunner(world, "member" if each == 1 else "pod")
     WorldSteps(steps, world)
     return world, steps
 

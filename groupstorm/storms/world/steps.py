@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.runs.scenario_host import consumers_of
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.world.slow_records import FatalRecords
@@ -28,7 +29,7 @@ class WorldSteps:
             FatalRecords(world.clock, world.records, times, self._die_of_a_record)
 
     def _die_of_a_record(self, name: str, partition: TopicPartition) -> None:
-        process = self._world.processes.get(name)
+        process = self._world.processes.get(name) or self._world.processes.get(name.rpartition("-")[0])
         if process is not None:
             self._runner.emit_step("crash", name, f"of a record of {partition}")
             process.crash()
@@ -54,9 +55,9 @@ class WorldSteps:
     def _partition(self, step: Step) -> None:
         """Nothing is lost: TCP sends again what the network has swallowed."""
         for process in self._runner.chosen(step):
-            member = self._world.member(process.name)
-            self._runner.emit_step(step.do, member.name, f"no {step.direction} for {step.for_ms} ms")
-            member.faults.partition(step.for_ms * 1000, step.direction)
+            for name in [consumer.name for consumer in consumers_of(self._world, process)]:
+                self._runner.emit_step(step.do, name, f"no {step.direction} for {step.for_ms} ms")
+                self._world.member(name).faults.partition(step.for_ms * 1000, step.direction)
         self._wait(step)
 
     def _slow_appends(self, step: Step) -> None:

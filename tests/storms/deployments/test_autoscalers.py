@@ -18,12 +18,26 @@ from groupstorm.storms.deployments.scaling_decisions import (
     recommended,
     scaler_metric,
 )
+from groupstorm.storms.scenario.scaling_behavior import ScalingBehavior, ScalingPolicy
 from tests.storms.deployments.pods_over_time import pods_over_time
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 
+
+def pods(value: int, period_s: int = 15) -> ScalingPolicy:
+    return ScalingPolicy(False, value, period_s * 1000)
+
+
+def percent(value: int, period_s: int = 15) -> ScalingPolicy:
+    return ScalingPolicy(True, value, period_s * 1000)
+
+
+def behavior(*policies: ScalingPolicy, select: str = "Max") -> ScalingBehavior:
+    return ScalingBehavior(policies, select)
+
+
 DEFAULTS = ScalingRules(
     least=1, most=100, target=100, tolerance_percent=10, up_window_ms=0, down_window_ms=300_000,
-    up_pods=4, up_percent=100, down_percent=100, period_ms=15_000,
+    up=behavior(pods(4), percent(100)), down=behavior(percent(100)),
 )  # fmt: skip
 
 
@@ -71,11 +85,71 @@ def test_a_scale_up_window_takes_the_lowest_number() -> None:
     assert scaler.decide(61_000, 2, 1_000) == 6, "ten are wanted, four may be added"
 
 
+def test_the_number_at_the_beginning_counts_as_a_recommendation() -> None:
+    """recordInitialRecommendation: a window is not empty when the autoscaler starts."""
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(up_window_ms=60_000))
+    assert scaler.decide(0, 2, 1_000) == 2
+    assert scaler.decide(60_000, 2, 1_000) == 6
+    assert HorizontalAutoscaler(DEFAULTS).decide(0, 10, 100) == 10
+
+
 def test_a_percentage_limits_scaling_down() -> None:
-    scaler = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down_percent=10))
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down=behavior(percent(10))))
     assert scaler.decide(0, 20, 100) == 18
     assert scaler.decide(14_000, 18, 100) == 18
     assert scaler.decide(15_000, 18, 100) == 16
+
+
+@pytest.mark.parametrize(
+    ("rules", "metric", "decided"),
+    [
+        # TestScalingWithRules in pkg/controller/podautoscaler/horizontal_test.go has such cases
+        (behavior(pods(4), percent(50)), 100_000, 15),
+        (behavior(pods(4), percent(50), select="Min"), 100_000, 14),
+        (behavior(pods(4), select="Disabled"), 100_000, 10),
+        (behavior(pods(3), percent(50)), 0, 5),
+        (behavior(pods(3), percent(50), select="Min"), 0, 7),
+        (behavior(percent(15)), 0, 8),
+        (behavior(pods(4), select="Disabled"), 0, 10),
+    ],
+)
+def test_the_policies_and_which_of_them_counts(rules: ScalingBehavior, metric: int, decided: int) -> None:
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(up=rules, down=rules, down_window_ms=0))
+    assert scaler.decide(0, 10, metric) == decided
+
+
+def test_each_policy_has_its_own_period() -> None:
+    rules = behavior(pods(2, 60), pods(5, 600), select="Min")
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(down=rules, down_window_ms=0))
+    found, replicas = [], 20
+    for second in range(0, 660, 30):
+        replicas = scaler.decide(second * 1000, replicas, 0)
+        found.append(replicas)
+    assert found[:6] == [18, 18, 16, 16, 15, 15]
+    assert found[19:21] == [15, 13], "two of the five are ten minutes old, and so may go again"
+
+
+def test_pods_that_came_meanwhile_count_against_those_that_may_go() -> None:
+    """Both kinds of events lie between the present and the begin of the period."""
+    scaler = HorizontalAutoscaler(DEFAULTS._replace(down=behavior(pods(1, 60)), down_window_ms=0))
+    assert scaler.decide(0, 4, 1_000) == 8
+    assert scaler.decide(15_000, 8, 0) == 3, "one less than the four of the beginning"
+
+
+def test_one_pod_in_twenty_minutes() -> None:
+    """A fleet of 20 without lag loses three pods in an hour, however little it is needed."""
+    rules = DEFAULTS._replace(least=2, down=behavior(pods(1, 1_200)), down_window_ms=2_400_000)
+    scaler, replicas = HorizontalAutoscaler(rules), 20
+    assert scaler.decide(0, 20, 2_000) == 20
+    sizes = []
+    for second in range(15, 7_200, 15):
+        replicas = scaler.decide(second * 1000, replicas, 0)
+        sizes.append(replicas)
+    changed = [
+        15 * number for number, (a, b) in enumerate(zip([20, *sizes], sizes, strict=False), 1) if a != b
+    ]
+    assert changed == [2_400, 3_600, 4_800, 6_000]
+    assert sizes[-1] == 16
 
 
 def test_windows_reach_back_from_the_present_however_late_that_is() -> None:
@@ -90,7 +164,7 @@ def test_single_pods_count_towards_the_allowance_of_a_period() -> None:
     scaler = HorizontalAutoscaler(DEFAULTS)
     assert scaler.decide(0, 1, 200) == 2
     assert scaler.decide(5_000, 2, 100_000) == 5, "one, and four more"
-    down = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down_percent=50))
+    down = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down=behavior(percent(50))))
     assert down.decide(0, 9, 800) == 8
     assert down.decide(5_000, 8, 100) == 4, "half of nine"
     assert down.decide(19_000, 4, 100) == 4
@@ -98,12 +172,12 @@ def test_single_pods_count_towards_the_allowance_of_a_period() -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "of_a_hundred", "of_nine"), [(100, 200, 18), (50, 150, 14), (33, 133, 13), (3, 104, 13)]
+    ("share", "of_a_hundred", "of_nine"), [(100, 200, 18), (50, 150, 14), (33, 133, 13), (3, 104, 13)]
 )
 def test_a_percentage_is_added_rounded_up_unless_four_pods_are_more(
-    percent: int, of_a_hundred: int, of_nine: int
+    share: int, of_a_hundred: int, of_nine: int
 ) -> None:
-    rules = DEFAULTS._replace(up_percent=percent, most=1_000)
+    rules = DEFAULTS._replace(up=behavior(pods(4), percent(share)), most=1_000)
     assert HorizontalAutoscaler(rules).decide(0, 100, 100_000) == of_a_hundred
     assert HorizontalAutoscaler(rules).decide(0, 9, 100_000) == of_nine
 

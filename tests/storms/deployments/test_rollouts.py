@@ -176,6 +176,34 @@ def test_a_drain_within_its_grace_period_leaves() -> None:
     assert left_us == BEGIN_US + 1_000_000 + 10_000_000 + 3_000, "noticed, drained, commit, LeaveGroup"
 
 
+def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
+    """Spring numbers client ids from 0 on, and the ids of static members from 1 on."""
+    own: dict[str, Any] = {"members_per_pod": 2, "group.instance.id": "podname", "drain_ms": 2_000}
+    result = rollout(deployment="deployment", **own)
+    started = {event.member: event.instance for _, event in result.events("member_started")}
+    assert started["pod-1-0"] == "pod-1-1"
+    assert started["pod-1-v2-1"] == "pod-1-v2-2"
+    assert len([one for one in started if one.startswith("pod-1")]) == 4
+    paused = {event.member for _, event in result.events("member_paused")}
+    assert {"pod-0-0", "pod-0-1"} <= paused
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"members": 5, "members_per_pod": 2}, r"members: 5: expected a multiple of members_per_pod \(2\)"),
+        ({"members_per_pod": 2, "member_settings": [{"members": [0], "name": "a"}]}, "named after its pod"),
+        (
+            {"members_per_pod": 2, "application": "streams"},
+            "members_per_pod: 2 is not for application: streams",
+        ),
+    ],
+)
+def test_pods_that_cannot_be(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        rollout(**settings)
+
+
 def test_all_threads_of_a_streams_instance_drain() -> None:
     stop = {"at_ms": 300_000, "do": "stop", "members": [1]}
     streams = {"application": "streams", "num.stream.threads": 2, "members": 2, "partitions": 4}
@@ -208,6 +236,20 @@ def test_a_disruption_budget_in_per_cent_is_rounded_up() -> None:
     stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
     assert stops[:2] == [(0, "member-0"), (0, "member-1")]
     assert stops[2][0] > 0
+
+
+def test_pods_that_terminate_already_are_not_replaced() -> None:
+    """member-3 closes for 30 s. The rollout begins after 10 s and replaces the others."""
+    steps = [
+        START,
+        {"at_ms": 50_000, "do": "stop", "members": [3]},
+        {"at_ms": 60_000, "do": "rolling-restart"},
+    ]
+    own = {**BY_HAND, "members": 4, "deployment": "deployment", "stop_grace_ms": 30_000}
+    result = storm(scenario(steps, **own))
+    stopped = [event.member for _, event in result.events("step_taken") if event.detail == "SIGTERM"]
+    assert stopped == ["member-3", "member-0", "member-1", "member-2"]
+    assert "member-3-v2" not in {event.member for _, event in result.events("member_started")}
 
 
 SENTRY: dict[str, Any] = {

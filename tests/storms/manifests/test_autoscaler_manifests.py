@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -51,6 +52,98 @@ def test_what_a_scaled_object_says() -> None:
     }  # fmt: skip
     assert {name: plan.settings[name] for name in expected} == expected
     assert any("2 to 12 pods, lagThreshold 500 (ScaledObject orders-lag)" in line for line in plan.read)
+
+
+ONE_IN_20_MIN = {"type": "Pods", "value": 1, "periodSeconds": 1_200}
+
+
+def test_the_policies_of_a_behavior() -> None:
+    rules = {
+        "scaleDown": {"stabilizationWindowSeconds": 2_400, "policies": [ONE_IN_20_MIN]},
+        "scaleUp": {"stabilizationWindowSeconds": 300, "selectPolicy": "Min"},
+    }
+    advanced = {"horizontalPodAutoscalerConfig": {"behavior": rules}}
+    horizontal = {
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
+        "spec": {"scaleTargetRef": {"name": "orders"}, "maxReplicas": 20, "behavior": rules},
+    }  # fmt: skip
+    for autoscaler in (scaled_object(advanced=advanced), horizontal):
+        settings = plan_of(workload(), autoscaler).settings
+        assert settings["scale_down_behavior"] == {"policies": [ONE_IN_20_MIN], "selectPolicy": "Max"}
+        assert settings["scale_up_behavior"]["selectPolicy"] == "Min"
+        assert len(settings["scale_up_behavior"]["policies"]) == 2, "Kubernetes' defaults"
+        assert settings["scale_up_stabilization_ms"] == 300_000
+    said = plan_of(workload(), horizontal).read
+    assert any(
+        "upwards at most 4 in 15 s and 100 % in 15 s, downwards at most 1 in 1200 s" in one for one in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (
+            {**ONE_IN_20_MIN, "periodSeconds": 2_000},
+            "periodSeconds: 2000: expected a whole number from 1 to 1800",
+        ),
+        ({**ONE_IN_20_MIN, "type": "Some"}, "type: 'Some': expected Pods or Percent"),
+        ({"type": "Pods", "value": 1}, "expected {type: Pods"),
+    ],
+)
+def test_a_policy_that_kubernetes_refuses(policy: dict[str, Any], message: str) -> None:
+    advanced = {"horizontalPodAutoscalerConfig": {"behavior": {"scaleDown": {"policies": [policy]}}}}
+    with pytest.raises(InputError, match=re.escape(message)):
+        plan_of(workload(), scaled_object(advanced=advanced))
+
+
+def test_the_lag_of_a_horizontal_pod_autoscaler_and_metrics_that_are_none() -> None:
+    lag = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"averageValue": "2k"}}}
+    cpu = {"type": "Resource", "resource": {"name": "cpu"}}
+    autoscaler = {
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
+        "spec": {"scaleTargetRef": {"name": "orders"}, "maxReplicas": 20, "metrics": [cpu, lag]},
+    }  # fmt: skip
+    plan = plan_of(workload(), autoscaler)
+    assert plan.settings["lag_threshold"] == 2_000
+    assert plan.unused == [
+        "HorizontalPodAutoscaler h: metric Resource cpu (autoscale knows the group's lag only)"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "most", "idle"),
+    [
+        (3, 4, None),
+        (3, 5, "With 5 pods (ScaledObject orders-lag) 15 members share 12 partitions: 3 own"),
+        (1, 20, None),
+    ],
+)
+def test_the_most_pods_with_several_consumers_each(concurrency: int, most: int, idle: str | None) -> None:
+    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": str(concurrency)}]
+    plan = plan_of(workload(replicas=2, container={"env": env}), scaled_object(maxReplicaCount=most))
+    said = [one for one in plan.findings if "members share" in one]
+    assert [one.startswith(idle or "-") for one in said] == ([True] if idle else [])
+
+
+def test_keda_fields_that_are_not_used_are_named_with_the_reason() -> None:
+    found = scaled_object(
+        {"excludePersistentLag": "true", "lagThreshold": "5"}, minReplicaCount=2, cooldownPeriod=60,
+        idleReplicaCount=0, advanced={"scalingModifiers": {"target": "2"}},
+    )  # fmt: skip
+    assert plan_of(workload(), found).unused == [
+        "ScaledObject orders-lag: idleReplicaCount (not emulated)",
+        "ScaledObject orders-lag: scalingModifiers (not emulated)",
+        "ScaledObject orders-lag: cooldownPeriod (with minReplicaCount 2 KEDA never scales to or from zero)",
+        "ScaledObject orders-lag: trigger cron (autoscale knows one topic's lag)",
+        "ScaledObject orders-lag: excludePersistentLag (not emulated)",
+    ]
+
+
+def test_a_scaled_object_of_kedas_first_version() -> None:
+    found = scaled_object({"lagThreshold": "7"})
+    found["apiVersion"] = "keda.k8s.io/v1alpha1"
+    found["spec"]["scaleTargetRef"] = {"deploymentName": "orders"}
+    assert plan_of(workload(), workload(name="web"), found).settings["lag_threshold"] == 7
 
 
 def test_a_horizontal_pod_autoscaler_decides_if_there_are_no_replicas() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.deployments.manifests.plan import Plan
-from tests.storms.manifests.manifest_files import plan_of, workload
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from tests.storms.manifests.manifest_files import consumer_of, plan_of, workload
 
 
 def config_map(**files: str) -> dict[str, Any]:
@@ -182,20 +183,50 @@ def test_what_cannot_be_read_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "spec", "options"),
+    ("name", "value", "each"),
     [
-        ("Deployment", {}, "--set members=12 --set max_surge=3 --set max_unavailable=3."),
-        ("Deployment", {"strategy": {"type": "Recreate"}}, "with --set members=12."),
-        ("StatefulSet", {}, "--set members=12 --set max_surge=0 --set max_unavailable=3."),
+        ("SPRING_KAFKA_LISTENER_CONCURRENCY", "3", 3),
+        ("SPRING_CLOUD_STREAM_BINDINGS_ORDERS_IN_0_CONSUMER_CONCURRENCY", "2", 2),
+        ("mp.messaging.incoming.orders.concurrency", "2", 2),
+        ("KAFKA_CONSUMER_THREADS", "4", 4),
+        ("CONSUMER_CONCURRENCY", "4", 4),
+        ("SPRING_KAFKA_LISTENER_CONCURRENCY", "1", 1),
+        ("SPRING_KAFKA_LISTENER_CONCURRENCY", "1-3", 1),
+        ("THREADS", "4", 1),
+        ("HTTP_CONCURRENCY", "4", 1),
     ],
 )
-def test_several_consumers_of_a_pod_are_a_finding(kind: str, spec: dict[str, Any], options: str) -> None:
+def test_several_consumers_of_a_pod(name: str, value: str, each: int) -> None:
+    plan = plan_of(workload(container={"env": [{"name": name, "value": value}]}))
+    assert plan.settings["members"] == 4 * each
+    assert plan.settings.get("members_per_pod", 1) == each
+    assert any("--set members_per_pod=1" in one for one in plan.assumed) is (each == 4)
+
+
+@pytest.mark.parametrize(("env", "each"), [({}, 3), ({"KAFKA_LISTENERS": "5"}, 5)])
+def test_the_concurrency_in_a_file_with_a_default(env: dict[str, str], each: int) -> None:
+    text = "spring.kafka.listener.concurrency: ${KAFKA_LISTENERS:3}"
+    assert plan_of(config_map(application_yaml=text), mounting(env=env)).settings["members"] == 4 * each
+
+
+def test_members_counts_consumers_and_pods_are_those_of_the_manifest() -> None:
     env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
-    deployment = workload(kind, container={"env": env}, **spec)
-    where = "(env SPRING_KAFKA_LISTENER_CONCURRENCY)"
-    [said] = [one for one in plan_of(deployment).findings if "consumers" in one]
-    assert said.startswith(f"Each pod runs 3 consumers {where}")
-    assert said.endswith(options)
-    assert not any("consumers" in one for one in plan_of(deployment, members=12).findings)
-    env[0]["value"] = "1"
-    assert not any("consumers" in one for one in plan_of(deployment).findings)
+    container = {"env": [*env, {"name": "KAFKA_GROUP_INSTANCE_ID", "value": "a"}]}
+    assert plan_of(workload(container=container), members=6).settings["members"] == 6
+    assert plan_of(workload(container=container), members_per_pod=1).settings["members"] == 4
+    with pytest.raises(InputError, match=r"each pod runs 3 consumers.*--set members=12 says 4 pods"):
+        plan_of(workload(container=container), members=4)
+    with pytest.raises(InputError, match=r"each with 3 consumers, which members counts.*--set members=30"):
+        plan_rollout(consumer_of(workload(container=container, replicas=None)), {})
+    # Spring numbers the ids of a container's consumers from 1 on
+    rules = plan_of(workload(container=container, replicas=2)).settings["member_settings"]
+    assert rules == [{"members": [number, number + 3], "instance": f"a-{number + 1}"} for number in range(3)]
+    partition = {"rollingUpdate": {"partition": 4}}
+    with pytest.raises(InputError, match="none of 4 pods has such an ordinal"):
+        plan_of(workload("StatefulSet", container={"env": env}, updateStrategy=partition))
+
+
+def test_consumers_without_a_partition_are_a_finding() -> None:
+    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
+    plan = plan_of(workload(container={"env": env}), partitions=10)
+    assert "12 members (4 pods with 3 each) on 10 partitions: 2 own nothing." in plan.findings

@@ -225,10 +225,123 @@ def test_partitions_of_the_topic_that_the_consumer_names(
     assert plan_rollout(consumer, {**given, "partitions": 6}).settings["partitions"] == 6
 
 
-def test_one_instance_id_for_all_pods_is_a_finding() -> None:
+POD_NAME = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+INSTANCE = "KAFKA_GROUP_INSTANCE_ID"
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def of_config_map(name: str, key: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"configMapKeyRef": {"name": "kafka", "key": key}}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "instance"),
+    [
+        ([POD_NAME, {"name": INSTANCE, "value": "$(POD_NAME)"}], None),
+        ([POD_NAME, {"name": INSTANCE, "value": "orders-$(POD_NAME)"}], None),
+        ([{"name": "ME", "value": "$(FROM_MAP)-1"}, {"name": INSTANCE, "value": "$(ME)"}], "x-1"),
+        # a variable that is defined later, or not at all; the kubelet does not know HOSTNAME
+        ([{"name": INSTANCE, "value": "$(POD_NAME)"}, POD_NAME], "$(POD_NAME)"),
+        ([{"name": INSTANCE, "value": "$(HOSTNAME)"}], "$(HOSTNAME)"),
+        ([POD_NAME, {"name": INSTANCE, "value": "$$(POD_NAME)"}], "$(POD_NAME)"),
+        # what a ConfigMap holds stays literal, also if a value refers to it
+        ([POD_NAME, of_config_map(INSTANCE, "ID")], "$(POD_NAME)"),
+        ([POD_NAME, {"name": INSTANCE, "value": "a-$(ID)"}], "a-$(POD_NAME)"),
+        # Spring and shells put these in
+        ([{"name": INSTANCE, "value": "${HOSTNAME}"}], None),
+        ([of_config_map(INSTANCE, "SPRING")], None),
+    ],
+)
+def test_variables_are_put_in_where_kubernetes_puts_them_in(
+    variables: list[dict[str, Any]], instance: str | None
+) -> None:
+    """kubernetes#69113: only in env[].value, and only for variables that are defined before."""
+    container = {"envFrom": [{"configMapRef": {"name": "kafka"}}], "env": variables}
+    held = config_map("kafka", ID="$(POD_NAME)", FROM_MAP="x", SPRING="${POD_NAME}")
+    plan = plan_of(workload("StatefulSet", container=container), held)
+    assert plan.settings.get("group.instance.id") == (None if instance else "podname")
+    rules = [{"members": [0, 1, 2, 3], "instance": instance}] if instance else None
+    assert plan.settings.get("member_settings") == rules
+    assert plan.settings.get("restart_failed", False) is bool(instance)
+    assert len(plan.alarms) == bool(instance)
+
+
+def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None:
+    container = {"envFrom": [{"configMapRef": {"name": "kafka"}}], "env": [POD_NAME]}
+    plan = plan_of(workload(container=container), config_map("kafka", KAFKA_GROUP_INSTANCE_ID="$(POD_NAME)"))
+    [alarm] = plan.alarms
+    assert alarm.startswith(
+        "All pods have the same group.instance.id: $(POD_NAME) (ConfigMap kafka: KAFKA_GROUP_INSTANCE_ID)."
+    )
+    assert "kubernetes#69113" in alarm
+    assert alarm.endswith(
+        "Instead:\nenv:\n  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
+        '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
+    )
+
+
+def test_variables_of_a_secret_may_be_any() -> None:
+    """What $(ID) stands for is not known, so nothing is said of the pods' ids."""
+    container = {
+        "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "elsewhere"}}],
+        "env": [{"name": INSTANCE, "value": "$(ID)"}],
+    }
+    plan = plan_of(workload(container=container))
+    assert not plan.alarms
+    assert plan.unknown == [
+        "what Secret s sets (envFrom)", "what ConfigMap elsewhere sets (envFrom)",
+        f"group.instance.id (env {INSTANCE})",
+    ]  # fmt: skip
+
+
+def test_fields_that_are_not_used_are_named_with_the_reason() -> None:
+    container = {
+        "livenessProbe": {}, "resources": {"limits": {"cpu": 1}}, "readinessProbe": {}, "startupProbe": {},
+        "lifecycle": {"preStop": {"httpGet": {"path": "/stop"}}, "postStart": {"sleep": {"seconds": 1}}},
+        **env(KAFKA_CONSUMER_FETCH_MIN_BYTES="1", SPRING_KAFKA_BOOTSTRAP_SERVERS="b",
+              SPRING_KAFKA_SSL_KEY="k"),
+    }  # fmt: skip
+    pod = {"affinity": {"a": 1}, "initContainers": [{"name": "i"}]}
+    plan = plan_of(workload(container=container, pod=pod, paused=True))
+    assert [one.partition(" (")[0] for one in plan.unused] == [
+        "paused", "initContainers", "affinity", "resources", "lifecycle.postStart",
+        "lifecycle.preStop.httpGet",
+        "startupProbe", "KAFKA_CONSUMER_FETCH_MIN_BYTES",
+    ]  # fmt: skip
+    assert all(one.endswith(")") for one in plan.unused)
+    assert plan_of(workload(paused=False)).unused == []
+
+
+def test_arguments_take_the_variables_of_the_container() -> None:
+    own = {"env": [POD_NAME], "args": ["--group.instance.id=$(POD_NAME)", "--max.poll.records=$(N)"]}
+    plan = plan_of(workload(container=own))
+    assert plan.settings["group.instance.id"] == "podname"
+    [alarm] = plan_of(workload(container={"args": ["--group.instance.id=$(POD_NAME)"]})).alarms
+    assert alarm.endswith("# and $(POD_NAME) in args: group.instance.id")
+    shell = {"command": ["sh", "-c", "java -Dgroup.instance.id=$(hostname) -jar x.jar"]}
+    assert plan_of(workload(container=shell)).settings["group.instance.id"] == "podname"
+
+
+def test_a_file_is_not_expanded_by_kubernetes() -> None:
+    container = {"env": [POD_NAME], "volumeMounts": [{"name": "v", "mountPath": "/config"}]}
+    text = "spring.kafka.consumer.properties.group.instance.id: $(POD_NAME)"
+    files = config_map("files", **{"application.yaml": text})
+    pod = {"volumes": [{"name": "v", "configMap": {"name": "files"}}]}
+    [alarm] = plan_of(workload(container=container, pod=pod), files).alarms
+    assert "and ${POD_NAME} in ConfigMap files: application.yaml: spring.kafka" in alarm
+
+
+def test_one_instance_id_for_all_pods_is_an_alarm() -> None:
     plan = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1")))
     assert "group.instance.id" not in plan.settings
-    assert any("FENCED_INSTANCE_ID" in sentence for sentence in plan.findings)
+    [alarm] = plan.alarms
+    assert "FENCED_INSTANCE_ID" in alarm
+    assert "69113" not in alarm
+    given = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="x")), **{"group.instance.id": "podname"})
+    assert not given.alarms
 
 
 def test_it_asks_for_everything_that_is_missing_at_once() -> None:
@@ -258,6 +371,84 @@ def test_one_line_says_what_is_wrong(objects: list[Any], wanted: str | None, mes
     with pytest.raises(InputError, match=message) as problem:
         consumer_of(*objects, wanted=wanted)
     assert "\n" not in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "target", "command"),
+    [
+        (
+            "ScaledObject", "keda.sh/v1alpha1", {"name": "orders"},
+            "kubectl get deployment/orders scaledobject/s -n shop",
+        ),
+        (
+            "HorizontalPodAutoscaler", "autoscaling/v2", {"kind": "StatefulSet", "name": "pay"},
+            "kubectl get statefulset/pay horizontalpodautoscaler/s -n shop",
+        ),
+    ],
+)  # fmt: skip
+def test_an_autoscaler_alone_names_what_to_add(
+    kind: str, group: str, target: dict[str, str], command: str
+) -> None:
+    metadata = {"name": "s", "namespace": "shop"}
+    alone = {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": target}}
+    with pytest.raises(InputError) as refused:
+        consumer_of(alone)
+    said = (
+        f"{kind} s scales {target.get('kind', 'Deployment')} {target['name']}, which is not in it: add that"
+    )
+    assert said in str(refused.value)
+    assert command in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "expected"),
+    [
+        (
+            "KafkaConnect",
+            {"replicas": 3, "config": {"group.id": "cdc", "scheduled.rebalance.max.delay.ms": 60_000}},
+            ("3 workers of Kafka Connect, group.id cdc", "up to scheduled.rebalance.max.delay.ms (60.0 s)"),
+        ),
+        ("KafkaConnect", {}, ("1 worker of", "group.id connect-cluster:", "ms (300 s)")),
+        ("KafkaConnect", {"config": {"connect.protocol": "eager"}}, ("stops the tasks of all workers",)),
+        (
+            "KafkaMirrorMaker2",
+            {"connectCluster": "b", "clusters": [{}, {"alias": "b", "config": {"group.id": "mm"}}]},
+            ("group.id mm:",),
+        ),
+        ("KafkaMirrorMaker2", {"target": {"groupId": "mm2", "config": {}}}, ("group.id mm2:",)),
+    ],
+)  # fmt: skip
+def test_what_can_be_said_of_kafka_connect(
+    kind: str, spec: dict[str, Any], expected: tuple[str, ...]
+) -> None:
+    cluster = {
+        "apiVersion": "kafka.strimzi.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": "c"},
+        "spec": spec,
+    }
+    with pytest.raises(InputError, match=f"{kind} c: ") as refused:
+        consumer_of(cluster)
+    for words in (*expected, "not emulated"):
+        assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'kind: Deployment\nmetadata:\n  name: {{ include "orders.fullname" . }}',
+        "kind: Deployment\nmetadata: {name: '{{ .Release.Name }}'}",
+        "kind: {{kind}}",
+    ],
+)
+def test_a_template_is_rendered_first(text: str) -> None:
+    with pytest.raises(InputError, match=r"`helm template CHART \| groupstorm rollout -`"):
+        read_objects(text, "m.yaml")
+
+
+def test_braces_of_other_programs_are_no_template() -> None:
+    alert = {"kind": "PrometheusRule", "metadata": {"name": "a"}, "spec": {"text": "on {{ $labels.pod }}"}}
+    assert len(read_objects(text_of(alert, workload()), "m.yaml")) == 2
 
 
 def test_the_consumer_is_the_one_with_kafka_settings_or_a_kafka_scaler() -> None:

@@ -7,17 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.autoscalers import KAFKA_TRIGGERS, is_autoscaler, target_of
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
+from groupstorm.storms.deployments.manifests.connect import CONNECT_KINDS, connect_sentence
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import KubernetesObject
-from groupstorm.storms.deployments.manifests.workloads import (
-    KAFKA_TRIGGERS,
-    WORKLOADS,
-    Workload,
-    read_workload,
-)
+from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
 
-_AUTOSCALERS = {"HorizontalPodAutoscaler": "autoscaling", "ScaledObject": "keda.sh"}
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
 _TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
@@ -28,7 +24,7 @@ class Consumer:
     """The workload, the Kafka properties of its containers, and the objects that belong to it.
 
     ``unseen``: what may hold more properties but cannot be read; ``unused``: how many objects of each kind
-    say nothing about it.
+    say nothing about it; ``unused_properties``: Kafka's that no setting has.
     """
 
     workload: Workload
@@ -38,6 +34,7 @@ class Consumer:
     budget: KubernetesObject | None
     topic: KubernetesObject | None
     unused: Mapping[str, int]
+    unused_properties: tuple[str, ...]
 
 
 def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: str | None) -> Consumer:
@@ -45,25 +42,44 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     config_maps = {one.name: _data(one) for one in objects if one.kind == "ConfigMap"}
     workloads = [one for one in objects if one.kind in WORKLOADS]
     if not workloads:
-        kinds = ", ".join(sorted({one.kind for one in objects}))
-        raise InputError(f"{source}: no Deployment and no StatefulSet in it, only {kinds}")
-    scaled = {one.fields.at("spec", "scaleTargetRef").text("name") for one in objects if _scales_kafka(one)}
+        raise InputError(f"{source}: {_instead_of_a_workload(objects)}")
+    scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     workload = read_workload(chosen)
-    properties, unseen = _application(chosen, config_maps)
+    application = _application(chosen, config_maps)
+    properties = application.properties
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
     topic = _topic(objects, properties)
     used = [chosen, autoscaler, budget, topic]
-    maps = {found.config_map for found in properties}
+    maps = application.config_maps
     unused = Counter(
         one.kind
         for one in objects
         if not any(one is each for each in used) and not (one.kind == "ConfigMap" and one.name in maps)
     )
     return Consumer(
-        workload, tuple(properties), tuple(unseen), autoscaler, budget, topic, dict(sorted(unused.items()))
-    )
+        workload, tuple(properties), tuple(application.unseen), autoscaler, budget, topic,
+        dict(sorted(unused.items())), tuple(application.unused),
+    )  # fmt: skip
+
+
+def _instead_of_a_workload(objects: Sequence[KubernetesObject]) -> str:
+    """The sentence on a file without a Deployment and a StatefulSet: what it has, and what to add."""
+    for one in objects:
+        if one.kind in CONNECT_KINDS:
+            return connect_sentence(one)
+    for one in objects:
+        if is_autoscaler(one):
+            kind, name = target_of(one)
+            namespace = f" -n {one.namespace}" if one.namespace else ""
+            both = f"{kind.lower()}/{name} {one.kind.lower()}/{one.name}"
+            return (
+                f"{one} scales {kind} {name}, which is not in it: add that, for example with `kubectl get "
+                f"{both}{namespace} -o yaml | groupstorm rollout -`"
+            )
+    kinds = ", ".join(sorted({one.kind for one in objects}))
+    return f"no Deployment and no StatefulSet in it, only {kinds}"
 
 
 def _chosen(
@@ -99,7 +115,10 @@ def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
     pod = one.fields.at("spec", "template", "spec")
     read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
     return Application(
-        [found for each in read for found in each.properties], [text for each in read for text in each.unseen]
+        [found for each in read for found in each.properties],
+        [text for each in read for text in each.unseen],
+        [text for each in read for text in each.unused],
+        {name for each in read for name in each.config_maps},
     )
 
 
@@ -132,10 +151,7 @@ def _scales_kafka(one: KubernetesObject) -> bool:
 
 def _targets(one: KubernetesObject, workload: Workload) -> bool:
     """Whether it is an autoscaler of the workload."""
-    if one.group != _AUTOSCALERS.get(one.kind):
-        return False
-    target = one.fields.at("spec", "scaleTargetRef")
-    return (target.text("kind", "Deployment"), target.text("name")) == (workload.kind, workload.name)
+    return is_autoscaler(one) and target_of(one) == (workload.kind, workload.name)
 
 
 def _selects(budget: KubernetesObject, workload: Workload) -> bool:

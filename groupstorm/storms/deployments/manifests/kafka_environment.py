@@ -8,7 +8,7 @@ Secrets, or from ConfigMaps that are not in the file, are not known: only that t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
@@ -24,8 +24,8 @@ from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
-#: The number of consumers in a process of Spring.
-LISTENER_CONCURRENCY = "spring.kafka.listener.concurrency"
+#: The number of consumers in a process: of Spring, and of an application of one's own.
+LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
 
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
@@ -44,7 +44,7 @@ SETTINGS_OF_CLIENTS = frozenset(
         "auto.commit.interval.ms",
     }
 )
-_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY}
+_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
 #: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
@@ -72,17 +72,39 @@ _ASSIGNORS = {
     "StickyAssignor": "sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
-_POD_NAME = re.compile(r"\$\((?:[A-Z_]*POD_?NAME|HOSTNAME)\)|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?")
+#: The pod's name, as Kubernetes, a shell or Spring puts it in.
+_POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
+#: A reference as Kubernetes knows it, or its escape: $$.
+_REFERENCE = re.compile(r"\$\$|\$\(([^()]*)\)")
+#: Names of consumers' properties, and those of their connections, which change no rebalance.
+_OF_CONSUMERS = re.compile(
+    r"(?i)(?:spring[._])?kafka[._](?:consumer|listener|fetch|isolation)[._]|spring[._]kafka[._]properties[._]"
+)
+_OF_CONNECTIONS = re.compile(
+    r"(?i)bootstrap|serializer|sasl|ssl|security|schema|password|secret|key|trusted|spring.json"
+)
+#: The concurrency of a binding of Spring Cloud Stream, or of a channel of SmallRye.
+_BINDING = re.compile(
+    r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency|mp\.messaging\.incoming\..+\.concurrency"
+)
 _ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
 
-#: The value of an environment variable that holds the pod's name.
-POD_NAME = "$(POD_NAME)"
+#: Stands for the pod's name in the value of a variable.
+POD_NAME = "<metadata.name>"
+#: Fields whose value is as stable as the pod's name, and as unique.
+_LIKE_THE_NAME = frozenset(
+    {
+        "metadata.name",
+        "metadata.labels['statefulset.kubernetes.io/pod-name']",
+        "metadata.labels['apps.kubernetes.io/pod-index']",
+    }
+)
 
 
 class Found(NamedTuple):
-    """A Kafka property, its value as written, where it stands, and the ConfigMap that holds it.
+    """A Kafka property, its value, where it stands, the ConfigMap that holds it, and the name that sets it.
 
     ``value`` None: the manifests do not have it.
     """
@@ -90,12 +112,15 @@ class Found(NamedTuple):
     property: str
     value: str | None
     where: str
-    config_map: str | None = None
+    config_map: str | None
+    name: str
 
 
 def property_named(name: str) -> tuple[str, str] | None:
     """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
     dotted = name.lower().replace("_", ".")
+    if _BINDING.fullmatch(dotted):
+        return LISTENER_CONCURRENCY, ""
     for prefix in _PREFIXES:
         if not dotted.startswith(prefix):
             continue
@@ -104,6 +129,8 @@ def property_named(name: str) -> tuple[str, str] | None:
         if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
             return _SPRING[squeezed], prefix
         plain = rest.replace("-", ".")
+        if prefix.endswith(("kafka.", "consumer.")) and plain in ("threads", "concurrency"):
+            plain = CONSUMER_THREADS
         if plain in ("consumer.group", "consumer.group.id", "group"):
             plain = "group.id"
         if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
@@ -112,29 +139,48 @@ def property_named(name: str) -> tuple[str, str] | None:
 
 
 class Application(NamedTuple):
-    """The Kafka properties of a container, and what may set more of them but cannot be read."""
+    """The Kafka properties of a container, what may set more of them but cannot be read, properties that no
+    setting has, and the ConfigMaps that hold any of them."""
 
     properties: list[Found]
     unseen: list[str]
+    unused: list[str]
+    config_maps: set[str | None]
 
 
 def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) -> Application:
     """The Kafka properties of a container; of several values for one the one that the application takes."""
     environment = list(_environment(container, config_maps))
-    arguments = list(_arguments(container))
+    elsewhere = list(_unknown_maps(container, config_maps))
+    arguments = list(_arguments(container, environment, not elsewhere))
     json, bad_json = _spring_json(environment)
     given = [*environment, *json, *arguments]
     files, unseen = _from_files(pod, container, config_maps, given)
     found: dict[str, tuple[int, Found]] = {}
+    unused: dict[str, None] = {}
+    maps: set[str | None] = set()
     for name, value, where, config_map in (*files, *given):
         named = property_named(name)
         if named is None:
+            if _OF_CONSUMERS.match(name) and not _OF_CONNECTIONS.search(name):
+                unused[f"{name} ({where}: no setting has it)"] = None
+                maps.add(config_map)
             continue
+        maps.add(config_map)
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
         if property_name not in found or rank >= found[property_name][0]:
-            found[property_name] = rank, Found(property_name, value, where, config_map)
-    return Application([each for _, each in found.values()], [*unseen, *bad_json])
+            found[property_name] = rank, Found(property_name, value, where, config_map, name)
+    properties = [each for _, each in found.values()]
+    return Application(properties, [*elsewhere, *unseen, *bad_json], [*unused], maps)
+
+
+def _unknown_maps(container: Fields, config_maps: ConfigMaps) -> Iterator[str]:
+    for source in container.objects("envFrom"):
+        for kind, reference in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+            name = source.at(reference).text("name")
+            if name and (kind == "Secret" or name not in config_maps):
+                yield f"what {kind} {name} sets (envFrom)"
 
 
 #: Name, value (None: not in the manifests), place and ConfigMap.
@@ -142,6 +188,36 @@ _Variable = tuple[str, str | None, str, str | None]
 
 
 def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
+    """The variables as the container gets them.
+
+    Kubernetes puts variables into `env[].value` only, and into it those only that stand before it or come
+    through envFrom. What a ConfigMap holds stays as it is written (kubernetes#69113).
+    """
+    defined: dict[str, str | None] = {}
+    is_all = not any(_unknown_maps(container, config_maps))
+    for name, value, where, config_map in _written(container, config_maps):
+        held = value if config_map is not None else expanded(value, defined, is_all)
+        defined[name] = held
+        yield name, held, where, config_map
+        if held is not None and name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
+            for key, given in _ARGUMENT.findall(held):
+                yield key, given, f"env {name}: -D{key}", None
+
+
+def expanded(value: str | None, defined: Mapping[str, str | None], is_all: bool) -> str | None:
+    """The value with $(NAME) put in as Kubernetes does it: one that is not ``defined`` stays literal.
+
+    None if the value of such a variable is not in the manifests, or if there may be others (``is_all``).
+    """
+    found: dict[str, str | None] = {"$$": "$"}
+    for reference in _REFERENCE.finditer(value or ""):
+        found.setdefault(reference[0], defined.get(reference[1], reference[0] if is_all else None))
+    if value is None or None in found.values():
+        return None
+    return _REFERENCE.sub(lambda reference: found[reference[0]] or "", value)
+
+
+def _written(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variable]:
     for source in container.objects("envFrom"):
         config_map = source.at("configMapRef").text("name")
         prefix = source.text("prefix")
@@ -152,13 +228,10 @@ def _environment(container: Fields, config_maps: ConfigMaps) -> Iterator[_Variab
         value = variable.scalar("value")
         if value is not None:
             yield name, value, f"env {name}", None
-            if name in ("JAVA_TOOL_OPTIONS", "JAVA_OPTS", "JDK_JAVA_OPTIONS"):
-                for key, given in _ARGUMENT.findall(value):
-                    yield key, given, f"env {name}: -D{key}", None
             continue
         origin = variable.at("valueFrom")
-        if origin.at("fieldRef").text("fieldPath") == "metadata.name":
-            yield name, POD_NAME, f"env {name}", None
+        if field := origin.at("fieldRef").text("fieldPath"):
+            yield name, POD_NAME if field in _LIKE_THE_NAME else f"<{field}>", f"env {name}", None
         config_map = origin.at("configMapKeyRef").text("name")
         referred = config_maps.get(config_map, {}).get(origin.at("configMapKeyRef").text("key"))
         if referred is not None:
@@ -221,10 +294,18 @@ def _relaxed(name: str) -> str:
     return re.sub(r"[._\-]", "", name).lower()
 
 
-def _arguments(container: Fields) -> Iterator[_Variable]:
+def _arguments(container: Fields, environment: Iterable[_Variable], is_all: bool) -> Iterator[_Variable]:
+    defined = {name: value for name, value, _, _ in environment}
     for field in ("command", "args"):
         for key, value in _ARGUMENT.findall(" ".join(container.texts(field))):
-            yield key, value, f"{field}: {key}", None
+            yield key, expanded(value, defined, is_all), f"{field}: {key}", None
+
+
+def shared_instance(found: Found) -> str | None:
+    """The group.instance.id that all pods have; None if it is not the same for all, or not known."""
+    text = (found.value or "").strip()
+    differs = setting_value(found) is not None or re.search(r"<(?:metadata\.uid|status\.podIPs?)>", text)
+    return text if found.property == "group.instance.id" and text and not differs else None
 
 
 def setting_value(found: Found) -> Any | None:

@@ -5,6 +5,7 @@ A file may have several YAML documents, as `helm template` prints them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,9 @@ MANIFEST_BYTES_MAX = 8 << 20
 
 _NESTED_LISTS_MAX = 5
 
+#: A line of Go's template language, which YAML does not know, or a value of a chart. Others write {{ }}, too.
+_TEMPLATE = re.compile(r"^\s*\{\{[-/ ]|\{\{[^}]*\.(?:Values|Release|Chart)\b", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class KubernetesObject:
@@ -122,20 +126,24 @@ class KubernetesObject:
 
 def read_objects(text: str, source: str) -> list[KubernetesObject]:
     """All objects of a file; a List's items count as objects. Raises InputError."""
-    if "{{" in text and "}}" in text and _is_template(text):
-        raise InputError(f"{source}: a Helm template: render it first, `helm template CHART > {source}.out`")
+    if _TEMPLATE.search(text):
+        raise _rendered_first(source)
     found: list[KubernetesObject] = []
-    for number, document in enumerate(parse_yaml_stream(text, source), start=1):
-        if document is not None:
-            found += _objects(document, f"{source}: document {number}", _NESTED_LISTS_MAX)
+    try:
+        for number, document in enumerate(parse_yaml_stream(text, source), start=1):
+            if document is not None:
+                found += _objects(document, f"{source}: document {number}", _NESTED_LISTS_MAX)
+    except InputError as error:
+        raise _rendered_first(source) if "{{" in text else error from None
     if not found:
         raise InputError(f"{source}: no Kubernetes object in it: expected apiVersion, kind, metadata, spec")
     return found
 
 
-def _is_template(text: str) -> bool:
-    """Whether a line is one of Go's template language, which YAML does not know."""
-    return any(line.lstrip().startswith(("{{-", "{{ ", "{{/")) for line in text.splitlines())
+def _rendered_first(source: str) -> InputError:
+    return InputError(
+        f"{source}: a Helm template: render it first, `helm template CHART | groupstorm rollout -`"
+    )
 
 
 def _objects(document: Any, where: str, deeper: int) -> Iterator[KubernetesObject]:

@@ -14,26 +14,36 @@ from typing import Any, NamedTuple
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.figures.rounds import is_rebalance
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
+    CONSUMER_THREADS,
     LISTENER_CONCURRENCY,
-    POD_NAME,
     SETTINGS_OF_CLIENTS,
+    Found,
     setting_value,
+    shared_instance,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,
     Workload,
-    read_autoscaler,
     read_budget,
 )
-from groupstorm.storms.deployments.rolling_update import deployment_limits, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
-from groupstorm.storms.scenario.deployment_settings import ASSIGNED, DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
+from groupstorm.storms.runs.contradictions import contradictions
+from groupstorm.storms.scenario.deployment_settings import (
+    ASSIGNED,
+    DEPLOYMENT,
+    KEDA,
+    NO_AUTOSCALER,
+    POLLS,
+    RUNS,
+    STATEFUL_SET,
+)
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
-from groupstorm.storms.scenario.settings import BY_NAME
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.trace.reader import read_entries
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
@@ -67,8 +77,9 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere) and
-    ``findings`` are sentences for people."""
+    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere),
+    ``unused`` (fields, each with the reason), ``findings`` and ``alarms`` (findings that stand before all
+    others) are sentences for people. Below an alarm stand the lines that mend it."""
 
     name: str
     consumer: Consumer
@@ -78,6 +89,8 @@ class Plan:
     assumed: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
+    alarms: list[str] = field(default_factory=list)
+    unused: list[str] = field(default_factory=list)
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
@@ -105,13 +118,24 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         replicas = max(1, scaling.least, min(replicas, scaling.most))
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
-    _ask(workload, replicas, {**known, **given})
+    each, number = _consumers_per_pod(consumer, given)
+    _ask(workload, replicas, each, {**known, **given})
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     plan = Plan(_scenario_name(workload.name), consumer, {}, step)
-    _take_workload(plan, replicas, given)
+    plan.unused.extend([*workload.unused, *consumer.unused_properties])
+    if each > 1:
+        plan.settings["members_per_pod"] = each
+    _take_workload(plan, replicas * each, given)
+    if each > 1 and number is not None and number.property == CONSUMER_THREADS:
+        plan.assumed.append(
+            f"members_per_pod={each} ({number.where}; if these serve one consumer, --set members_per_pod=1)"
+        )
     if scaling is not None:
         plan.settings.update(scaling.settings)
-        plan.read.append(f"{scaling.sentence}: the rollout below is of {given.get('members', replicas)}")
+        plan.unused.extend(scaling.unused)
+        plan.read.append(
+            f"{scaling.sentence}: the rollout below is of {given.get('members', replicas * each) // each}"
+        )
     if consumer.budget is not None:
         budget = read_budget(consumer.budget, replicas).as_written
         plan.settings["disruption_budget"] = budget
@@ -122,11 +146,42 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     _take_properties(plan, given)
     plan.settings.update(given)
     _drop_what_the_protocol_refuses(plan, given)
-    _say_consumers_per_pod(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
+    if scaling is not None:
+        _say_idle_at_most(plan, scaling.most, each)
+    # the rollout's own steps let no autoscaler work
+    fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
+    plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
     return plan
+
+
+def _say_idle_at_most(plan: Plan, most: int, each: int) -> None:
+    """KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has."""
+    partitions = plan.settings["partitions"] * plan.settings.get("topics", 1)
+    if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
+        most = min(most, partitions)
+    if most * each > partitions:
+        plan.findings.append(
+            f"With {most} pods ({plan.consumer.autoscaler}) {most * each} members share {partitions} "
+            f"partitions: {most * each - partitions} own nothing."
+        )
+
+
+def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
+    """The number of consumers in each pod, and the property that says so."""
+    found = {one.property: one for one in consumer.properties}
+    number = found.get(LISTENER_CONCURRENCY, found.get(CONSUMER_THREADS))
+    written = "" if number is None else (number.value or "").strip()
+    each = given.get("members_per_pod", int(written) if re.fullmatch(r"[1-9]\d{0,2}", written) else 1)
+    members = given.get("members", each)
+    if members % each:
+        raise InputError(
+            f"--set members={members}: each pod runs {each} consumers, and members counts these: "
+            f"--set members={members * each} says {members} pods"
+        )
+    return each, number
 
 
 class Remedy(NamedTuple):
@@ -154,10 +209,13 @@ def _with(plan: Plan, name: str, change: str, **settings: Any) -> Remedy:
     return Remedy(name, change, plan.step, changed.scenario())
 
 
-def _ask(workload: Workload, replicas: int, given: Mapping[str, Any]) -> None:
+def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any]) -> None:
     missing = [question for question in QUESTIONS if question.name not in given]
     if not replicas and "members" not in given:
-        missing.insert(0, _MEMBERS)
+        several = f", each with {each} consumers, which members counts" if each > 1 else ""
+        missing.insert(
+            0, _MEMBERS._replace(meaning=_MEMBERS.meaning + several, example=f"members={10 * each}")
+        )
     if missing:
         asked = "; ".join(f"{one.name} ({one.meaning})" for one in missing)
         options = " ".join(f"--set {one.example}" for one in missing)
@@ -168,12 +226,12 @@ def _scenario_name(name: str) -> str:
     return f"rollout-{_NO_NAME.sub('-', name)}"[:100]
 
 
-def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
+def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     workload = plan.consumer.workload
     settings = plan.settings
     stateful = workload.kind == "StatefulSet"
-    if replicas:
-        settings["members"] = replicas
+    if members:
+        settings["members"] = members
     settings["deployment"] = STATEFUL_SET if stateful else DEPLOYMENT
     settings["max_surge"] = workload.max_surge.as_written
     settings["max_unavailable"] = workload.max_unavailable.as_written
@@ -188,10 +246,10 @@ def _take_workload(plan: Plan, replicas: int, given: Mapping[str, Any]) -> None:
 def _check_stateful_set(plan: Plan) -> None:
     """Check the pods that a StatefulSet replaces, and whether several may be missing."""
     workload, settings = plan.consumer.workload, plan.settings
-    partition, members = settings["update_partition"], settings["members"]
-    if isinstance(members, int) and isinstance(partition, int) and partition >= members:
+    partition, pods = settings["update_partition"], settings["members"] // settings.get("members_per_pod", 1)
+    if isinstance(partition, int) and partition >= pods:
         raise InputError(
-            f"{workload}: updateStrategy.rollingUpdate.partition {partition}: none of {members} pods has "
+            f"{workload}: updateStrategy.rollingUpdate.partition {partition}: none of {pods} pods has "
             "such an ordinal, so Kubernetes replaces none: no rollout (--set update_partition=0 says what "
             "one costs)"
         )
@@ -243,7 +301,7 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
         setting = found.property
         is_setting = setting in SETTINGS_OF_CLIENTS
         if found.value is None:
-            if is_setting and setting not in given:
+            if (is_setting or setting == LISTENER_CONCURRENCY) and setting not in given:
                 plan.unknown.append(f"{found.property} ({found.where})")
             continue
         if not is_setting:
@@ -255,38 +313,38 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
         if value is not None:
             plan.settings[setting] = value
             plan.read.append(f"{setting}={_written(value)} ({found.where})")
-        elif found.property == "group.instance.id" and found.value != POD_NAME:
-            plan.findings.append(
-                f"All pods have the same group.instance.id ({found.value}, {found.where}): each pod that "
-                "joins fences the one before it (FENCED_INSTANCE_ID). The figures are of dynamic members."
-            )
+        elif (instance := shared_instance(found)) is not None:
+            _share_instance(plan, found, instance, given)
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
 
 
-def _say_consumers_per_pod(plan: Plan, given: Mapping[str, Any]) -> None:
-    """The scenario has one consumer per pod: name the settings that are near to several."""
-    for found in plan.consumer.properties:
-        number = (found.value or "").strip()
-        if found.property != LISTENER_CONCURRENCY or not re.fullmatch(r"[1-9]\d{0,2}", number):
-            continue
-        each, workload = int(number), plan.consumer.workload
-        members = plan.settings["members"]
-        if each == 1 or "members" in given:
-            return
-        wanted = {"members": each * members}
-        if workload.strategy != RECREATE:
-            limits = (
-                stateful_set_limits(workload.max_unavailable, members)
-                if workload.kind == "StatefulSet"
-                else deployment_limits(workload.max_surge, workload.max_unavailable, members)
-            )
-            wanted |= {"max_surge": each * limits.surge, "max_unavailable": each * limits.unavailable}
-        options = " ".join(f"--set {name}={value}" for name, value in wanted.items() if name not in given)
-        plan.findings.append(
-            f"Each pod runs {each} consumers ({found.where}), and the figures are of one per pod. As many "
-            f"consumers go at once, though each as a pod of its own, with {options}."
-        )
+def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str, Any]) -> None:
+    """All pods are one static member: each that joins takes the place of the one before it."""
+    members = given.get("members", plan.settings["members"])
+    each = plan.settings.get("members_per_pod", 1)
+    plan.settings["member_settings"] = [
+        {
+            "members": list(range(number, members, each)),
+            "instance": instance if each == 1 else f"{instance}-{number + 1}",  # as Spring names them
+        }
+        for number in range(each)
+    ]
+    plan.settings["restart_failed"] = True
+    plan.assumed.append("restart_failed=true (a process whose consumer is fenced ends, and starts again)")
+    why = (
+        " Kubernetes fills $(NAME) in env[].value, command and args, if the variable is defined before; what "
+        "a ConfigMap holds stays as it is written (kubernetes#69113)."
+    )
+    mend = f'  - {{name: {found.name}, value: "$(POD_NAME)"}}'
+    if "." in found.name:  # of a file, which Spring reads, or of an argument
+        mend = f"# and {'${POD_NAME}' if found.config_map else '$(POD_NAME)'} in {found.where}"
+    plan.alarms.append(
+        f"All pods have the same group.instance.id: {instance} ({found.where})."
+        f"{why if '$(' in instance else ''} Each pod that joins fences the one before it "
+        f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead:\n"
+        f"env:\n  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
+    )
 
 
 def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:

@@ -1,22 +1,36 @@
-"""Deployments and StatefulSets, their autoscalers and disruption budgets, with Kubernetes' defaults."""
+"""Deployments, StatefulSets and their disruption budgets, with Kubernetes' defaults."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.objects import INT32_MAX, Fields, KubernetesObject
-from groupstorm.storms.scenario.deployment_settings import HPA, KEDA
+from groupstorm.storms.deployments.manifests.objects import Fields, KubernetesObject
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
 
 WORKLOADS = ("Deployment", "StatefulSet")
 ROLLING, RECREATE, ON_DELETE = "RollingUpdate", "Recreate", "OnDelete"
 
-#: Types of KEDA's triggers that read a consumer group's lag.
-KAFKA_TRIGGERS = ("kafka", "apache-kafka")
+_SCHEDULING = "the time until a pod is scheduled belongs to start_ms"
+#: Fields that change a rollout, by the place that has them, and why they are not used.
+_UNUSED = {
+    "spec": {
+        "paused": "Kubernetes replaces nothing before it is resumed: the rollout begins then",
+        "podManagementPolicy": "a rolling update goes pod by pod in any case",
+    },
+    "pod": {
+        "initContainers": "their time belongs to start_ms",
+        "affinity": _SCHEDULING,
+        "topologySpreadConstraints": _SCHEDULING,
+    },
+    "container": {
+        "livenessProbe": "a probe that fails restarts no container",
+        "resources": "process_ms says how fast a pod works",
+    },
+}
 
 _QUARTER = PodCount(25, is_percentage=True)
 _FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
@@ -52,6 +66,7 @@ class Workload:
     pre_stop_s: int
     probe: Probe | None
     labels: dict[str, str]
+    unused: tuple[str, ...]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -87,7 +102,26 @@ def read_workload(found: KubernetesObject) -> Workload:
         pre_stop_s=max(map(_pre_stop_s, containers)),
         probe=next((probe for one in containers if (probe := _probe(one)) is not None), None),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
+        unused=tuple(
+            dict.fromkeys([*_named("spec", spec), *_named("pod", pod), *_unused_of_containers(containers)])
+        ),
     )
+
+
+def _named(place: str, fields: Fields) -> list[str]:
+    return [f"{name} ({reason})" for name, reason in _UNUSED[place].items() if fields.content.get(name)]
+
+
+def _unused_of_containers(containers: Sequence[Fields]) -> Iterator[str]:
+    for container in containers:
+        yield from _named("container", container)
+        lifecycle = container.at("lifecycle")
+        if "postStart" in lifecycle:
+            yield "lifecycle.postStart (its time belongs to start_ms)"
+        if "httpGet" in lifecycle.at("preStop"):
+            yield "lifecycle.preStop.httpGet (nobody knows how long it takes: --set stop_grace_ms=10s)"
+        if "readinessProbe" in container and "startupProbe" in container:
+            yield "startupProbe (the readiness probe decides)"
 
 
 def _pre_stop_s(container: Fields) -> int:
@@ -113,82 +147,6 @@ def _probe(container: Fields) -> Probe | None:
                 files[0] if files else None,
             )
     return None
-
-
-#: KEDA's flags and numbers in a Kafka trigger's metadata (texts, all of them), and their settings.
-_FLAGS = {
-    "allowIdleConsumers": "allow_idle_consumers",
-    "limitToPartitionsWithLag": "limit_to_partitions_with_lag",
-    "ensureEvenDistributionOfPartitions": "even_distribution",
-}
-_NUMBERS = {"lagThreshold": "lag_threshold", "activationLagThreshold": "activation_lag_threshold"}
-
-
-class Scaling(NamedTuple):
-    """``settings`` of the autoscaler, the least and the most pods, and a sentence on it."""
-
-    least: int
-    most: int
-    settings: dict[str, Any]
-    sentence: str
-
-
-def read_autoscaler(found: KubernetesObject) -> Scaling:
-    """A ScaledObject or a HorizontalPodAutoscaler, with their defaults. Raises InputError."""
-    spec = found.fields.at("spec")
-    if found.kind == "ScaledObject":
-        return _scaled_object(found, spec)
-    least, most = spec.whole("minReplicas", 1, 0, MAX_MEMBERS), spec.whole("maxReplicas", 1, 1, MAX_MEMBERS)
-    settings: dict[str, Any] = {"autoscaler": HPA, "min_replicas": least, "max_replicas": most}
-    settings |= _behavior(spec.at("behavior"))
-    return Scaling(least, most, settings, f"{least} to {most} pods ({found})")
-
-
-def _scaled_object(found: KubernetesObject, spec: Fields) -> Scaling:
-    least = spec.whole("minReplicaCount", 0, 0, MAX_MEMBERS)
-    most = spec.whole("maxReplicaCount", 100, 1, MAX_MEMBERS)
-    settings: dict[str, Any] = {
-        "autoscaler": KEDA,
-        "min_replicas": least,
-        "max_replicas": most,
-        "polling_interval_ms": max(1, spec.seconds("pollingInterval", 30)) * 1000,
-        "cooldown_ms": spec.seconds("cooldownPeriod", 300) * 1000,
-    }
-    for trigger in spec.objects("triggers"):
-        if trigger.text("type") in KAFKA_TRIGGERS:
-            settings |= _kafka_trigger(trigger.at("metadata"))
-            break
-    settings |= _behavior(spec.at("advanced", "horizontalPodAutoscalerConfig", "behavior"))
-    threshold = f", lagThreshold {settings['lag_threshold']}" if "lag_threshold" in settings else ""
-    return Scaling(least, most, settings, f"{least} to {most} pods{threshold} ({found})")
-
-
-def _kafka_trigger(metadata: Fields) -> dict[str, Any]:
-    settings: dict[str, Any] = {"lag_threshold": 10}
-    for name, setting in _NUMBERS.items():
-        written = metadata.scalar(name)
-        if written is None:
-            continue
-        if not (written.isascii() and written.isdigit() and int(written) <= INT32_MAX):
-            raise InputError(f"{metadata.where}.{name}: {written!r}: expected a whole number")
-        settings[setting] = max(int(written), 1 if setting == "lag_threshold" else 0)
-    for name, setting in _FLAGS.items():
-        if (written := metadata.scalar(name)) is not None:
-            settings[setting] = written.lower() == "true"
-    return settings
-
-
-def _behavior(behavior: Fields) -> dict[str, Any]:
-    """The stabilization windows; policies of pods and per cent keep their defaults."""
-    settings = {}
-    for direction, setting in (
-        ("scaleUp", "scale_up_stabilization_ms"),
-        ("scaleDown", "scale_down_stabilization_ms"),
-    ):
-        rules = behavior.at(direction)
-        if "stabilizationWindowSeconds" in rules:
-            settings[setting] = rules.seconds("stabilizationWindowSeconds", 0) * 1000
-    return settings
 
 
 def read_budget(found: KubernetesObject, replicas: int) -> PodCount:
