@@ -224,6 +224,7 @@ class Membership(MemberSession):
             yield from self._commit_positions(self.config.max_poll_interval_ms)
             if self.failure is not None:
                 return
+            yield from self._return_records()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
         elif eager:
@@ -255,6 +256,12 @@ class Membership(MemberSession):
         yield RunCallback(kind, partitions, cause)
         self.owned = tuple(tp for tp in self.owned if tp not in gone)
 
+    def _return_records(self) -> Flow:
+        """Go on with the round at the next poll(). What the application does until then is committed by nobody,
+        if the round takes the partition away: a cooperative member commits once, before it joins."""
+        if self.config.profile.rounds_wait_for_polls and self.owned and self.rebalance_protocol is COOPERATIVE:
+            yield ReturnRecords()
+
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
         """One round. Returns the error that ended it, or None if the member is Stable."""
         config = self.config
@@ -262,6 +269,7 @@ class Membership(MemberSession):
         if config.profile.every_member_watches_topics:
             self._watch_own_topics()
         joined = yield Send(self._join_request(), timeout_ms)
+        yield from self._return_records()
         if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
@@ -287,6 +295,7 @@ class Membership(MemberSession):
                 else:
                     assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
+        yield from self._return_records()
         if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
         self.state = STABLE

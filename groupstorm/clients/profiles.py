@@ -91,6 +91,9 @@ class ClientProfile:
     #: Whether poll() hands out records of partitions that a cooperative member keeps during a round. If not,
     #: it hands some out between two rounds.
     fetches_during_round: bool = True
+    #: Whether a cooperative member's poll() returns records in the midst of a round, and only the next poll()
+    #: reads what the coordinator has answered meanwhile (joinGroupIfNeeded with a timer of 0).
+    rounds_wait_for_polls: bool = False
     #: Whether a cooperative member commits before it joins again; False: only when it gives partitions up.
     commits_before_cooperative_join: bool = True
     #: Whether a thread or task of the library commits while the application works; False: poll() commits.
@@ -144,6 +147,7 @@ JAVA = ClientProfile(
     defaults={LATENESS: {"quantiles": {0: 0.2, 50: 1.1, 90: 5, 99: 15, 100: 40}}},
     group_protocols=frozenset(GroupProtocol),
     heartbeats_wait_in_steps=True,
+    rounds_wait_for_polls=True,
     refreshes_before_join=True,
 )
 
