@@ -185,8 +185,8 @@ def test_a_librdkafka_follower_keeps_a_second_between_its_joingroups(profile: st
 @pytest.mark.parametrize(("profile", "records"), [("java", 3), ("librdkafka", 0)])
 def test_java_processes_for_three_polls_what_a_round_takes_away(profile: str, records: int) -> None:
     """member-0 polls every 100 ms. A poll() of Java returns records in the midst of a cooperative round, and
-    only the next one goes on with it: it commits at 60.01 s, joins at 60.11 s, reads the generation at 60.21 s
-    and its assignment at 60.31 s. At ten records a second that is three of each of the two partitions.
+    only the next one goes on with it: it commits at 60.01 s, joins at 60.11 s, reads the generation at 60.21
+    s and its assignment at 60.31 s. At ten records a second that is three of each of the two partitions.
     librdkafka has a thread for the round, and commits partitions when it gives them up."""
     settings = {
         **FIXED, "members": 1, "partitions": 4, "poll_interval_ms": 100, "record_rate": 10, "start_ms": 0,
