@@ -48,6 +48,7 @@ _IN_STEPS: Final[Mapping[str, Any]] = {
     "order": "ordinal",
     "gc_pause_ms": 0,
     "autoscaler": "none",
+    "phases": "aligned",
 }
 #: Settings of a storm that the steps or rows of the trace give anew.
 _FROM_ROWS: Final = frozenset(
@@ -133,6 +134,7 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
             int(median(reading.assigning_us)) // 1000, "the median from a round's last join to its assignment"
         )
     found["stop_grace_ms"] = inferred(0, "the steps have the times at which processes ended")
+    found["phases"] = inferred("aligned", "the steps have the times at which processes started")
     found["tail_ms"] = inferred(0, "the trace ends with its last row")
     for name, (value, why) in _UNKNOWN_IN_LOGS.items():
         found[name] = assumed(value, why)

@@ -169,7 +169,7 @@ def test_no_threads_share_a_task_and_threads_are_members() -> None:
         ([], {"members_per_rack": 2, "racks": 2}, "expected a list of whole numbers"),
         ([], {"rack__aware__assignment__strategy": "min_traffic"}, "needs racks"),
         ([], {"rack__aware__assignment__tags": "zone"}, "needs racks"),
-        ([], {"task__assignor": "haha"}, "is not one of ha, legacy-sticky"),
+        ([], {"task__assignor": "haha"}, "'haha': did you mean ha?"),
         ([], {"usd_per_gb_each_way": -1}, "lies outside 0 to 1000"),
         ([], {"usd_per_gb_each_way": "dear"}, "is no number"),
         ([], {"near_zero_gap": 0, "standby_lag_ms": 200}, "standbys follow 2 records behind"),
