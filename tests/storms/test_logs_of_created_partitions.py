@@ -140,7 +140,7 @@ def test_a_topic_that_is_created_again_is_un_owned_from_its_creation_on_and_has_
     """It is deleted at 60 s, and nobody owns its partitions when it is created again at 100 s: members see it
     at a refresh within 30 s, and their rounds take milliseconds. With auto-commit they would go on trying
     to commit offsets of the deleted topic."""
-    settings = {**SETTINGS, "topics": 2, "topic_pattern": "topic-.*", "enable.auto.commit": False}
+    settings = {**SETTINGS, "topics": 2, "topic_pattern": "topic-.*", "commits": "never"}
     again = {**CREATE, "at_ms": 100_000, "topic": "topic-1"}
     steps = [START, {"at_ms": 60_000, "do": "delete-topic", "topic": "topic-1"}, again]
     result = storm(scenario(steps, **settings))

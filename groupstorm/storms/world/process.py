@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
@@ -57,6 +58,7 @@ class VirtualProcess(ABC, Generic[Member]):
         "_trace",
         "alive",
         "clock",
+        "commits",
         "config",
         "connection",
         "draws",
@@ -95,6 +97,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.name = config.client_id
         self.config = config
         self.settings = settings
+        self.commits = commits_of(settings.of_member(index))
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None

@@ -273,6 +273,7 @@ class ListenerCalls:
             if begun and not work.partitions:
                 self._periodic_requests.first_positions_known()
             positions = work.start(begun, self._start_positions(begun), self._clock.now_us)
+            self._periodic_requests.begun(dict(zip(begun, positions, strict=True)))
         self._environment.trace.emit(
             _MEMBER,
             events.PartitionsAssigned(

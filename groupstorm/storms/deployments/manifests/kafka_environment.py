@@ -26,6 +26,9 @@ from groupstorm.yaml_documents import parse_yaml
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
 LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
+#: When the container of a Spring listener commits, and its interval for TIME.
+ACK_MODE = "spring.kafka.listener.ack-mode"
+ACK_TIME = "spring.kafka.listener.ack-time"
 
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
@@ -118,6 +121,9 @@ class Found(NamedTuple):
 
 def property_named(name: str) -> tuple[str, str] | None:
     """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
+    for of_listener in (ACK_MODE, ACK_TIME):
+        if _relaxed(name) == _relaxed(of_listener):
+            return of_listener, ""
     dotted = name.lower().replace("_", ".")
     if _BINDING.fullmatch(dotted):
         return LISTENER_CONCURRENCY, ""
@@ -321,6 +327,11 @@ def setting_value(found: Found) -> Any | None:
         return "podname" if _POD_NAME.search(text) else None
     if found.property == "enable.auto.commit":
         return {"true": True, "false": False}.get(text.lower())
+    return milliseconds(text)
+
+
+def milliseconds(text: str) -> int | None:
+    """A duration as Kafka's clients or Spring have it; None if it is not understood."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return None
