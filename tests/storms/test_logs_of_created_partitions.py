@@ -183,14 +183,14 @@ def test_an_owner_goes_on_in_the_new_log_of_a_topic_that_is_created_again_at_onc
 def records_and_work() -> tuple[Records, Work, PollLoop]:
     ours = loop({P0: ((0, 1_000_000),), P1: ((0, 1_000_000),)})
     records = Records(RecordLogs(lambda _: ((0, 1_000_000),)))
-    return records, Work(records, "m", ours), ours
+    return records, Work(records, "m", ours, "latest"), ours
 
 
 def test_a_committed_offset_beyond_the_end_of_the_log_is_out_of_range() -> None:
     records, work, _ = records_and_work()
     records.created((P0,), 8 * SECOND)
     assert work.start((P0, P1), (2_001, 2_001), 10 * SECOND) == (2_000, 2_001)
-    other = Work(records, "other", loop({P0: RATES, P1: RATES}))
+    other = Work(records, "other", loop({P0: RATES, P1: RATES}), "earliest")
     assert other.start((P0,), (2_000,), 10 * SECOND) == (2_000,)
     assert other.start((P1,), (0,), 10 * SECOND) == (0,)
 

@@ -1,4 +1,4 @@
-"""Who commits the positions of a member, and when."""
+"""Who commits the positions of a member, when, and where an owner begins without a commit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,21 @@ RECORD: Final = "record"
 INTERVAL: Final = "interval"
 NEVER: Final = "never"
 
+OFFSET_RESET: Final = "auto.offset.reset"
+LATEST: Final = "latest"
+EARLIEST: Final = "earliest"
+NONE: Final = "none"
+
 COMMIT_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        OFFSET_RESET,
+        "choice",
+        LATEST,
+        "where an owner begins a partition without a committed offset: latest (the end of the log), earliest "
+        "(its beginning), none (the consumer dies of NoOffsetForPartitionException)",
+        allowed=(LATEST, EARLIEST, NONE),
+        in_files=False,
+    ),
     Setting(
         COMMITS,
         "choice",

@@ -8,7 +8,13 @@ from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import JAVA, PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.commit_settings import BACKGROUND, BATCH, COMMIT_INTERVAL, COMMITS
+from groupstorm.storms.scenario.commit_settings import (
+    BACKGROUND,
+    BATCH,
+    COMMIT_INTERVAL,
+    COMMITS,
+    OFFSET_RESET,
+)
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
@@ -35,6 +41,7 @@ OF_PLAIN_CONSUMERS = frozenset(
         "members_per_pod",
         COMMITS,
         COMMIT_INTERVAL,
+        OFFSET_RESET,
     }
 )
 

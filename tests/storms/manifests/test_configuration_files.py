@@ -95,6 +95,18 @@ def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any],
     assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])
 
 
+@pytest.mark.parametrize(
+    ("written", "setting"),
+    [("earliest", "earliest"), ("Latest", "latest"), ("none", "none"), ("by_duration:P1D", None)],
+)
+def test_where_owners_begin(written: str, setting: str | None) -> None:
+    env = [{"name": "SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET", "value": written}]
+    plan = plan_of(workload(container={"env": env}))
+    assert plan.settings.get("auto.offset.reset") == setting
+    [said] = [one for one in plan.read if one.startswith("auto.offset.reset=")]
+    assert ("not understood" in said) == (setting is None)
+
+
 def test_commits_that_are_given() -> None:
     plan = plan_of(workload(container={"env": [{"name": "KAFKA_ENABLE_AUTO_COMMIT", "value": "false"}]}),
                    commits="never")  # fmt: skip

@@ -20,6 +20,7 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
     mounted_files,
 )
 from groupstorm.storms.deployments.manifests.objects import Fields
+from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
@@ -45,6 +46,7 @@ SETTINGS_OF_CLIENTS = frozenset(
         "metadata.max.age.ms",
         "enable.auto.commit",
         "auto.commit.interval.ms",
+        OFFSET_RESET,
     }
 )
 _PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
@@ -52,6 +54,7 @@ _PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CON
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
     "autocommitinterval": "auto.commit.interval.ms",
+    "autooffsetreset": OFFSET_RESET,
     "enableautocommit": "enable.auto.commit",
     "maxpollrecords": "max.poll.records",
     "maxpollinterval": "max.poll.interval.ms",
@@ -317,7 +320,7 @@ def shared_instance(found: Found) -> str | None:
 def setting_value(found: Found) -> Any | None:
     """The value as a scenario's setting has it; None if it is not understood, or not known."""
     text = (found.value or "").strip()
-    if found.property in (GROUP_PROTOCOL, "group.remote.assignor"):
+    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [part.strip().rpartition(".")[2] for part in text.strip("[]").split(",")]
