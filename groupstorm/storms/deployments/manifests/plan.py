@@ -105,6 +105,7 @@ class Plan:
         return {
             "name": self.name,
             "question": f"What does the next rollout of {self.consumer.workload} cost?",
+            "figures_from": "warm_up_ms",
             "settings": self.settings,
             "steps": [{"at_ms": 0, "do": "start"}, {"at_ms": "warm_up_ms", "do": self.step}],
         }
