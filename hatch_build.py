@@ -101,6 +101,7 @@ COMPILED = (
     "storms/world/members",
     "storms/world/metadata",
     "storms/world/pauses",
+    "storms/world/periodic_requests/hand_commits",
     "storms/world/periodic_requests/lateness",
     "storms/world/periodic_requests/requests",
     "storms/world/periodic_requests/resting",

@@ -53,7 +53,7 @@ class _Member:
                 "bootstrap.servers": address,
                 "group.id": group,
                 "partition.assignment.strategy": STRATEGIES[protocol],
-                "enable.auto.commit": False,
+                "commits": "never",
             }
         )
 

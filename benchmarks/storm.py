@@ -72,7 +72,7 @@ def scenario(members: int, commits: bool = True, protocol: str = CLASSIC) -> Res
             "partitions": members,
             "partition.assignment.strategy": ["cooperative-sticky"],
             "group.protocol": protocol,
-            "enable.auto.commit": commits,
+            "commits": "background" if commits else "never",
             "tail_ms": interval_ms - 10_000,
         },
         "steps": [{"at_ms": 0, "do": "start"}, *stops],

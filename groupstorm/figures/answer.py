@@ -77,7 +77,10 @@ def _records(figures: Figures) -> str:
     if figures.records_duplicated:
         parts.append(f"{counted(figures.records_duplicated, 'record')} processed again")
     if figures.records_skipped:
-        parts.append(f"{counted(figures.records_skipped, 'record')} skipped")
+        worst = figures.skipped_worst_partition
+        most = f", most of them in {worst}" if worst else ""
+        skipped = counted(figures.records_skipped, "record")
+        parts.append(f"{skipped} skipped{most} (auto.offset.reset=earliest reads them)")
     return " and ".join(parts)
 
 

@@ -37,6 +37,8 @@ class _Frontier:
     furthest: int
     #: The end of its log when it was created.
     begun: int
+    #: The same, or its end when ownership began, if that came later.
+    counted: int
     #: The lines of the log's end that records still lie on which nobody has processed; the last one is the
     #: present one, which is ``log_base + log_rate * t``.
     logs: list[Line]
@@ -107,12 +109,18 @@ class LagCurve:
         """The partition exists from now on; nobody has to process what its log holds already."""
         self._move_to(now_us)
         end = log.exact(now_us)
-        frontier = _Frontier(now_us, end, end, [log], log.base(), log.rate, seen_us=now_us)
+        frontier = _Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
         self._frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
         self._created += frontier.furthest
         self._changing.append(frontier)
+
+    def first_counted(self, partition: str, position: int) -> int:
+        """The first position of a partition, whose first owner begins now and here, that it skips if nobody
+        processes it."""
+        frontier = self._frontiers[partition]
+        return position if frontier.created_us == self._now_us else min(position, frontier.counted // NANO)
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
@@ -132,7 +140,7 @@ class LagCurve:
         frontier = self._touched(partition, log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
-            frontier.furthest = frontier.begun = log.position * NANO
+            frontier.furthest = frontier.begun = frontier.counted = log.position * NANO
         frontier.logs.append(log)
         base = log.base()
         self._logs_base += base - frontier.log_base
@@ -142,8 +150,12 @@ class LagCurve:
     def start(self, partition: str, owner: Line) -> None:
         """An owner begins, or goes on, to process along ``owner``."""
         frontier = self._touched(partition, owner.from_us)
+        if owner.position * NANO > frontier.furthest:
+            lag = 0 if frontier.owners else frontier.lag(owner.from_us)
+            frontier.furthest = owner.position * NANO
+            if lag:  # what is skipped has not recovered
+                self._marked_value -= lag - frontier.lag(owner.from_us)
         frontier.owners.append((owner.base(), owner.rate))
-        frontier.furthest = max(frontier.furthest, owner.position * NANO)
 
     def stop(self, partition: str, now_us: int, owner: Line, position: int) -> None:
         """The owner that processed along ``owner`` has stopped at ``position``."""
@@ -184,8 +196,11 @@ class LagCurve:
         return oldest
 
     def begin_peak(self, now_us: int) -> None:
-        """From this instant on the peak counts, and so do the ages of records."""
+        """From this instant on the peak counts, and so do the ages of records. Nobody skips what logs of
+        partitions hold already that have had no owner."""
         self._peak_counts = True
+        for frontier in self._frontiers.values():
+            frontier.counted = frontier.log_base + frontier.log_rate * now_us
         self._begin_ages(now_us)
 
     def mark(self, now_us: int) -> None:

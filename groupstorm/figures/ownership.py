@@ -273,7 +273,7 @@ class Ownership:
         for partition in self.partitions.values():
             self.lag.create(partition.name, now_us, self.model.log(partition.name))
             for owner in partition.owners:
-                self.records.begin(partition.name, owner.first_position)
+                self.records.begin(partition.name, owner.first_position, owner.first_position)
                 if not owner.paused:
                     owner.line = owner.line._replace(from_us=now_us)
                     self.lag.start(partition.name, owner.line)
@@ -343,9 +343,9 @@ class Ownership:
             self._owned += 1
         owner = Owner(member, position, Line(position, now_us, self.model.process_rate))
         partition.owners.append(owner)
-        if self.records is not None:
-            self.records.begin(partition.name, position)
         self._start(partition, owner, position, now_us)
+        if self.records is not None and self.lag is not None:
+            self.records.begin(partition.name, position, self.lag.first_counted(partition.name, position))
         self.touched.add(partition)
         self.last_change_us = now_us
 

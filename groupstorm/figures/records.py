@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class _Covered:
-    """The positions of one partition that were processed: disjoint ascending ranges."""
+    """The positions of one partition that were processed: disjoint ascending ranges.
 
-    first_start: int
+    ``first``: from which one on positions that nobody processes are skipped. ``skipped_before``: how many
+    were, before the window.
+    """
+
+    first: int
     furthest: int
+    skipped_before: int = 0
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
@@ -30,8 +35,8 @@ class _Covered:
 
     @property
     def skipped(self) -> int:
-        """How many positions between the first start and the furthest end are not covered."""
-        return self.furthest - self.first_start - self.size(self.first_start)
+        """How many positions between the first and the furthest end are not covered."""
+        return self.furthest - self.first - self.size(self.first)
 
     def size(self, least: int = 0) -> int:
         """How many positions from ``least`` on are covered."""
@@ -60,11 +65,13 @@ class RecordSums:
         self.processed = 0
         self._covered_before = self._all_covered
         self._skipped_before = self._all_skipped
+        for one in self._covered.values():
+            one.skipped_before = one.skipped
 
-    def begin(self, partition: str, position: int) -> None:
-        """An interval begins: skipped records count from the first interval's start."""
+    def begin(self, partition: str, position: int, first: int) -> None:
+        """An interval begins. The partition's first one skips the records from ``first`` on."""
         if partition not in self._covered:
-            self._covered[partition] = _Covered(position, position)
+            self._covered[partition] = _Covered(first, position)
 
     def end(self, partition: str, start: int, end: int) -> None:
         """An interval is over: it processed [start, end)."""
@@ -88,6 +95,13 @@ class RecordSums:
     @property
     def skipped(self) -> int:
         return max(0, self._all_skipped - self._skipped_before)
+
+    @property
+    def skipped_most(self) -> str | None:
+        """The partition, of those that exist, with the most skipped records, of several the first by name."""
+        skipped = {name: one.skipped - one.skipped_before for name, one in self._covered.items()}
+        most = max(skipped.values(), default=0)
+        return min(name for name, count in skipped.items() if count == most) if most > 0 else None
 
     @property
     def _all_covered(self) -> int:

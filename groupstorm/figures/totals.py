@@ -64,6 +64,7 @@ class Totals:
     records_processed: int | None
     records_duplicated: int | None
     records_skipped: int | None
+    skipped_most: str | None
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
@@ -127,6 +128,7 @@ class Totals:
             records_processed=self.records_processed,
             records_duplicated=self.records_duplicated,
             records_skipped=self.records_skipped,
+            skipped_worst_partition=self.skipped_most,
             commits_rejected=_summed(
                 (error, count) for api, error, count in self.requests if api == "OffsetCommit" and error
             )

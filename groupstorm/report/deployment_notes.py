@@ -1,5 +1,5 @@
 """Notes on a run beside its figures: what its deployment does to static members, what its
-autoscaler did, settings that do nothing."""
+autoscaler did, settings that do nothing, commits that are assumed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from groupstorm.figures import Figures
 from groupstorm.figures.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.consistency import of_protocol, unused_settings
+from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS
+from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSCALER, PROCESSES, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
@@ -27,7 +28,7 @@ ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})
 def deployment_notes(run: Run) -> list[str]:
     """Sentences for a person; none if nothing about the deployment has to be known."""
     scenario = run.scenario
-    notes = [membership_note(scenario), scaling_note(run), unused_note(scenario)]
+    notes = [membership_note(scenario), scaling_note(run), unused_note(scenario), commits_note(scenario)]
     return [note for note in notes if note is not None]
 
 
@@ -90,6 +91,18 @@ def unused_note(scenario: ResolvedScenario) -> str | None:
     return (
         f"{listed(list(unused))} {does} nothing here: members with {GROUP_PROTOCOL} {protocol} have "
         f"{listed(list(unused.values()))} instead."
+    )
+
+
+def commits_note(scenario: ResolvedScenario) -> str | None:
+    """A scenario that only switches background commits off does not say when the application commits."""
+    if not any(
+        commits_of(own) == BATCH and own.choice(COMMITS) != BATCH for own in scenario.settings.of_profiles()
+    ):
+        return None
+    return (
+        "enable.auto.commit=false: the application is assumed to commit by hand after each batch. "
+        f"--set {COMMITS}=record, interval or never says otherwise."
     )
 
 

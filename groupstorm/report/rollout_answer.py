@@ -89,6 +89,13 @@ def _lag(runs: Sequence[Figures]) -> list[str]:
     again = [run.records_duplicated or 0 for run in runs]
     if any(again):
         parts.append(f"{_range(again, lambda value: f'{value:,.0f}')} records are processed twice.")
+    skipped = [run.records_skipped or 0 for run in runs]
+    if any(skipped):
+        worst = next((run.skipped_worst_partition for run in runs if run.skipped_worst_partition), None)
+        parts.append(
+            f"{_range(skipped, lambda value: f'{value:,.0f}')} records are skipped"
+            f"{f', most of them in {worst}' if worst else ''}: auto.offset.reset=earliest reads them."
+        )
     return parts
 
 

@@ -32,6 +32,7 @@ LEADING = (
     "lag_growth_per_second",
     "records_duplicated",
     "records_skipped",
+    "skipped_worst_partition",
     "moves",
     "moves_wasted",
     "imbalance_max",

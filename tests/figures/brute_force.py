@@ -209,6 +209,34 @@ class BruteForce:
             found[interval.partition].append(range(interval.start, max(interval.start, end)))
         return found
 
+    def first_counted(self, name: str) -> int:
+        """The first position that counts as skipped if nobody processes it.
+
+        That is where the log ended when the partition was created, or when ownership began if that was later
+        and before the first owner; or where its first owner began, if that lies before it or in the
+        instant of the creation.
+        """
+        first = min(self.of(name), key=lambda interval: interval.from_row)
+        created_row, created_us = self.created[name]
+        if first.from_us == created_us:
+            return first.start
+        end = self._at_creation(name)
+        row = self.begin_row
+        if row is not None and created_row < row < first.from_row and self.rows[row][0] > created_us:
+            end = self.log_end(name, row, self.rows[row][0])
+        return min(first.start, end // RECORD)
+
+    def skipped_lag(self, after_row: int, row: int) -> int:
+        """The lag that went between these rows as somebody began beyond the furthest position of a partition
+        that nobody processed."""
+        skipped = 0
+        for name in self.created:
+            for begun, _, now_us, position, _ in (s for i in self.of(name) for s in i.stretches):
+                if after_row < begun <= row and not self.processing(name, begun - 1):
+                    end, furthest = self.log_end(name, begun, now_us), self.furthest(name, begun - 1, now_us)
+                    skipped += max(0, min(end, position * RECORD) - furthest)
+        return skipped
+
     # -- positions, in billionths of a record ------------------------------------------------------
 
     def _position(self, partition: str, stretch: list[int], row: int, now_us: int) -> int:
@@ -322,11 +350,14 @@ class BruteForce:
             ages.append(age(self.last_row[now_us], now_us))
         return max(ages)
 
-    def lags(self, from_row: int) -> list[tuple[int, int]]:
-        """(time, lag) before and after the rows of each microsecond, from the instant of `from_row` on."""
+    def lags(self, from_row: int, skipped: bool = False) -> list[tuple[int, int]]:
+        """(time, lag) before and after the rows of each microsecond, from the instant of `from_row` on;
+        `skipped`: and the lag that was skipped since then."""
         from_us = self.rows[from_row][0]
-        values = [(from_us, self.lag(self.last_row_at(from_us), from_us))]
+        instants = [(self.last_row_at(from_us), from_us)]
         for now_us in range(from_us + 1, self.end_us + 1):
-            values.append((now_us, self.lag(self.last_row_at(now_us - 1), now_us)))
-            values.append((now_us, self.lag(self.last_row_at(now_us), now_us)))
-        return values
+            instants += [(self.last_row_at(now_us - 1), now_us), (self.last_row_at(now_us), now_us)]
+        return [
+            (now_us, self.lag(row, now_us) + (self.skipped_lag(from_row, row) if skipped else 0))
+            for row, now_us in instants
+        ]

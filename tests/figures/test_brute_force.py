@@ -55,11 +55,14 @@ def test_records(seed: int) -> None:
     processed = sum(map(len, chain.from_iterable(ranges.values())))
     assert quick.records_processed == processed
     assert quick.records_duplicated == processed - sum(len(set(chain(*found))) for found in ranges.values())
-    skipped = 0
-    for found in filter(None, ranges.values()):
-        furthest = max(r.stop for r in found)
-        skipped += len(set(range(found[0].start, furthest)) - set(chain(*found)))
-    assert quick.records_skipped == skipped
+    skipped = {}
+    for name, found in ranges.items():
+        if found:
+            behind = range(slow.first_counted(name), max(r.stop for r in found))
+            skipped[name] = len(set(behind) - set(chain(*found)))
+    assert quick.records_skipped == sum(skipped.values())
+    most = max(skipped.values(), default=0)
+    assert quick.skipped_most == (min(n for n in skipped if skipped[n] == most) if most else None)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -118,7 +121,7 @@ def test_lag_recovery(seed: int) -> None:
         return
     slow, change_us = BruteForce(rows), rows[change_row][0]
     before = slow.lag(slow.last_row_at(change_us - 1), change_us)
-    values = slow.lags(change_row)
+    values = slow.lags(change_row, skipped=True)
     late = [now_us for now_us, lag in values if lag > before]
     if values[-1][1] > before:
         assert quick is None

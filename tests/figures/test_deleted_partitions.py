@@ -46,7 +46,7 @@ def test_a_partition_that_is_created_again_has_other_records() -> None:
     figures = trace.figures()
     assert figures.records_processed == 70 + 95 + 300
     assert figures.records_duplicated == 0
-    assert figures.records_skipped == 0
+    assert figures.records_skipped == 5  # the second t-0 had records from offset 0 on
     assert figures.unowned_partition_seconds == 3 + 2
     assert figures.unowned_max_seconds == 3
     assert figures.paused_partition_seconds == 0  # the second t-0 is another one

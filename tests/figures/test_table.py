@@ -58,6 +58,7 @@ NAMES = [
     "records_processed",
     "records_duplicated",
     "records_skipped",
+    "skipped_worst_partition",
     "commits_rejected",
     "requests",
     "errors",

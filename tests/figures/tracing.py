@@ -166,8 +166,8 @@ class Trace:
             for member, partitions in plan.items():
                 self.take(at_s, member, generation, *partitions, at=at)
 
-    def figures(self) -> Figures:
-        accumulator = FiguresAccumulator()
+    def figures(self, from_us: int = 0) -> Figures:
+        accumulator = FiguresAccumulator(from_us)
         for row in self.rows:
             accumulator.add(*row)
         return accumulator.figures()

@@ -125,3 +125,13 @@ def test_static_members_of_a_consumer_group_wait_for_its_own_session_timeout(tmp
     settings = {**session, "deployment": "statefulset", "group.instance.id": "podname"}
     [note] = deployment_notes(ran(tmp_path, **settings))
     assert "group.consumer.session.timeout.ms (20.0 s)" in note
+
+
+def test_commits_that_are_assumed(tmp_path: Path) -> None:
+    off = {"enable.auto.commit": False}
+    [note] = deployment_notes(ran(tmp_path / "assumed", deployment="processes", **off))
+    assert note == (
+        "enable.auto.commit=false: the application is assumed to commit by hand after each batch. "
+        "--set commits=record, interval or never says otherwise."
+    )
+    assert deployment_notes(ran(tmp_path / "known", deployment="processes", commits="never", **off)) == []

@@ -15,7 +15,7 @@ from tests.storms.transcript import WORLD
 
 POLLS_TOO_RARELY = "a member left the group because max.poll.interval.ms had passed since its last poll()"
 IS_SILENT = "a member sent no heartbeat for session.timeout.ms"
-RECORDS: dict[str, Any] = {"enable.auto.commit": True, "record_rate": 1, "process_ms": 1}
+RECORDS: dict[str, Any] = {"commits": "background", "record_rate": 1, "process_ms": 1}
 
 
 def ended(*steps: dict[str, Any], **settings: Any) -> tuple[float, str]:

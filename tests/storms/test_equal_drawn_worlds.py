@@ -25,7 +25,7 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         (0.8, {"net_latency_ms": draw.choice([0, 1, 1, 2, 5, 100])}),
         (0.5, FIXED),
         (0.5, {"process_ms": draw.choice([0.5, 1, 3]), "poll_interval_ms": draw.choice([0, 100, 200])}),
-        (0.5, {"enable.auto.commit": False}),
+        (0.5, {"commits": ("batch", "record", "never", "interval")[seed % 4]}),
         (0.5, {"auto.commit.interval.ms": draw.choice([1_000, 3_000])}),
         (0.5, {"start_ms": draw.choice([0, 100, 1_000])}),
         (0.3, {"append_latency_ms": draw.choice([0, 2, 500])}),

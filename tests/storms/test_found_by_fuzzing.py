@@ -267,7 +267,7 @@ def test_a_member_that_is_told_before_its_next_poll_that_it_is_out_has_lost_its_
     ]
     settings = {
         "heartbeat.interval.ms": 1_000,
-        "enable.auto.commit": False,
+        "commits": "never",
         "group.initial.rebalance.delay.ms": 100,
     }
     result = in_both_modes(scenario(steps, members=2, partitions=1, **settings), seed=2089318615)

@@ -15,7 +15,7 @@ SETTINGS = {
     "partitions": 6,
     "net_latency_ms": 1,
     "metadata.max.age.ms": 20_000,
-    "enable.auto.commit": False,
+    "commits": "never",
     "partition.assignment.strategy": ["cooperative-sticky"],
     "settle_timeout_ms": 60_000,
 }

@@ -13,7 +13,7 @@ from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 MEMBERS = 30
 QUIET: dict[str, Any] = {
     **FIXED, "members": MEMBERS, "partitions": MEMBERS, "start_ms": 1_000, "record_rate": 0, "tail_ms": 1_000,
-    "enable.auto.commit": False, "heartbeat.interval.ms": 3_000, "session.timeout.ms": 45_000,
+    "commits": "never", "heartbeat.interval.ms": 3_000, "session.timeout.ms": 45_000,
 }  # fmt: skip
 
 

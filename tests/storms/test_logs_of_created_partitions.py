@@ -140,7 +140,7 @@ def test_a_topic_that_is_created_again_is_un_owned_from_its_creation_on_and_has_
     """It is deleted at 60 s, and nobody owns its partitions when it is created again at 100 s: members see it
     at a refresh within 30 s, and their rounds take milliseconds. With auto-commit they would go on trying
     to commit offsets of the deleted topic."""
-    settings = {**SETTINGS, "topics": 2, "topic_pattern": "topic-.*", "enable.auto.commit": False}
+    settings = {**SETTINGS, "topics": 2, "topic_pattern": "topic-.*", "commits": "never"}
     again = {**CREATE, "at_ms": 100_000, "topic": "topic-1"}
     steps = [START, {"at_ms": 60_000, "do": "delete-topic", "topic": "topic-1"}, again]
     result = storm(scenario(steps, **settings))
@@ -183,14 +183,14 @@ def test_an_owner_goes_on_in_the_new_log_of_a_topic_that_is_created_again_at_onc
 def records_and_work() -> tuple[Records, Work, PollLoop]:
     ours = loop({P0: ((0, 1_000_000),), P1: ((0, 1_000_000),)})
     records = Records(RecordLogs(lambda _: ((0, 1_000_000),)))
-    return records, Work(records, "m", ours), ours
+    return records, Work(records, "m", ours, "latest"), ours
 
 
 def test_a_committed_offset_beyond_the_end_of_the_log_is_out_of_range() -> None:
     records, work, _ = records_and_work()
     records.created((P0,), 8 * SECOND)
     assert work.start((P0, P1), (2_001, 2_001), 10 * SECOND) == (2_000, 2_001)
-    other = Work(records, "other", loop({P0: RATES, P1: RATES}))
+    other = Work(records, "other", loop({P0: RATES, P1: RATES}), "earliest")
     assert other.start((P0,), (2_000,), 10 * SECOND) == (2_000,)
     assert other.start((P1,), (0,), 10 * SECOND) == (0,)
 

@@ -26,7 +26,7 @@ from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 WORLD: dict[str, Any] = {
     **FIXED,
     "record_rate": 0,
-    "enable.auto.commit": False,
+    "commits": "never",
     "partition.assignment.strategy": ["range"],
     "partitions": 2,
     "members": 2,
@@ -42,7 +42,7 @@ ALONE: dict[str, Any] = {
     "partitions": 1,
     "record_rate": 1,
     "process_ms": 1,
-    "enable.auto.commit": True,
+    "commits": "background",
 }
 ADD: dict[str, Any] = {"at_ms": 60_000, "do": "add"}
 

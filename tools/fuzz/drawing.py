@@ -156,7 +156,7 @@ _SOMETIMES: Final[Sequence[tuple[str, int, Sequence[Any]]]] = (
     ("request.timeout.ms", 20, (5_000, 15_000)),
     ("retry.backoff.ms", 20, (1, 1_000)),
     ("metadata.max.age.ms", 30, (10_000, 60_000)),
-    ("enable.auto.commit", 30, (False,)),
+    ("commits", 30, ("never", "batch", "record", "interval")),
     ("auto.commit.interval.ms", 20, (1_000, 20_000)),
     ("leave_on_close", 20, (False, True)),
     ("poll_interval_ms", 30, (50, 1_000, {"uniform": [100, 3_000]})),

@@ -11,12 +11,14 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.coordinator_link import RequestObserver
+from groupstorm.clients.wire.log_requests import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.records.positions import Records, Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.commit_settings import EARLIEST, OFFSET_RESET
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.member_settings import poll_loop
@@ -63,7 +65,8 @@ class RealConsumer:
         loop = poll_loop(
             world.settings, world.records.logs, world.seed, index, self.name, incarnation, steps=False
         )
-        self.work = Work(world.records, self.name, loop)
+        reset = world.settings.of_member(index).choice(OFFSET_RESET)
+        self.work = Work(world.records, self.name, loop, reset)
         self.rates = ProcessingRates(world.clock, loop, self._processing_changed)
         self.pauses = RealPauses(world, self)
         self.polls = RealPolls(world.clock, loop, self)
@@ -137,6 +140,7 @@ class RealConsumer:
         restore, state = settings.distribution("restore_ms"), LocalState()
         plan = settings.distribution("assign_ms")
         per_pair_ns = settings.integer("assign_ns_per_member_partition")
+        from_start = self.work.reset == EARLIEST
 
         def callback_us(kind: CallbackKind, partitions: tuple[TopicPartition, ...]) -> int:
             if kind is CallbackKind.ASSIGNED:
@@ -150,7 +154,10 @@ class RealConsumer:
             assign_us=lambda members, partitions: (
                 plan.at(self._draw()) + per_pair_ns * members * partitions // 1000
             ),
-            log_end=lambda tp, offset: offset + world.records.logs.end(tp, world.clock.now_us),
+            auto_offset_reset=OffsetReset.EARLIEST if from_start else OffsetReset.LATEST,
+            log_end=lambda tp, offset: (
+                offset + (0 if from_start else world.records.logs.end(tp, world.clock.now_us))
+            ),
             catch_up=self._catch_up,
         )
 

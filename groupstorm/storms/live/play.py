@@ -38,6 +38,7 @@ from groupstorm.storms.runs.step_runner import (
     emit_run_end,
     emit_run_start,
 )
+from groupstorm.storms.scenario.commit_settings import NONE, OFFSET_RESET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
@@ -91,6 +92,8 @@ def run_on(
     _ = chosen_assignors(scenario)  # before a broker is started
     if clients is not None:
         clients.check_settings(scenario.settings)
+    elif any(own.choice(OFFSET_RESET) == NONE for own in scenario.settings.of_profiles()):
+        raise InputError(f"{OFFSET_RESET}: {NONE}: in virtual time, or with a real library (--with)")
     try:
         return record(
             scenario,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.scenario.commit_settings import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
 
 
@@ -44,8 +45,8 @@ class Records:
     def created(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """These partitions exist from now on, perhaps under the names of deleted ones.
 
-        An owner that has not noticed the deletion goes on at the end of the new log: its next fetch gets
-        OFFSET_OUT_OF_RANGE (auto.offset.reset=latest).
+        An owner that has not noticed the deletion goes on in the new log, which is empty: its next fetch gets
+        OFFSET_OUT_OF_RANGE (auto.offset.reset).
         """
         self._deleted.difference_update(partitions)
         for partition in partitions:
@@ -67,13 +68,17 @@ class Records:
 
 
 class Work:
-    """The partitions that one process owns, and its position on each: running or standing still."""
+    """The partitions that one process owns, and its position on each: running or standing still.
 
-    __slots__ = ("_records", "loop", "owner")
+    ``reset``: its auto.offset.reset.
+    """
 
-    def __init__(self, records: Records, owner: str, loop: PollLoop) -> None:
+    __slots__ = ("_records", "loop", "owner", "reset")
+
+    def __init__(self, records: Records, owner: str, loop: PollLoop, reset: str) -> None:
         self.owner = owner
         self.loop = loop
+        self.reset = reset
         self._records = records
 
     def start(
@@ -81,13 +86,16 @@ class Work:
     ) -> tuple[int, ...]:
         """Begin at the committed offsets. Returns the positions.
 
-        Without one (-1), or if the log has been created anew and does not reach that far, begin at the end of
-        the log, as auto.offset.reset=latest does.
+        Without one (-1), or if the log has been created anew and does not reach that far, begin as
+        auto.offset.reset says.
         """
-        logs = self._records.logs
+        logs, earliest = self._records.logs, self.reset == EARLIEST
         ends = [logs.end(partition, now_us) for partition in partitions]
         positions = tuple(
-            [offset if 0 <= offset <= end else end for offset, end in zip(committed, ends, strict=True)]
+            [
+                offset if 0 <= offset <= end else 0 if earliest else end
+                for offset, end in zip(committed, ends, strict=True)
+            ]
         )
         self.loop.own(partitions, positions, now_us)
         for partition in partitions:

@@ -8,6 +8,13 @@ from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import JAVA, PROFILES
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.commit_settings import (
+    BACKGROUND,
+    BATCH,
+    COMMIT_INTERVAL,
+    COMMITS,
+    OFFSET_RESET,
+)
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
@@ -32,6 +39,9 @@ OF_PLAIN_CONSUMERS = frozenset(
         "clock_drift_ppm",
         "restart_failed",
         "members_per_pod",
+        COMMITS,
+        COMMIT_INTERVAL,
+        OFFSET_RESET,
     }
 )
 
@@ -40,7 +50,7 @@ def check_consistency(settings: Settings) -> None:
     """Raise InputError for settings that do not go together. ``settings``: those of one client."""
     _check_group_protocol(settings)
     heartbeat = of_protocol(settings, "heartbeat.interval.ms")
-    for name in (heartbeat, "auto.commit.interval.ms"):
+    for name in (heartbeat, "auto.commit.interval.ms", COMMIT_INTERVAL):
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
             raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
@@ -97,6 +107,14 @@ def _check_session(settings: Settings) -> None:
 def of_protocol(settings: Settings, name: str) -> str:
     """The setting ``name`` of the classic protocol, or what members of these settings have in its place."""
     return UNSUPPORTED[settings.choice(GROUP_PROTOCOL)].get(name, name)
+
+
+def commits_of(own: Settings) -> str:
+    """Who commits the positions of a member with these settings: a value of `commits`."""
+    commits = own.choice(COMMITS)
+    if commits == BACKGROUND and not own.flag("enable.auto.commit") and own.choice("application") != STREAMS:
+        return BATCH
+    return commits
 
 
 def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:

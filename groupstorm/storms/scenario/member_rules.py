@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.commit_settings import COMMIT_INTERVAL, COMMITS, OFFSET_RESET
 from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.quantities import is_member_list, read_list
 
@@ -34,6 +35,9 @@ OF_ONE_MEMBER: Final = frozenset(
         "metadata.max.age.ms",
         "enable.auto.commit",
         "auto.commit.interval.ms",
+        COMMITS,
+        COMMIT_INTERVAL,
+        OFFSET_RESET,
         "leave_on_close",
         "topic_pattern",
         "process_ms",

@@ -6,6 +6,7 @@ Settings that Kafka has are spelled as Kafka spells them.
 from __future__ import annotations
 
 from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES
+from groupstorm.storms.scenario.commit_settings import COMMIT_SETTINGS
 from groupstorm.storms.scenario.deployment_settings import AUTOSCALER_SETTINGS, DEPLOYMENT_SETTINGS
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
@@ -87,8 +88,14 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("request.timeout.ms", "integer", 30_000, "wait for the response to any request but JoinGroup", 1),
     Setting("retry.backoff.ms", "integer", 100, "pause before a request is tried again", 1),
     Setting("metadata.max.age.ms", "integer", 300_000, "between two refreshes of topic metadata", 1),
-    Setting("enable.auto.commit", "flag", True, "commit positions in the background"),
+    Setting(
+        "enable.auto.commit",
+        "flag",
+        True,
+        "commit positions in the background; false: the application commits by hand (commits)",
+    ),
     Setting("auto.commit.interval.ms", "integer", 5_000, "between two background commits", 1),
+    *COMMIT_SETTINGS,
     Setting(
         "leave_on_close", "optional flag", None, "send LeaveGroup on close; null: only dynamic members do"
     ),

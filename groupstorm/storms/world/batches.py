@@ -88,6 +88,11 @@ class Batch:
         """Records that it had finished when it polled last, if that was within this batch."""
         return self.done(at_us) // self.poll_records * self.poll_records
 
+    def finished(self, at_us: int) -> int:
+        """Records of the polls that it had finished, the last one included as soon as that is done."""
+        done = self.done(at_us)
+        return done if done == self.records else done // self.poll_records * self.poll_records
+
     @property
     def is_long(self) -> bool:
         """Whether the work on what each look took is long. No look of a series without cycle has much."""

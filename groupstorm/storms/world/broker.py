@@ -325,6 +325,13 @@ class VirtualBroker:
             and not self.is_writing
         )
 
+    def has_member(self, generation: Generation) -> bool:
+        """Whether the group has this member, and a classic group is in this generation."""
+        group = self.coordinator.group(GROUP)
+        if isinstance(group, ClassicGroup) and group.generation != generation.id:
+            return False
+        return group is not None and group.members.get(generation.member_id) is not None
+
     def outlasts(self, member_id: str, time_us: int) -> bool:
         """Whether the session of a member of the classic group lasts longer than until then."""
         deadline_ms = self.coordinator.session_until_ms(GROUP, member_id)

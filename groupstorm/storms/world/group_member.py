@@ -15,6 +15,8 @@ class GroupMember(Protocol):
     """`clients.membership.Membership`, or `consumer_group.view.ConsumerGroupView`."""
 
     coordinator_known: bool
+    #: What poll() throws; None as long as the consumer runs.
+    failure: str | None
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
@@ -29,11 +31,6 @@ class GroupMember(Protocol):
     @property
     def rejoin_needed(self) -> bool:
         """Whether the next poll() matters to the member."""
-        ...
-
-    @property
-    def failure(self) -> str | None:
-        """What poll() throws; None as long as the consumer runs."""
         ...
 
     @property

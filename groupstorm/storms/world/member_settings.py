@@ -6,6 +6,8 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.scenario.commit_settings import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD
+from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines
@@ -17,6 +19,9 @@ from groupstorm.storms.world.record_times import RecordTimes, SlowRecords
 #: A look of the poll loop hands out several polls, if these are short: so much work at most, and records.
 _LOOK_US = 500_000
 _LOOK_RECORDS = 500
+
+#: Real client libraries commit in the background, so often, in the place of an application by hand.
+BY_HAND_MS = 100
 
 
 def consumer_config(
@@ -47,13 +52,29 @@ def consumer_config(
         request_timeout_ms=own.integer("request.timeout.ms"),
         retry_backoff_ms=own.integer("retry.backoff.ms"),
         metadata_max_age_ms=own.integer("metadata.max.age.ms"),
-        enable_auto_commit=own.flag("enable.auto.commit"),
-        auto_commit_interval_ms=own.integer("auto.commit.interval.ms"),
+        enable_auto_commit=commits_of(own) not in (INTERVAL, NEVER),
+        auto_commit_interval_ms=_commit_interval_ms(own),
         group_protocol=GroupProtocol(own.choice("group.protocol")),
         group_remote_assignor=None if assignor == "none" else assignor,
         leave_group_on_close=own.optional_flag("leave_on_close"),
         profile=PROFILES[own.names("client_profile")[0]],
     )
+
+
+def _commit_interval_ms(own: Settings) -> int:
+    commits = commits_of(own)
+    if commits in (BATCH, RECORD):
+        return BY_HAND_MS
+    return own.integer(COMMIT_INTERVAL if commits == INTERVAL else "auto.commit.interval.ms")
+
+
+def _commit_ns(own: Settings) -> int:
+    """The part of a commit's round trip that one record of a full batch takes."""
+    commits = commits_of(own)
+    if commits not in (BATCH, RECORD):
+        return 0
+    mean_ns, _ = own.distribution("net_latency_ms").mean_and_variance()
+    return 2 * mean_ns // (own.integer("max.poll.records") if commits == BATCH else 1)
 
 
 def poll_loop(
@@ -75,11 +96,12 @@ def poll_loop(
         stream,
         factor=settings.of_type("machines", Machines).factor(index),
         slow=slow,
+        commit_ns=_commit_ns(own),
     )
     poll_records = own.integer("max.poll.records")
     record_us = max(1, times.mean_us(1_000) // 1_000)
     streams = own.choice("application") == STREAMS
-    commit_us = own.integer("commit.interval.ms" if streams else "auto.commit.interval.ms") * 1000
+    commit_us = (own.integer("commit.interval.ms") if streams else _commit_interval_ms(own)) * 1000
     commit_us += commit_us * abs(own.integer("clock_drift_ppm")) // 500_000
     return PollLoop(
         logs,

@@ -12,7 +12,7 @@ are they as soon as they repeat (`cycles`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -208,19 +208,23 @@ class PollLoop:
 
     def positions(self, at_us: int) -> dict[TopicPartition, int]:
         """How far the application has come by ``at_us``, on all partitions that it owned then."""
-        return self._at(at_us, False)
+        return self._at(at_us, Batch.done)
 
     def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
         """How far it had come when it polled last: what a client commits in the background."""
-        return self._at(at_us, True)
+        return self._at(at_us, Batch.polled)
 
-    def _at(self, at_us: int, at_poll: bool) -> dict[TopicPartition, int]:
+    def finished_positions(self, at_us: int) -> dict[TopicPartition, int]:
+        """How far it had come when it finished a batch last: what an application commits by hand."""
+        return self._at(at_us, Batch.finished)
+
+    def _at(self, at_us: int, records: Callable[[Batch, int], int]) -> dict[TopicPartition, int]:
         self._compute(at_us)
         positions = self._positions.copy()
         for batch in reversed(self._batches):
             if batch.look_us < at_us:
                 inner = self._looks.last_look(batch, at_us - 1, positions)
-                inner.take_back(positions, inner.polled(at_us) if at_poll else inner.done(at_us))
+                inner.take_back(positions, records(inner, at_us))
                 break
             if batch.before is None:
                 batch.take_back(positions, 0)
@@ -241,6 +245,19 @@ class PollLoop:
                 records = inner.polled(now_us)
                 return inner.finished_us(records) if records else inner.look_us
         return None
+
+    def looks(self, now_us: int) -> int:
+        """How often the application has looked at the logs, now included."""
+        self._compute(now_us + 1)
+        for batch in reversed(self._batches):
+            if batch.look_us <= now_us:
+                return self._looks.last_look(batch, now_us).number + 1
+        return 0
+
+    @property
+    def poll_records(self) -> int:
+        """Records that one poll() returns at most."""
+        return self._settings.poll_records
 
     def next_poll_us(self, now_us: int) -> int:
         """When the application polls next, now included. If it need not wait between polls, it is inside

@@ -15,6 +15,8 @@ from typing import Any, Final, Generic, TypeVar
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
+from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
@@ -57,6 +59,7 @@ class VirtualProcess(ABC, Generic[Member]):
         "_trace",
         "alive",
         "clock",
+        "commits",
         "config",
         "connection",
         "draws",
@@ -95,6 +98,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.name = config.client_id
         self.config = config
         self.settings = settings
+        self.commits = commits_of(settings.of_member(index))
         self.alive = True
         self.started = False
         self.on_exit: Callable[[], None] | None = None
@@ -119,7 +123,7 @@ class VirtualProcess(ABC, Generic[Member]):
             steps=environment.exact,
             slow=environment.slow_records,
         )
-        self.work = Work(records, self.name, loop)
+        self.work = Work(records, self.name, loop, settings.of_member(index).choice(OFFSET_RESET))
         self.rates = ProcessingRates(self.clock, loop, self._processing_changed)
         self.connection = VirtualConnection(
             environment.network, index, self.name, incarnation, self.completed, self.timers

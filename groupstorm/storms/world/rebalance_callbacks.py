@@ -19,6 +19,7 @@ from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.scenario.commit_settings import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.commit_requests import commit_request
@@ -268,11 +269,17 @@ class ListenerCalls:
         positions: tuple[int, ...] = ()
         if added:
             begun = tuple([tp for tp in added if self._to_begin.get(tp) == number])
+            starts = self._start_positions(begun)
+            if work.reset == NONE and min(starts, default=0) < 0:
+                self._membership.failure = "NoOffsetForPartitionException"  # poll() throws
+                self._process.polls.nudge()
+                return
             for partition in begun:
                 del self._to_begin[partition]
             if begun and not work.partitions:
                 self._periodic_requests.first_positions_known()
-            positions = work.start(begun, self._start_positions(begun), self._clock.now_us)
+            positions = work.start(begun, starts, self._clock.now_us)
+            self._periodic_requests.begun(dict(zip(begun, positions, strict=True)))
         self._environment.trace.emit(
             _MEMBER,
             events.PartitionsAssigned(

@@ -48,10 +48,11 @@ class RecordTimes:
     """The times of one process. ``factor`` is that of its machine, in thousandths.
 
     The application works on ``concurrency`` records at a time: a batch takes the sum of its records' times
-    divided by that.
+    divided by that. ``commit_ns``: what commits by hand add to each record, whoever works on it.
     """
 
     __slots__ = (
+        "_commit_ns",
         "_factor",
         "_mean_ns",
         "_ordinary",
@@ -71,6 +72,7 @@ class RecordTimes:
         factor: int = UNCHANGED,
         factors: PartitionFactors | None = None,
         slow: SlowRecords | None = None,
+        commit_ns: int = 0,
     ) -> None:
         self._process = process
         self._factor = factor
@@ -79,6 +81,7 @@ class RecordTimes:
         self._ordinary = process.largest_us * factor * UNCHANGED
         self._stream = stream
         self._mean_ns, self._variance = process.mean_and_variance()
+        self._commit_ns = commit_ns
         self.factors = factors
         self.slow = slow
 
@@ -93,6 +96,9 @@ class RecordTimes:
 
     def records_us(self, partition: TopicPartition, count: int, batch: int, slot: int) -> int:
         """The time of ``count`` records of one partition, without what makes single records slow."""
+        return self._work_us(partition, count, batch, slot) + self._committing_us(count)
+
+    def _work_us(self, partition: TopicPartition, count: int, batch: int, slot: int) -> int:
         process = self._process
         if process.is_constant:
             if self.factors is None:
@@ -125,12 +131,15 @@ class RecordTimes:
 
     def most_us(self, partition: TopicPartition, count: int) -> int:
         """The longest time that ``count`` records can take, without what makes single records slow."""
-        return self._scaled(partition, count * self._process.largest_us)
+        return self._scaled(partition, count * self._process.largest_us) + self._committing_us(count)
 
     def largest_us(self, count: int) -> int:
         """The longest time that ``count`` records of an ordinary partition can take."""
-        return count * self._ordinary // self._share
+        return count * self._ordinary // self._share + self._committing_us(count)
 
     def mean_us(self, count: int) -> int:
         """The time that ``count`` records of an ordinary partition take in the mean."""
-        return count * self._mean_ns * self._factor // self._share
+        return count * self._mean_ns * self._factor // self._share + self._committing_us(count)
+
+    def _committing_us(self, count: int) -> int:
+        return count * self._commit_ns // 1000

@@ -71,6 +71,50 @@ def test_springs_yaml() -> None:
 
 
 @pytest.mark.parametrize(
+    ("listener", "consumer", "settings", "assumed"),
+    [
+        ("{}", "enable-auto-commit: false", {"enable.auto.commit": False, "commits": "batch"},
+         "commits=batch (enable.auto.commit=false: by hand after each batch, with a round trip)"),
+        ("{ack-mode: record}", "group-id: g", {"commits": "record"},
+         "commits=record (ack-mode RECORD: by hand after each record, with a round trip)"),
+        ("{ackMode: BATCH}", "group-id: g", {"commits": "batch"},
+         "commits=batch (ack-mode BATCH: by hand after each batch, with a round trip)"),
+        ("{ack-mode: manual}", "enable-auto-commit: false", {"commits": "batch", "enable.auto.commit": False},
+         "commits=batch (ack-mode MANUAL, if the listener acknowledges all that it has processed: by hand "
+         "after each batch, with a round trip)"),
+        ("{ack-mode: time, ack-time: 2s}", "enable-auto-commit: false", {"auto.commit.interval.ms": 2_000},
+         "auto.commit.interval.ms=2000 (ack-mode TIME commits so often)"),
+        ("{ack-mode: record}", "enable-auto-commit: true", {"enable.auto.commit": True}, None),
+    ],
+)  # fmt: skip
+def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any], assumed: str | None) -> None:
+    text = f"spring: {{kafka: {{consumer: {{{consumer}}}, listener: {listener}}}}}"
+    plan = plan_of(config_map(application_yaml=text), mounting())
+    names = ("commits", "enable.auto.commit", "auto.commit.interval.ms")
+    assert {name: plan.settings[name] for name in names if name in plan.settings} == settings
+    assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])
+
+
+@pytest.mark.parametrize(
+    ("written", "setting"),
+    [("earliest", "earliest"), ("Latest", "latest"), ("none", "none"), ("by_duration:P1D", None)],
+)
+def test_where_owners_begin(written: str, setting: str | None) -> None:
+    env = [{"name": "SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET", "value": written}]
+    plan = plan_of(workload(container={"env": env}))
+    assert plan.settings.get("auto.offset.reset") == setting
+    [said] = [one for one in plan.read if one.startswith("auto.offset.reset=")]
+    assert ("not understood" in said) == (setting is None)
+
+
+def test_commits_that_are_given() -> None:
+    plan = plan_of(workload(container={"env": [{"name": "KAFKA_ENABLE_AUTO_COMMIT", "value": "false"}]}),
+                   commits="never")  # fmt: skip
+    assert plan.settings["commits"] == "never"
+    assert not [one for one in plan.assumed if "commit" in one]
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("consumer_properties", "# a client's own file\nsession.timeout.ms = 6000\nmax.poll.records: 50\n"),

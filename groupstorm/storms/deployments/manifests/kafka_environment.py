@@ -20,12 +20,16 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
     mounted_files,
 )
 from groupstorm.storms.deployments.manifests.objects import Fields
+from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
 LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
+#: When the container of a Spring listener commits, and its interval for TIME.
+ACK_MODE = "spring.kafka.listener.ack-mode"
+ACK_TIME = "spring.kafka.listener.ack-time"
 
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
@@ -42,6 +46,7 @@ SETTINGS_OF_CLIENTS = frozenset(
         "metadata.max.age.ms",
         "enable.auto.commit",
         "auto.commit.interval.ms",
+        OFFSET_RESET,
     }
 )
 _PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
@@ -49,6 +54,7 @@ _PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CON
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
     "autocommitinterval": "auto.commit.interval.ms",
+    "autooffsetreset": OFFSET_RESET,
     "enableautocommit": "enable.auto.commit",
     "maxpollrecords": "max.poll.records",
     "maxpollinterval": "max.poll.interval.ms",
@@ -118,6 +124,9 @@ class Found(NamedTuple):
 
 def property_named(name: str) -> tuple[str, str] | None:
     """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
+    for of_listener in (ACK_MODE, ACK_TIME):
+        if _relaxed(name) == _relaxed(of_listener):
+            return of_listener, ""
     dotted = name.lower().replace("_", ".")
     if _BINDING.fullmatch(dotted):
         return LISTENER_CONCURRENCY, ""
@@ -311,7 +320,7 @@ def shared_instance(found: Found) -> str | None:
 def setting_value(found: Found) -> Any | None:
     """The value as a scenario's setting has it; None if it is not understood, or not known."""
     text = (found.value or "").strip()
-    if found.property in (GROUP_PROTOCOL, "group.remote.assignor"):
+    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [part.strip().rpartition(".")[2] for part in text.strip("[]").split(",")]
@@ -321,6 +330,11 @@ def setting_value(found: Found) -> Any | None:
         return "podname" if _POD_NAME.search(text) else None
     if found.property == "enable.auto.commit":
         return {"true": True, "false": False}.get(text.lower())
+    return milliseconds(text)
+
+
+def milliseconds(text: str) -> int | None:
+    """A duration as Kafka's clients or Spring have it; None if it is not understood."""
     match = _DURATION.fullmatch(text)
     if match is None:
         return None

@@ -17,10 +17,13 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
+    ACK_MODE,
+    ACK_TIME,
     CONSUMER_THREADS,
     LISTENER_CONCURRENCY,
     SETTINGS_OF_CLIENTS,
     Found,
+    milliseconds,
     setting_value,
     shared_instance,
 )
@@ -32,6 +35,7 @@ from groupstorm.storms.deployments.manifests.workloads import (
 )
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import contradictions
+from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS, RECORD
 from groupstorm.storms.scenario.deployment_settings import (
     ASSIGNED,
     DEPLOYMENT,
@@ -71,6 +75,10 @@ QUESTIONS = (
 )
 _MEMBERS = Question("members", "pods: the manifest gives no replicas", "members=10")
 
+AUTO_COMMIT = "enable.auto.commit"
+#: ackTime of a Spring container, if nobody sets it.
+_ACK_TIME_MS = 5_000
+
 #: Settings whose defaults are the client library's: said if nobody gives them.
 _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.poll.interval.ms")
 
@@ -97,6 +105,7 @@ class Plan:
         return {
             "name": self.name,
             "question": f"What does the next rollout of {self.consumer.workload} cost?",
+            "figures_from": "warm_up_ms",
             "settings": self.settings,
             "steps": [{"at_ms": 0, "do": "start"}, {"at_ms": "warm_up_ms", "do": self.step}],
         }
@@ -144,6 +153,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
         plan.settings.update(known)
         plan.read.append(f"partitions={partitions} ({consumer.topic})")
     _take_properties(plan, given)
+    if COMMITS not in given and AUTO_COMMIT not in given:
+        _take_commits(plan)
     plan.settings.update(given)
     _drop_what_the_protocol_refuses(plan, given)
     if workload.kind == "StatefulSet":
@@ -345,6 +356,27 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
         f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead:\n"
         f"env:\n  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
     )
+
+
+def _take_commits(plan: Plan) -> None:
+    """Who commits, if it is not the client: the container of a Spring listener, or the application."""
+    properties = {one.property: one.value or "" for one in plan.consumer.properties}
+    mode = properties.get(ACK_MODE, "").strip().upper().replace("-", "_")
+    if plan.settings.get(AUTO_COMMIT) or (not mode and AUTO_COMMIT not in plan.settings):
+        return
+    if mode == "TIME":
+        # the container commits before partitions go, too, as the client does in the background
+        plan.settings.pop(AUTO_COMMIT, None)
+        interval_ms = milliseconds(properties.get(ACK_TIME, "")) or _ACK_TIME_MS
+        plan.settings["auto.commit.interval.ms"] = interval_ms
+        plan.assumed.append(f"auto.commit.interval.ms={interval_ms} (ack-mode TIME commits so often)")
+        return
+    commits = RECORD if mode == "RECORD" else BATCH
+    plan.settings[COMMITS] = commits
+    why = f"ack-mode {mode}" if mode else "enable.auto.commit=false"
+    if mode.startswith("MANUAL"):
+        why += ", if the listener acknowledges all that it has processed"
+    plan.assumed.append(f"{COMMITS}={commits} ({why}: by hand after each {commits}, with a round trip)")
 
 
 def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:

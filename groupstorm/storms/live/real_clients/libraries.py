@@ -11,6 +11,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
+from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
@@ -28,11 +29,13 @@ _JAVA_ASSIGNORS = {
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One library. ``configuration``: its own options for a consumer, by the library's names."""
+    """One library. ``configuration``: its own options for a consumer, by the library's names. It takes the
+    bootstrap servers and auto.offset.reset, too.
+    """
 
     name: str
     profile: str
-    configuration: Callable[[ConsumerConfig, str], Mapping[str, Any]]
+    configuration: Callable[[ConsumerConfig, str, str], Mapping[str, Any]]
     assignors: frozenset[str]
     #: The Python module to import, and the package of it.
     module: str | None = None
@@ -119,7 +122,7 @@ def _protocol_options(config: ConsumerConfig, strategy: str) -> Mapping[str, str
     return {"group.protocol": config.group_protocol.value, **named}
 
 
-def _kafkas_names(config: ConsumerConfig, bootstrap: str, strategy: str) -> dict[str, Any]:
+def _kafkas_names(config: ConsumerConfig, bootstrap: str, reset: str, strategy: str) -> dict[str, Any]:
     """The options that librdkafka and Java's consumer share. ``strategy``: the assignors as the library has
     them."""
     static = {} if config.group_instance_id is None else {"group.instance.id": config.group_instance_id}
@@ -134,23 +137,23 @@ def _kafkas_names(config: ConsumerConfig, bootstrap: str, strategy: str) -> dict
         "metadata.max.age.ms": config.metadata_max_age_ms,
         "enable.auto.commit": config.enable_auto_commit,
         "auto.commit.interval.ms": config.auto_commit_interval_ms,
-        "auto.offset.reset": "latest",
+        OFFSET_RESET: reset,
     }
 
 
-def _confluent_kafka(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+def _confluent_kafka(config: ConsumerConfig, bootstrap: str, reset: str) -> Mapping[str, Any]:
     return {
-        **_kafkas_names(config, bootstrap, ",".join(config.partition_assignment_strategy)),
+        **_kafkas_names(config, bootstrap, reset, ",".join(config.partition_assignment_strategy)),
         "socket.timeout.ms": config.request_timeout_ms,
         "topic.metadata.refresh.interval.ms": config.metadata_max_age_ms,
     }
 
 
-def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
+def _java(config: ConsumerConfig, bootstrap: str, reset: str) -> Mapping[str, Any]:
     """The worker takes texts."""
     assignors = ",".join(_JAVA_ASSIGNORS[name] for name in config.partition_assignment_strategy)
     options = {
-        **_kafkas_names(config, bootstrap, assignors),
+        **_kafkas_names(config, bootstrap, reset, assignors),
         "request.timeout.ms": config.request_timeout_ms,
     }
     return {
@@ -158,7 +161,7 @@ def _java(config: ConsumerConfig, bootstrap: str) -> Mapping[str, Any]:
     }
 
 
-def _python_names(config: ConsumerConfig, bootstrap: str) -> dict[str, Any]:
+def _python_names(config: ConsumerConfig, bootstrap: str, reset: str) -> dict[str, Any]:
     """The options that kafka-python and aiokafka share."""
     return {
         "bootstrap_servers": bootstrap.split(","),
@@ -174,7 +177,7 @@ def _python_names(config: ConsumerConfig, bootstrap: str) -> dict[str, Any]:
         "metadata_max_age_ms": config.metadata_max_age_ms,
         "enable_auto_commit": config.enable_auto_commit,
         "auto_commit_interval_ms": config.auto_commit_interval_ms,
-        "auto_offset_reset": "latest",
+        OFFSET_RESET: reset,
     }
 
 
@@ -234,7 +237,7 @@ def order(
     return {
         "member": config.client_id,
         "topics": list(config.topics),
-        "config": dict(library.configuration(config, bootstrap)),
+        "config": dict(library.configuration(config, bootstrap, settings.choice(OFFSET_RESET))),
         "max_poll_records": settings.integer("max.poll.records"),
         "durations": durations,
         "seed": seed,

@@ -94,7 +94,7 @@ class Stints:
             self._end(seen.time_us, seen.member, [tp for name, tp in self._open if name == seen.member])
 
     def _begin(self, time_us: int, member: str, partition: str) -> None:
-        """At the committed offset, or at the end of the log: `auto.offset.reset` is latest."""
+        """At the committed offset, or at the end of the log, until the member reports where it began."""
         stint = Stint(member, partition)
         start = self._committed.get(partition)
         stint.samples.append((time_us, self._log_end(time_us, partition) if start is None else start))

@@ -1,15 +1,20 @@
-"""The heartbeats and the background commits of one process: when they run, rest and wake.
+"""The heartbeats and the commits of one process: when they run, rest and wake.
 
 docs/periodic-requests.md has the rules. In exact mode no request rests; both modes give the same trace.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from groupstorm.assignors.contract import COOPERATIVE
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.records.positions import Records
+from groupstorm.storms.scenario.commit_settings import BATCH, NEVER, RECORD
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.instants import Kind
+from groupstorm.storms.world.periodic_requests.hand_commits import HandCommits
 from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer
 from groupstorm.storms.world.periodic_requests.resting import RestingMembers
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
@@ -25,6 +30,7 @@ class PeriodicRequests:
 
     __slots__ = (
         "_broker",
+        "_by_hand",
         "_clock",
         "_commits",
         "_config",
@@ -70,6 +76,9 @@ class PeriodicRequests:
         self._work = sender.work
         self._heartbeats: Heartbeats | None = None
         self._commits: BackgroundCommits | None = None
+        self._by_hand: HandCommits | None = None
+        if sender.commits in (BATCH, RECORD):
+            self._by_hand = HandCommits(network, records, resting, sender)
         #: The moment at which the last computed request arrived that the coordinator does not know of (0:
         #: none).
         self._contact = 0
@@ -119,7 +128,11 @@ class PeriodicRequests:
     def start_commits(self) -> None:
         if not self._membership.owned:
             return  # a member that owns nothing has nothing to commit, and sends nothing
-        if self._config.enable_auto_commit and self._commits is None and self._sender.reachable():
+        if self._commits is not None or not self._sender.reachable():
+            return
+        if self._by_hand is not None:
+            self._by_hand.start()
+        elif self._sender.commits != NEVER:
             interval_us = self._timers.us(self._config.auto_commit_interval_ms)
             schedule = RequestSchedule(
                 Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection, self._latency_most_us
@@ -131,6 +144,8 @@ class PeriodicRequests:
 
     def stop_commits(self) -> None:
         """No more background commits; what is under way still arrives."""
+        if self._by_hand is not None:
+            self._by_hand.stop()
         commits, self._commits = self._commits, None
         if commits is not None:
             self._in_contact(commits.catch_up())
@@ -139,6 +154,8 @@ class PeriodicRequests:
     def settle_commits(self) -> None:
         """Let the computed commits that have arrived count: somebody looks at the offsets, or positions are
         about to change hands or to stand still."""
+        if self._by_hand is not None:
+            self._by_hand.settle()
         if self._commits is not None:
             self._commits.settle()
 
@@ -146,6 +163,11 @@ class PeriodicRequests:
         """A later commit of everything has been accepted: those that have arrived by now count no more."""
         if self._commits is not None:
             self._commits.superseded()
+
+    def begun(self, positions: Mapping[TopicPartition, int]) -> None:
+        """The process begins to process these partitions there."""
+        if self._by_hand is not None:
+            self._by_hand.begun(positions)
 
     def first_positions_known(self) -> None:
         """The process had no position until now: background commits before had nothing to commit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from groupstorm.trace.events import coordinator as events
@@ -27,13 +28,17 @@ class Requests(Protocol):
 class RestingMembers:
     """Those whose requests change nothing as long as nothing happens to the group, and that wake if it does.
 
+    Commits by hand are computed all the time, until the coordinator refuses them.
+
     ``is_possible``: the group does not move.
     """
 
-    __slots__ = ("_by_member_id", "is_possible")
+    __slots__ = ("_by_member_id", "_committing", "is_possible")
 
     def __init__(self) -> None:
         self._by_member_id: dict[str, Requests] = {}
+        #: What ends the commits by hand of each member: the coordinator refuses them from then on.
+        self._committing: dict[str, Callable[[], None]] = {}
         self.is_possible = True
 
     def add(self, member_id: str, requests: Requests) -> None:
@@ -41,6 +46,12 @@ class RestingMembers:
 
     def remove(self, member_id: str) -> None:
         self._by_member_id.pop(member_id, None)
+
+    def add_committing(self, member_id: str, stop: Callable[[], None]) -> None:
+        self._committing[member_id] = stop
+
+    def remove_committing(self, member_id: str) -> None:
+        self._committing.pop(member_id, None)
 
     def wake_all(self) -> None:
         """Every request may be answered differently from now on, or its response may have to wait."""
@@ -59,12 +70,21 @@ class RestingMembers:
             self.is_possible = not is_over and event.state not in _MOVING
             if is_over:
                 self.wake_all()
+                for stop in tuple(self._committing.values()):
+                    stop()  # the member has not joined: its generation is over
             elif not self.is_possible:
                 self.wake_heartbeats()
-        elif isinstance(event, events.MemberReconciled | events.MemberRemoved):
+        elif isinstance(event, events.MemberReconciled):
             self._wake(event.member_id)
+        elif isinstance(event, events.MemberRemoved):
+            self._gone(event.member_id)
         elif isinstance(event, events.MemberReplaced):
-            self._wake(event.previous_member_id)
+            self._gone(event.previous_member_id)
+
+    def _gone(self, member_id: str) -> None:
+        self._wake(member_id)
+        if member_id in self._committing:
+            self._committing[member_id]()
 
     def _wake(self, member_id: str) -> None:
         requests = self._by_member_id.get(member_id)

@@ -14,8 +14,12 @@ from groupstorm.storms.world.group_member import GroupMember
 
 
 class Sender(Protocol):
-    """The process that sends the requests. Its parts stay the same as long as it lives."""
+    """The process that sends the requests. Its parts stay the same as long as it lives.
 
+    ``commits``: who commits, a value of the setting of that name.
+    """
+
+    commits: str
     config: ConsumerConfig
     connection: VirtualConnection
     timers: ClientTimers

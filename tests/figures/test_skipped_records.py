@@ -1,0 +1,108 @@
+"""Records that no owner will ever read, because the first or the next one began behind them: ten a second."""
+
+from __future__ import annotations
+
+from groupstorm.figures import Figures
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.schema import Source
+from tests.figures.test_deleted_partitions import create
+from tests.figures.tracing import SECOND, Trace
+
+
+def skipped(trace: Trace, from_s: int = 0) -> tuple[int | None, str | None]:
+    figures = trace.figures(from_s * SECOND)
+    return figures.records_skipped, figures.skipped_worst_partition
+
+
+def group(*partitions: str, starts_at: float = 0) -> Trace:
+    trace = Trace()
+    trace.scenario(*partitions, record_rate=10, process_rate=100)
+    trace.start(starts_at, "a")
+    return trace
+
+
+def test_the_first_owners_of_a_group_begin_after_its_start() -> None:
+    """The first member starts at 20 s, when logs have 200 records. Of later ones 30 and 50 are skipped."""
+    trace = group("t-0", "t-1", starts_at=20)
+    trace.take(23, "a", 1, "t-0", at=230)
+    trace.take(25, "a", 1, "t-1", at=250)
+    trace.end(30)
+    assert skipped(trace) == (30 + 50, "t-1")
+
+
+def test_whoever_begins_at_the_beginning_skips_nothing() -> None:
+    """One owner begins with the records from before the group's start, another one at a commit among them."""
+    trace = group("t-0", "t-1", starts_at=20)
+    trace.take(23, "a", 1, "t-0", at=0)
+    trace.take(23, "a", 1, "t-1", at=150)
+    trace.end(30)
+    assert skipped(trace) == (0, None)
+
+
+def test_records_of_a_created_partition_count_from_its_creation() -> None:
+    """At 40 s t-1 is empty and t-2 has 400 records, as no row says otherwise. 60 of each come until 46 s."""
+    trace = group("t-0")
+    trace.take(0, "a", 1, "t-0")
+    create(trace, 40, "t-1", "t-2")
+    trace.logs(40, {"t-1": (0, 10)})
+    trace.take(46, "a", 2, "t-1", at=60)
+    trace.take(46, "a", 2, "t-2", at=460)
+    trace.end(50)
+    assert skipped(trace) == (60 + 60, "t-1")
+
+
+def test_a_partition_without_an_owner_has_lag_and_skips_nothing() -> None:
+    trace = group("t-0")
+    trace.take(0, "a", 1, "t-0")
+    create(trace, 40, "t-1")
+    trace.logs(40, {"t-1": (0, 10)})
+    trace.end(50)
+    assert skipped(trace) == (0, None)
+    assert trace.figures().lag_peak == 100
+
+
+def test_a_window_counts_what_is_skipped_in_it() -> None:
+    """30 records before it; in it 20 of t-1, after a crash without a commit."""
+    trace = group("t-0", "t-1")
+    trace.take(3, "a", 1, "t-0", at=30)
+    trace.take(1, "a", 1, "t-1", at=10)
+    trace.crash(20, "a", 1, "t-0", "t-1", at=200)
+    trace.take(22, "b", 2, "t-1", at=220)
+    trace.take(24, "b", 2, "t-0", at=200)
+    trace.end(30)
+    assert skipped(trace) == (30 + 10 + 20, "t-0")
+    assert skipped(trace, from_s=10) == (20, "t-1")
+
+
+def test_lag_that_is_skipped_is_not_recovered() -> None:
+    """t-1 has no owner for six seconds. Whoever begins at its beginning catches up in 60 / (100 - 10) s."""
+
+    def grown(at: int) -> Figures:
+        trace = group("t-0")
+        trace.round(0, 1, {"a": ("t-0",)})
+        create(trace, 40, "t-1")
+        trace.logs(40, {"t-1": (0, 10)})
+        trace.take(46, "a", 1, "t-1", at=at)
+        trace.end(60)
+        return trace.figures()
+
+    read, lost = grown(0), grown(60)
+    assert (read.lag_peak, read.records_skipped, read.lag_recovery_seconds) == (60, 0, 6.666667)
+    assert (lost.lag_peak, lost.records_skipped, lost.lag_recovery_seconds) == (60, 60, None)
+
+
+def test_the_answer_names_the_partition_and_the_remedy() -> None:
+    trace = group("t-0")
+    trace.take(3, "a", 1, "t-0", at=30)
+    trace.end(5)
+    answer = trace.figures().answer
+    assert "30 records skipped, most of them in t-0 (auto.offset.reset=earliest reads them)" in answer
+
+
+def test_a_partition_that_no_row_creates_counts_from_its_first_owner_on() -> None:
+    trace = group("t-0")
+    trace.take(0, "a", 1, "t-0")
+    trace.add(10, Source.WORLD, world_events.RecordRatesChanged("g", ("t-9",), (500,), (10_000,)))
+    trace.take(20, "a", 1, "t-9", at=600)
+    trace.end(30)
+    assert skipped(trace) == (0, None)
