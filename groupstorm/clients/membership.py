@@ -257,9 +257,10 @@ class Membership(MemberSession):
         self.owned = tuple(tp for tp in self.owned if tp not in gone)
 
     def _return_records(self) -> Flow:
-        """Go on with the round at the next poll(). What the application does until then is committed by nobody,
-        if the round takes the partition away: a cooperative member commits once, before it joins."""
-        if self.config.profile.rounds_wait_for_polls and self.owned and self.rebalance_protocol is COOPERATIVE:
+        """Go on with the round at the next poll(). What the application does until then nobody commits if the
+        round takes the partition away: a cooperative member commits once, before it joins."""
+        is_cooperative = self.rebalance_protocol is COOPERATIVE
+        if is_cooperative and self.owned and self.config.profile.rounds_wait_for_polls:
             yield ReturnRecords()
 
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:

@@ -224,8 +224,7 @@ class Ownership:
             self._nobody_from_us += now_us - max(deleted_us, self._nobody_from_us)
 
     def begin_window(self, from_us: int) -> None:
-        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on, and records from
-        the positions just before: a row of ``from_us`` may say that an owner had come no further."""
+        """Drop all sums so far; gaps and pauses that last are counted from ``from_us`` on."""
         for partition in self.partitions.values():
             self._account(partition, from_us)
             if partition.gap_from_us is not None:
@@ -245,9 +244,7 @@ class Ownership:
         self.lag.begin_window(from_us)
         for partition in self.partitions.values():
             for owner in partition.owners:
-                position = self._position(partition, owner, from_us - 1)
-                self.records.end(partition.name, owner.first_position, position)
-                owner.first_position = position
+                owner.counted_from = self._position(partition, owner, from_us)
         self.records.begin_window()
 
     def finish(self, end_us: int) -> None:
@@ -263,7 +260,7 @@ class Ownership:
                 continue
             for owner in partition.owners:
                 reached = self._position(partition, owner, end_us)
-                self.records.end(partition.name, owner.first_position, reached)
+                self.records.end(partition.name, owner.first_position, reached, owner.counted_from)
         if self._nobody_from_us is not None:
             self.nobody_us += self._existing_until(end_us, self._nobody_from_us) - self._nobody_from_us
 
@@ -354,7 +351,7 @@ class Ownership:
         if not owner.paused:
             self._stop(partition, owner, position, now_us)
         if self.records is not None:
-            self.records.end(partition.name, owner.first_position, position)
+            self.records.end(partition.name, owner.first_position, position, owner.counted_from)
         partition.owners.remove(owner)
         self.touched.add(partition)
         self.last_change_us = now_us

@@ -10,12 +10,16 @@ from groupstorm.figures.record_model import Line
 
 @dataclass(slots=True, eq=False)
 class Owner:
-    """One open owner interval: the offset at which it counts from, and how its owner goes on from where."""
+    """One open owner interval: the offset at which it began, and how its owner goes on from where.
+
+    ``counted_from``: its offset at the beginning of the window, if it began before.
+    """
 
     member: str
     first_position: int
     line: Line
     paused: bool = False
+    counted_from: int | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 class _Covered:
     """The positions of one partition that were processed: disjoint ascending ranges.
 
-    ``first``: from which one on positions that nobody processes are skipped. ``skipped_before``: how many
-    were, before the window.
+    ``first``: from which one on positions that nobody processes are skipped.
     """
 
     first: int
     furthest: int
-    skipped_before: int = 0
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
     def add(self, start: int, end: int) -> None:
         """Add [start, end) to the covered ranges; ranges that touch become one."""
+        self.furthest = max(self.furthest, end)
+        if end <= start:
+            return
         if self.ends and self.starts[-1] <= start <= self.ends[-1]:
             self.ends[-1] = max(self.ends[-1], end)
             return
@@ -42,6 +43,9 @@ class _Covered:
         """How many positions from ``least`` on are covered."""
         return sum(max(0, end - max(start, least)) for start, end in zip(self.starts, self.ends, strict=True))
 
+    def copy(self) -> _Covered:
+        return _Covered(self.first, self.furthest, [*self.starts], [*self.ends])
+
 
 class RecordSums:
     """Adds up the position ranges of owner intervals.
@@ -52,61 +56,66 @@ class RecordSums:
 
     def __init__(self) -> None:
         self.processed = 0
-        #: Of partitions that were deleted: positions that were processed, and that were not.
-        self._covered_gone = 0
+        #: Of partitions that were deleted: positions that were processed for the first time, and that were
+        #: skipped.
+        self._first_gone = 0
         self._skipped_gone = 0
         self._covered: dict[str, _Covered] = {}
-        #: The same of all partitions at the window's beginning.
-        self._covered_before = 0
-        self._skipped_before = 0
+        #: The part of it that was covered before the window.
+        self._before: dict[str, _Covered] = {}
 
     def begin_window(self) -> None:
-        """Count from now on. All intervals have ended or begin here."""
-        self.processed = 0
-        self._covered_before = self._all_covered
-        self._skipped_before = self._all_skipped
-        for one in self._covered.values():
-            one.skipped_before = one.skipped
+        """Count from now on. An interval that is open has a part before the window: see `end`."""
+        self.processed = self._first_gone = self._skipped_gone = 0
+        self._before = {name: covered.copy() for name, covered in self._covered.items()}
 
     def begin(self, partition: str, position: int, first: int) -> None:
         """An interval begins. The partition's first one skips the records from ``first`` on."""
         if partition not in self._covered:
             self._covered[partition] = _Covered(first, position)
 
-    def end(self, partition: str, start: int, end: int) -> None:
-        """An interval is over: it processed [start, end)."""
-        covered = self._covered[partition]
-        covered.furthest = max(covered.furthest, end)
-        if end > start:
-            self.processed += end - start
-            covered.add(start, end)
+    def end(self, partition: str, start: int, end: int, counted_from: int | None = None) -> None:
+        """An interval is over: it processed [start, end).
+
+        ``counted_from``: its position at the beginning of the window, by the model of positions, if it began
+        before that. The model may be ahead of the application by what is in hand: no further than ``end``.
+        """
+        self._covered[partition].add(start, end)
+        if counted_from is not None:
+            counted_from = min(max(start, counted_from), end)
+            self._before[partition].add(start, counted_from)
+            start = counted_from
+        self.processed += max(0, end - start)
 
     def forget(self, partition: str) -> None:
         """The partition was deleted: positions of another one of its name are other records."""
-        covered = self._covered.pop(partition, None)
-        if covered is not None:
-            self._covered_gone += covered.size()
-            self._skipped_gone += covered.skipped
+        if partition in self._covered:
+            self._first_gone += self._first(partition)
+            self._skipped_gone += self._skipped(partition)
+            del self._covered[partition]
+            self._before.pop(partition, None)
 
     @property
     def duplicated(self) -> int:
-        return self.processed - (self._all_covered - self._covered_before)
+        return self.processed - self._first_gone - sum(map(self._first, self._covered))
 
     @property
     def skipped(self) -> int:
-        return max(0, self._all_skipped - self._skipped_before)
+        return self._skipped_gone + sum(map(self._skipped, self._covered))
 
     @property
     def skipped_most(self) -> str | None:
         """The partition, of those that exist, with the most skipped records, of several the first by name."""
-        skipped = {name: one.skipped - one.skipped_before for name, one in self._covered.items()}
+        skipped = {name: self._skipped(name) for name in self._covered}
         most = max(skipped.values(), default=0)
         return min(name for name, count in skipped.items() if count == most) if most > 0 else None
 
-    @property
-    def _all_covered(self) -> int:
-        return self._covered_gone + sum(one.size() for one in self._covered.values())
+    def _first(self, partition: str) -> int:
+        """How many positions were processed in the window and not before."""
+        before = self._before.get(partition)
+        return self._covered[partition].size() - (0 if before is None else before.size())
 
-    @property
-    def _all_skipped(self) -> int:
-        return self._skipped_gone + sum(one.skipped for one in self._covered.values())
+    def _skipped(self, partition: str) -> int:
+        """How many positions were skipped in the window; what was skipped before may be read in it."""
+        before = self._before.get(partition)
+        return max(0, self._covered[partition].skipped - (0 if before is None else before.skipped))

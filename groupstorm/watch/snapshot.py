@@ -93,7 +93,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_loads": Counter[str], "_rates": Counter[str],
     },
     Origins: {
-        "_announced": set[str], "_stopping": set[str], "_ended": dict[str, Origin],
+        "_announced": Counter[str], "_stopping": set[str], "_ended": dict[str, Origin],
         "_ids": dict[str, set[str]], "_ended_ids": dict[str, Origin],
     },
     Progress: {},
@@ -106,7 +106,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     CoordinatorView: {"_names": _Texts, "_assigned": _Partitions},
     GapSums: {},
     RecordModel: {"_logs": dict[str, Line]},
-    RecordSums: {"_covered": dict[str, _Covered]},
+    RecordSums: {"_covered": dict[str, _Covered], "_before": dict[str, _Covered]},
     LagCurve: {
         "_frontiers": dict[str, _Frontier], "_changing": list[_Frontier], "_oldest_before": dict[str, int],
         "_bends": dict[int, int], "_bend_times": list[int], "_peak": _Time, "_marked_us": _Time,
@@ -122,7 +122,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
         "new_owner": str | None, "is_first": bool,
     },
     Line: {"position": int, "from_us": int, "rate": int},
-    Owner: {"member": str, "first_position": int, "line": Line, "paused": bool},
+    Owner: {"member": str, "first_position": int, "line": Line, "paused": bool, "counted_from": _Time},
     Partition: {
         "name": str, "accounted_us": int, "owners": list[Owner], "processing": int, "gap_from_us": _Time,
         "gap_since_us": int,

@@ -32,7 +32,7 @@ def test_a_figure_goes_by_its_word_too_and_a_limit_has_a_unit() -> None:
         ("generations per 1h", "expected FIGURE>NUMBER per TIME"),
         ("generations>3 per 0s", "expected more than 0"),
         ("generations>3 per week", "is no duration"),
-        ("generashions>3 per 1h", "is no figure"),
+        ("generashions>3 per 1h", "did you mean generations?"),
         ("generations>3m per 1h", "is no time"),
         ("generations>3 for 99% per 1h", "expected no 'for ...%'"),
     ],
