@@ -27,7 +27,10 @@ COMMANDS = {
     "advise": (
         "Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste."
     ),
-    "rollout": "Say what the next rollout of a consumer costs, from its Kubernetes manifests.",
+    "rollout": (
+        "Say what the next rollout of a consumer costs, from its Kubernetes manifests, and what would cost "
+        "less."
+    ),
     "diff": "Compare two finished runs: settings that differ, figures that differ, and which run is better.",
     "analyze": "Compute figures and tables from traces, and compare with figures.json, if there is one.",
     "report": (

@@ -1,9 +1,10 @@
-"""`groupstorm rollout`: what the next rollout of a consumer costs, from its Kubernetes manifests."""
+"""`groupstorm rollout`: the cost of a consumer's next rollout and of its alternatives, from manifests."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,50 +13,26 @@ import yaml
 
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
-from groupstorm.cli.output_options import AllOption, JsonOption
-from groupstorm.cli.printing import (
-    print_command,
-    print_grid,
-    print_json,
-    print_line,
-    print_paragraph,
-    print_paragraphs,
-)
-from groupstorm.figures.reasons import reasons_sentences
+from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.printing import print_json
+from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
+from groupstorm.cli.run import print_assignor_failures
 from groupstorm.problems import CheckFailed, writing
-from groupstorm.report.rollout_answer import pods_of, rollout_answer
-from groupstorm.report.tables import figures_grid, seeds_named
+from groupstorm.report.progress import runs_progress
+from groupstorm.report.rollout_answer import Rollouts, rollout_answer
+from groupstorm.storms.deployments.alternatives import ROLLING, alternatives_to, scenarios_of
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
-from groupstorm.storms.deployments.manifests.plan import (
-    Outcome,
-    Plan,
-    plan_rollout,
-    read_outcome,
-    remedies_for,
-)
-from groupstorm.storms.runs.run import Run
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout, read_outcome, remedies_for
 from groupstorm.storms.runs.run_folder import free_folder
-from groupstorm.storms.runs.several import Order, run_all
-from groupstorm.storms.scenario.files import load
-from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
+from groupstorm.storms.scenario.files import parse
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.settings import read
+from groupstorm.verdicts.alternatives import AS_IT_IS
 from groupstorm.yaml_documents import read_text, text_of
 
-#: Why objects of some kinds are not used, and those of all others.
-_WHY_UNUSED = {
-    "ConfigMap": "no Kafka setting in it",
-    "Deployment": "not the consumer",
-    "HorizontalPodAutoscaler": "scales another workload",
-    "KafkaTopic": "the settings name another topic, or none",
-    "PodDisruptionBudget": "of other pods",
-    "ScaledObject": "scales another workload",
-    "Secret": "not read",
-    "StatefulSet": "not the consumer",
-}
-_NO_PART = "no part in a rollout"
-
-#: The scenario of the rollout, beside its runs.
+#: The scenario of the rollout, beside its runs; alternatives of another kind of step have a file of its name.
 SCENARIO_FILE = "rollout.yaml"
 
 
@@ -71,65 +48,98 @@ def rollout(
         typer.Option("--workload", metavar="NAME", help="Which Deployment or StatefulSet consumes."),
     ] = None,
     settings: SetOption = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on.")] = 1,
+    alone: Annotated[
+        bool, typer.Option("--alone", help="Run the manifest as it is, without alternatives.")
+    ] = False,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on.")
+    ] = SEEDS_DEFAULT,
     seed: SeedOption = None,
     require: RequireOption = None,
     as_json: JsonOption = False,
-    everything: AllOption = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All figures, and the lines to paste of every alternative.")
+    ] = False,
     out: OutOption = None,
 ) -> None:
-    """Say what the next rollout of a consumer costs, from its Kubernetes manifests.
+    """Say what the next rollout of a consumer costs, from its Kubernetes manifests, and what would cost less.
 
     Reads Deployment, StatefulSet, ConfigMap, HorizontalPodAutoscaler, ScaledObject and PodDisruptionBudget,
-    and asks for what no manifest says: partitions, record_rate, start_ms. Exit code 1 if the rollout never
+    and asks for what no manifest says: partitions, record_rate, start_ms. Runs what could be changed beside
+    it: assignor, static members, protocol, surge, readiness probe. Exit code 1 if the rollout never
     completes.
 
     Example: groupstorm rollout orders.yaml --set partitions=240 --set record_rate=50 --set start_ms=25s
     """
     required = requirements_of(require)
+    given = overrides(settings)
+    plan = _plan(manifest, workload, given)
+    # a file must not name code: assignors of the user's own go with each run
+    code = {STRATEGY: given[STRATEGY]} if named_code(given) is not None else {}
+    as_it_is = parse(_as_yaml(plan.scenario()), "yaml", SCENARIO_FILE).resolve(None, None, code).settings
+    alternatives = [] if alone else [*alternatives_to(plan, as_it_is)]
+    scenarios = scenarios_of(plan, alternatives)
+    files = {
+        SCENARIO_FILE if step == plan.step else f"{step}.yaml": _as_yaml(content)
+        for step, content in scenarios.items()
+    }
+    folder = out or free_folder(plan.name, files)
+    _write(folder, files)
+    first_seed = seed or 0
+    numbers = range(first_seed, first_seed + seeds)
+    [plain, *others] = [
+        orders_of(str(folder / file), [name], numbers, code, folder)
+        for file, content in zip(files, scenarios.values(), strict=True)
+        for name in content["variants"]
+    ]
+    with runs_progress() as progress:
+        total, done = len(plain) * (1 + len(others)), count(1)
+        rollouts = _run(plain, plan.step, lambda: progress(next(done), total))
+        stuck = rollouts[AS_IT_IS].stuck
+        if stuck is None and others:
+            every_other = [order for orders in others for order in orders]
+            rollouts |= _run(every_other, ROLLING, lambda: progress(next(done), total))
+    if stuck is None:
+        answer = rollout_answer(plan, as_it_is, rollouts[AS_IT_IS])
+    else:
+        answer = _never(plan, stuck, folder, first_seed, code)
+    found = Answer(plan, as_it_is, alternatives, rollouts, answer, folder)
+    if as_json:
+        print_json(rollout_content(found))
+    else:
+        print_rollout(found, everything)
+    every = [run for one in rollouts.values() for run in one.runs]
+    print_assignor_failures(every)
+    require_invariants(every)
+    if stuck is not None:
+        raise CheckFailed(f"{plan.consumer.workload}: this rollout never completes: {stuck}")
+    check_all_meet({f"seed {run.scenario.seed}": run.figures for run in rollouts[AS_IT_IS].runs}, required)
+
+
+def _plan(manifest: str, workload: str | None, given: Mapping[str, Any]) -> Plan:
+    """The plan of the rollout that the manifests describe. Raises InputError."""
     source = "standard input" if manifest == "-" else manifest
     if manifest == "-":
         text = text_of(sys.stdin.buffer, source, MANIFEST_BYTES_MAX)
     else:
         text = read_text(Path(manifest), MANIFEST_BYTES_MAX)
     consumer = choose_consumer(read_objects(text, source), source, workload)
-    given = overrides(settings)
     for name, value in given.items():
         read(name, value, "--set ")
-    plan = plan_rollout(consumer, given)
-    folder = out or free_folder(plan.name, {SCENARIO_FILE: _as_yaml(plan.scenario())})
-    first_seed = seed or 0
-    code = {STRATEGY: given[STRATEGY]} if STRATEGY in given else {}
-    runs = _run(plan.scenario(), folder, range(first_seed, first_seed + seeds), code)
-    outcomes = [read_outcome(run.trace, plan.step) for run in runs]
-    stuck = next((outcome.stuck for outcome in outcomes if outcome.stuck is not None), None)
-    if stuck is None:
-        answer = rollout_answer(plan, runs[0].scenario.settings, outcomes, [run.figures for run in runs])
-    else:
-        answer = _never(plan, stuck, folder, first_seed, code)
-    if as_json:
-        _print_json(plan, runs, outcomes, answer)
-    else:
-        _print(plan, runs, answer, everything, folder)
-    require_invariants(runs)
-    if stuck is not None:
-        raise CheckFailed(f"{consumer.workload}: this rollout never completes: {stuck}")
-    check_all_meet({f"seed {run.scenario.seed}": run.figures for run in runs}, required)
+    return plan_rollout(consumer, given)
 
 
-def _run(scenario: Mapping[str, Any], folder: Path, seeds: range, code: Mapping[str, Any]) -> list[Run]:
-    """Write the scenario into ``folder`` and run it there.
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        with writing(folder / name):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, "utf-8")
 
-    ``code``: assignors of the command line, which may be the user's own: a file must not name these.
-    Raises InputError.
-    """
-    path = folder / SCENARIO_FILE
-    with writing(path):
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(_as_yaml(scenario), "utf-8")
-    load(str(path)).resolve(None, None, code)
-    orders = [Order(str(path), None, number, code, folder / f"seed-{number}") for number in seeds]
-    return list(run_all(orders))
+
+def _run(orders: Sequence[Order], step: str, finished: Callable[[], None]) -> dict[str, Rollouts]:
+    """Run the rollouts of several variants. ``step``: their kind. ``finished``: called after each run."""
+    runs = run_variants(orders, lambda _: finished())
+    return {name: Rollouts.of(each, step) for name, each in runs.items()}
 
 
 def _as_yaml(scenario: Mapping[str, Any]) -> str:
@@ -140,7 +150,9 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
     """The answer for a rollout that is stuck, with the changes that were tried and end it."""
     tried = []
     for remedy in remedies_for(plan):
-        [run] = _run(remedy.scenario, folder / "remedies" / remedy.name, range(seed, seed + 1), code)
+        below = folder / "remedies" / remedy.name
+        _write(below, {SCENARIO_FILE: _as_yaml(remedy.scenario)})
+        run = run_order(Order(str(below / SCENARIO_FILE), None, seed, code, below / f"seed-{seed}"))
         outcome = read_outcome(run.trace, remedy.step)
         if outcome.seconds is not None:
             gap = run.figures.unowned_max_seconds or 0
@@ -153,63 +165,3 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
     )
     cure = f" Tried and complete: {'; '.join(tried)}." if tried else ""
     return f"This rollout never completes: {stuck}. {reported}{cure}"
-
-
-def _print(plan: Plan, runs: Sequence[Run], answer: str, everything: bool, folder: Path) -> None:
-    consumer = plan.consumer
-    print_paragraph(f"{consumer.workload}: {_described(plan, runs[0])}", emphasized=True)
-    for alarm in plan.alarms:
-        said, *mend = alarm.splitlines()
-        print_paragraph(said)
-        for line in mend:
-            print_line(line)
-    for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
-        if sentences:
-            print_paragraph(f"{heading}: {'; '.join(sentences)}.")
-    if plan.unknown:
-        print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
-    kinds = (f"{count} {kind} ({_WHY_UNUSED.get(kind, _NO_PART)})" for kind, count in consumer.unused.items())
-    if unused := [*plan.unused, *kinds]:
-        print_paragraph(f"Not used: {'; '.join(unused)}.")
-    print()
-    title = f"{plan.name}, {seeds_named([run.scenario.seed for run in runs])}"
-    print_grid(figures_grid(title, {"rollout": [run.figures for run in runs]}, everything))
-    print_paragraphs(plan.findings)
-    print_paragraph(answer)
-    print_paragraphs(reasons_sentences({"rollout": [run.reasons for run in runs]}))
-    print()
-    print_paragraph(f"The scenario: {folder / SCENARIO_FILE}; files in {folder}")
-    print_command("The story of it:", "trace", str(runs[0].folder))
-
-
-def _described(plan: Plan, run: Run) -> str:
-    settings = run.scenario.settings
-    surge, missing = settings.pods("max_surge").as_written, settings.pods("max_unavailable").as_written
-    strategy = "Recreate" if plan.step == "recreate" else f"maxSurge {surge}, maxUnavailable {missing}"
-    grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
-    partition = settings.integer("update_partition")
-    kept = f"partition {partition}, " if partition else ""
-    return (
-        f"{pods_of(settings)}, {kept}{strategy}, "
-        f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
-    )
-
-
-def _print_json(plan: Plan, runs: Sequence[Run], outcomes: Sequence[Outcome], answer: str) -> None:
-    workload = plan.consumer.workload
-    content = {
-        "workload": {"kind": workload.kind, "name": workload.name, "namespace": workload.namespace},
-        "settings": plan.settings,
-        "read": plan.read,
-        "assumed": plan.assumed,
-        "unknown": plan.unknown,
-        "findings": [*plan.alarms, *plan.findings],
-        "unused": dict(plan.consumer.unused),
-        "unused_fields": plan.unused,
-        "seeds": {
-            str(run.scenario.seed): {"rollout": outcome._asdict(), "figures": run.figures.to_json()}
-            for run, outcome in zip(runs, outcomes, strict=True)
-        },
-        "answer": answer,
-    }
-    print_json(content)

@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from groupstorm.figures import Figures
 from groupstorm.report.deployment_notes import static_membership_note
-from groupstorm.storms.deployments.manifests.plan import Outcome, Plan
+from groupstorm.report.grid import Grid, Row
+from groupstorm.report.tables import RANGE, brief, range_shown
+from groupstorm.storms.deployments.manifests.plan import Outcome, Plan, read_outcome
 from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.verdicts.spread import spread_of
 from groupstorm.wording import counted, seconds
 
 
-def rollout_answer(
-    plan: Plan, settings: Settings, outcomes: Sequence[Outcome], runs: Sequence[Figures]
-) -> str:
-    """The paragraph: how long the rollout takes, what it costs, and why. One outcome and figures a seed."""
+class Rollouts(NamedTuple):
+    """One rollout with several seeds: a run and an outcome of each."""
+
+    runs: Sequence[Run]
+    outcomes: Sequence[Outcome]
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], step: str) -> Rollouts:
+        """``step``: the kind of the step that is the rollout."""
+        return cls(runs, [read_outcome(run.trace, step) for run in runs])
+
+    @property
+    def figures(self) -> list[Figures]:
+        return [run.figures for run in self.runs]
+
+    @property
+    def stuck(self) -> str | None:
+        """Why it never completes with one of the seeds; None if it always does."""
+        return next((one.stuck for one in self.outcomes if one.stuck is not None), None)
+
+
+def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
+    """The paragraph: how long the rollout takes, what it costs, and why."""
+    outcomes, runs = rollouts.outcomes, rollouts.figures
     parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_lag(runs)]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
@@ -53,7 +78,8 @@ def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
         partition = settings.integer("update_partition")
         replaced = counted(members, "pod") if not partition else f"{members - partition} of {members} pods"
         kept = f" (partition {partition} keeps the lower ordinals)" if partition else ""
-        how = f"{replaced} of {workload} are replaced{kept}, {surge} and {missing}"
+        are = "is" if members == 1 else "are"
+        how = f"{replaced} of {workload} {are} replaced{kept}, {surge} and {missing}"
     if settings.choice("ready_when") == RUNS:
         return f"{how}: for Kubernetes that is done after {took}, whether the consumers poll or not."
     return f"{how}: that takes {took}."
@@ -111,3 +137,32 @@ def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
     """The median, and the range if the seeds differ by what people see."""
     least, middle, most = shown(min(values)), shown(median(values)), shown(max(values))
     return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def alternatives_grid(title: str, rollouts: Mapping[str, Rollouts], chosen: str | None) -> Grid:
+    """Medians of the rollouts of each alternative, and below them the range over several seeds."""
+    rows = []
+    for name, each in rollouts.items():
+        columns = [
+            (
+                figures.unowned_partition_seconds,
+                figures.unowned_max_seconds,
+                outcome.seconds,
+                outcome.rebalances,
+                figures.moves,
+                figures.records_duplicated,
+            )
+            for outcome, figures in zip(each.outcomes, each.figures, strict=True)
+        ]
+        spreads = [spread_of(column) for column in zip(*columns, strict=True)]
+        cells = ["-" if one is None else brief("", one.median) for one in spreads]
+        below = ["" if one is None or one.least == one.most else range_shown("", one) for one in spreads]
+        rows.append(Row(name, cells, below if any(below) else (), RANGE, "*" if name == chosen else ""))
+    headings = ("", "un-owned s", "longest gap s", "takes s", "rebalances", "moved", "twice")
+    notes = [
+        "un-owned: partition-seconds; takes: until the last pod is available; moved: partitions that changed "
+        "their owner; twice: records that were processed again"
+    ]
+    if chosen is not None:
+        notes.append("* recommended")
+    return Grid(headings, rows, title, notes)

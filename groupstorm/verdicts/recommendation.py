@@ -46,13 +46,14 @@ class Defaults(NamedTuple):
     """``words``: the defaults of the settings that differ. ``distances``: of each configuration.
 
     ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations
-    whose settings cannot go well together, however their runs ended.
+    whose settings cannot go well together, however their runs ended. ``called``: the defaults, in a sentence.
     """
 
     words: str
     distances: Mapping[str, Distance]
     cautions: Mapping[str, str]
     contradictory: frozenset[str] = frozenset()
+    called: str = "the defaults"
 
     @property
     def has_them(self) -> str | None:
@@ -60,37 +61,56 @@ class Defaults(NamedTuple):
         return next((name for name, distance in self.distances.items() if not distance.changes), None)
 
 
-def recommendation(
-    variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None
-) -> list[str]:
-    """A few sentences; none if fewer than two can be ranked, or no figure of the ranking has a value."""
+class Choice(NamedTuple):
+    """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
+
+    ``is_only``: no other configuration can be ranked.
+    """
+
+    chosen: str | None
+    others: Sequence[str]
+    is_only: bool = False
+
+
+def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
+    """The choice; None if fewer than two can be ranked, or no figure of the ranking has a value."""
     unfit = unfit_variants(variants)
     fit = {name: runs for name, runs in variants.items() if name not in unfit}
     sound = {name: runs for name, runs in fit.items() if name not in defaults.contradictory}
     verdict = rank(sound, weights)
-    if verdict is None and not (len(sound) == 1 < len(fit)):
-        return []
-    distances = defaults.distances
     if verdict is None:
-        [chosen] = sound
+        return Choice(next(iter(sound)), (), is_only=True) if len(sound) == 1 < len(fit) else None
+    best = _unbeaten(verdict, sound)
+    if len(best) == len(sound) and verdict.within_spread:
+        return Choice(None, best)
+    chosen = min(best, key=lambda name: (defaults.distances[name], verdict.costs[name].median))
+    return Choice(chosen, [name for name in best if name != chosen])
+
+
+def recommendation(
+    variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None
+) -> list[str]:
+    """A few sentences; none if there is no `Choice`."""
+    choice = choose(variants, defaults, weights)
+    if choice is None:
+        return []
+    chosen, others, is_only = choice
+    if chosen is None:
+        return [_seeds_decide(others, defaults)]
+    if is_only:
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
-        best = _unbeaten(verdict, sound)
-        chosen = min(best, key=lambda name: (distances[name], verdict.costs[name].median))
-        others = [name for name in best if name != chosen]
-        if len(best) == len(sound) and verdict.within_spread:
-            return [_seeds_decide(best, defaults.has_them)]
-        is_nearest = all(distances[chosen] < distances[other] for other in others)
-        sentences = [_chosen(chosen, others, chosen == defaults.has_them, is_nearest)]
-    sentences.append(_price(sound[chosen]))
+        sentences = [_chosen(chosen, others, defaults)]
+    sentences.append(_price(variants[chosen]))
     plain = defaults.has_them
     if plain is None:
         sentences.append(
-            f"None of these has the defaults ({defaults.words}): add them, to see what a change buys."
+            f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
         )
     elif plain != chosen:
-        sentences.append(_against(plain, variants[plain], variants[chosen], variants))
+        against = _against(variants[plain], variants[chosen], variants)
+        sentences.append(f"Against {defaults.called} ({plain}) {against}")
     sentences.append(defaults.cautions.get(chosen, ""))
     return [sentence for sentence in sentences if sentence]
 
@@ -113,20 +133,23 @@ def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
     return [name for name in verdict.best if not any(beats(other, name) for other in verdict.best)]
 
 
-def _chosen(chosen: str, others: Sequence[str], is_default: bool, is_nearest: bool) -> str:
+def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:
+    is_default = chosen == defaults.has_them
     if not others:
-        return f"Recommendation: {chosen}{', which has the defaults' if is_default else ''}."
+        return f"Recommendation: {chosen}{f', which has {defaults.called}' if is_default else ''}."
     named = listed(others) if len(others) <= OTHERS_NAMED_MAX else counted(len(others), "other")
     if is_default:
         verb = "buys" if len(others) == 1 else "buy"
         nothing = f"{named} {verb} nothing that a person would notice"
-        return f"Recommendation: stay with {chosen}, the defaults: {nothing}."
-    further = ", but further from the defaults" if is_nearest else ""
+        return f"Recommendation: stay with {chosen}, {defaults.called}: {nothing}."
+    is_nearest = all(defaults.distances[chosen] < defaults.distances[other] for other in others)
+    further = f", but further from {defaults.called}" if is_nearest else ""
     return f"Recommendation: {chosen}. As good{further}: {named}."
 
 
-def _seeds_decide(best: Sequence[str], plain: str | None) -> str:
-    stay = f" Stay with {plain}, the defaults." if plain in best else ""
+def _seeds_decide(best: Sequence[str], defaults: Defaults) -> str:
+    plain = defaults.has_them
+    stay = f" Stay with {plain}, {defaults.called}." if plain in best else ""
     return f"No recommendation: between {listed(best)} the seeds differ by as much as the settings do.{stay}"
 
 
@@ -155,7 +178,7 @@ def _widely(measure: Measure, spread: Spread) -> str:
     return _with_range(measure, spread) if differs else measure.show(spread.median)
 
 
-def _against(plain: str, before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:
+def _against(before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:
     """What changes for the better and for the worse, if it is more than the seeds and than people notice."""
     every = [figures for runs in variants.values() for figures in runs]
     better: list[str] = []
@@ -174,7 +197,7 @@ def _against(plain: str, before: Sequence[Figures], after: Sequence[Figures], va
         (better if new.median < old.median else worse).append(change)
     buys = f"it buys: {'; '.join(better)}" if better else "it buys nothing that a person would notice"
     costs = f"it costs: {'; '.join(worse)}" if worse else "nothing gets noticeably worse"
-    return f"Against the defaults ({plain}) {buys}. For that {costs}."
+    return f"{buys}. For that {costs}."
 
 
 def _differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures]) -> bool:

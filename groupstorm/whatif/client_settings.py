@@ -37,13 +37,14 @@ class Library(NamedTuple):
     """The settings of one library. ``names``: Kafka's name -> its own; missing: it has no such setting.
 
     ``assignors``: name -> the value that stands for it; missing: the library has no such assignor.
-    ``line``: one setting as it is written.
+    ``line``: one setting as it is written; ``between``: what stands between several assignors.
     """
 
     name: str
     names: Mapping[str, str]
     assignors: Mapping[str, str]
     line: Callable[[str, Any], str]
+    between: str = ","
 
 
 _KAFKAS: Final = {name: name for name in (SESSION, HEARTBEAT, POLL_INTERVAL, INSTANCE, PROTOCOL, STRATEGY)}
@@ -101,6 +102,7 @@ LIBRARIES: Final = (
             "sticky": "StickyPartitionAssignor",
         },
         _argument,
+        between=", ",
     ),
     Library(
         "kafka-python",
@@ -112,6 +114,7 @@ LIBRARIES: Final = (
             "cooperative-sticky": "CooperativeStickyAssignor",
         },
         _argument,
+        between=", ",
     ),
     Library(
         "franz-go",
@@ -129,6 +132,7 @@ LIBRARIES: Final = (
             "cooperative-sticky": "CooperativeStickyBalancer",
         },
         _franz_go,
+        between="(), kgo.",
     ),
 )
 

@@ -13,7 +13,8 @@ from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.processes import run_process
 from tests.storms.manifests.manifest_files import text_of, workload
 
-GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s")
+GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s", "--seeds", "1")
+ALONE = (*GIVEN, "--alone")
 READY = {"readinessProbe": {"httpGet": {"port": 80}, "periodSeconds": 5}}
 SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
 
@@ -26,7 +27,7 @@ def manifest(folder: Path, *objects: dict[str, Any]) -> str:
 def test_the_answer_in_words(tmp_path: Path) -> None:
     env = [{"name": "KAFKA_SESSION_TIMEOUT_MS", "value": "30000"}]
     file = manifest(tmp_path, SERVICE, workload(container={**READY, "env": env}))
-    result = groupstorm("rollout", file, *GIVEN, cwd=tmp_path)
+    result = groupstorm("rollout", file, *ALONE, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     said = " ".join(result.stdout.split())
     for expected in (
@@ -38,13 +39,14 @@ def test_the_answer_in_words(tmp_path: Path) -> None:
         "partitions are un-owned for",
     ):
         assert expected in said
+    assert "Recommendation" not in said
     assert (tmp_path / "runs" / "rollout-orders" / "rollout.yaml").is_file()
 
 
 def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) -> None:
     identity = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     file = manifest(tmp_path, workload(container={**READY, "env": [identity]}))
-    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
@@ -68,7 +70,7 @@ def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None
 def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
     strategy = {"rollingUpdate": {"partition": 3}}
     file = manifest(tmp_path, workload("StatefulSet", container=READY, updateStrategy=strategy))
-    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
     assert "StatefulSet orders: 4 pods, partition 3, maxSurge 0" in said
     assert "1 of 4 pods of StatefulSet orders are replaced (partition 3 keeps the lower ordinals)" in said
 
@@ -76,7 +78,7 @@ def test_a_stateful_set_whose_partition_keeps_pods(tmp_path: Path) -> None:
 def test_a_consumer_group_rebalances_with_each_target(tmp_path: Path) -> None:
     env = [{"name": "KAFKA_GROUP_PROTOCOL", "value": "consumer"}]
     file = manifest(tmp_path, workload(container={**READY, "env": env}))
-    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
     assert "group.protocol=consumer (env KAFKA_GROUP_PROTOCOL)" in said
     # four pods come and four go; the second that comes and the first that goes after it share a target
     assert "The group rebalances 7 times" in said
@@ -86,7 +88,7 @@ def test_a_recreated_deployment_with_a_value_from_elsewhere(tmp_path: Path) -> N
     secret = {"name": "KAFKA_MAX_POLL_RECORDS", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
     container = {**READY, "env": [secret]}
     file = manifest(tmp_path, workload(container=container, replicas=1, strategy={"type": "Recreate"}))
-    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
     assert "Deployment orders: 1 pod, Recreate, terminationGracePeriodSeconds" in said
     assert "Not known: max.poll.records (env KAFKA_MAX_POLL_RECORDS, from Secret s): give" in said
     assert "1 pod of Deployment orders stops before the first new one starts" in said
@@ -95,7 +97,7 @@ def test_a_recreated_deployment_with_a_value_from_elsewhere(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> None:
     file = manifest(tmp_path, workload(container=READY))
-    options = ("--seeds", "2", "--json", "--require", "generations<1")
+    options = ("--seeds", "2", "--alone", "--json", "--require", "generations<1")
     result = groupstorm("rollout", file, *GIVEN, *options, cwd=tmp_path)
     assert result.returncode == 1
     assert "generations is" in result.stderr
@@ -103,13 +105,75 @@ def test_json_with_seeds_and_a_requirement_that_is_not_met(tmp_path: Path) -> No
     assert content["workload"] == {"kind": "Deployment", "name": "orders", "namespace": ""}
     assert list(content["seeds"]) == ["0", "1"]
     assert all(run["rollout"]["stuck"] is None for run in content["seeds"].values())
+    assert (content["alternatives"], content["recommended"]) == ({}, None)
+
+
+def alternatives(folder: Path, one: dict[str, Any], *options: str) -> dict[str, Any]:
+    """The answer on ``one`` workload, with one seed, as JSON."""
+    small = ("--set", "partitions=6", "--set", "record_rate=1", "--set", "start_ms=5s", "--seeds", "1")
+    result = groupstorm("rollout", manifest(folder, one), *small, "--json", *options, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    content: dict[str, Any] = json.loads(result.stdout)
+    return content
+
+
+def test_the_alternatives_come_first_then_the_lines_to_paste(tmp_path: Path) -> None:
+    """Static members of a Deployment: whatever the seeds, dynamic ones cost a fraction."""
+    env = [{"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
+    file = manifest(tmp_path, workload(container={**READY, "env": env}))
+    result = groupstorm("rollout", file, *GIVEN, "--seeds", "2", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    places = [
+        said.index(part)
+        for part in (
+            "Recommendation: dynamic-members. It costs (medians of 2 seeds, with their range): the oldest",
+            "Its price: each pod that goes or comes causes a rebalance and moves partitions.",
+            "As it is: 4 pods of Deployment orders are replaced",
+            "rollout-orders, seeds 0 to 1",
+            "longest gap s",
+            "* recommended",
+            "static-members: pods are replaced one at a time, without surge; nobody takes the partitions of "
+            "a dead pod before session.timeout.ms is over (45.0 s).",
+            "To paste for dynamic-members: # remove group.instance.id (env KAFKA_GROUP_INSTANCE_ID)",
+            "Assumed:",
+        )
+    ]
+    assert places == sorted(places)
+    assert "12 of 12 runs" in result.stderr
+    assert "To paste for kip-848" not in said
+    runs = tmp_path / "runs" / "rollout-orders"
+    assert (runs / "dynamic-members" / "seed-1" / "scenario.yaml").is_file()
+
+
+def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> None:
+    content = alternatives(tmp_path, workload(container=READY))
+    assert content["recommended"] == "as-it-is"
+    assert content["answer"].startswith("Recommendation: stay with as-it-is, the settings in use: ")
+    assert list(content["alternatives"]) == ["cooperative-sticky", "static-members", "kip-848", "more-surge"]
+    assert content["alternatives"]["cooperative-sticky"]["lines"] == [
+        "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+    ], "Java's default list has it already: one deployment"
+
+
+def test_alternatives_of_a_recreated_deployment_roll(tmp_path: Path) -> None:
+    content = alternatives(tmp_path, workload(container=READY, strategy={"type": "Recreate"}))
+    rolling = content["alternatives"]["rolling-update"]
+    assert rolling["lines"] == [
+        "spec:",
+        "  strategy:",
+        "    type: RollingUpdate",
+        "    rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}",
+    ]
+    folder = tmp_path / "runs" / "rollout-orders"
+    assert {file.name for file in folder.glob("*.yaml")} == {"rollout.yaml", "rolling-restart.yaml"}
 
 
 def test_a_rollout_that_never_completes(tmp_path: Path) -> None:
     """sentry-kubernetes/charts#2238: one pod, one partition, a health file, Kubernetes' defaults."""
     probe = {"startupProbe": {"exec": {"command": ["rm", "/tmp/health.txt"]}}}
     file = manifest(tmp_path, workload(replicas=1, container=probe))
-    one = ("--set", "partitions=1", "--set", "record_rate=10", "--set", "start_ms=10s")
+    one = ("--set", "partitions=1", "--set", "record_rate=10", "--set", "start_ms=10s", "--seeds", "1")
     result = groupstorm("rollout", file, *one, cwd=tmp_path)
     assert result.returncode == 1
     assert "this rollout never completes: no progress for 600 s" in result.stderr

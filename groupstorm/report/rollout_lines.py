@@ -1,0 +1,98 @@
+"""The lines to paste for an alternative to a rollout: of the manifest, of the clients, of the broker.
+
+Properties of clients are spelled as their library spells them: Spring's if the manifests have any of Spring,
+else those of the client profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from groupstorm.storms.deployments.alternatives import COOPERATIVE, INSTANCE, ROLLING, is_mixed_first
+from groupstorm.storms.deployments.manifests.kafka_environment import LISTENER_CONCURRENCY
+from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CONSUMER_SESSION_TIMEOUT,
+    GROUP_PROTOCOL,
+    UNSUPPORTED,
+)
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.whatif.client_settings import LIBRARIES
+
+_SPRING: Final = "spring.kafka.consumer.properties."
+_POD_NAME: Final = "${POD_NAME}"
+_LIMITS: Final = {"max_surge": "maxSurge", "max_unavailable": "maxUnavailable"}
+
+
+def lines_to_paste(own: Mapping[str, Any], plan: Plan, settings: Settings) -> list[str]:
+    """The lines of the alternative with the settings ``own``. ``settings``: those of the rollout as it is."""
+    needs_id = own.get(INSTANCE, "none") != "none" and settings.choice(INSTANCE) == "none"
+    return [*_of_manifest(own, plan, needs_id), *_of_clients(own, plan, settings, needs_id)]
+
+
+def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator[str]:
+    workload = plan.consumer.workload
+    becomes_stateful = "deployment" in own
+    if becomes_stateful:
+        yield "apiVersion: apps/v1"
+        yield "kind: StatefulSet  # in place of the Deployment"
+        yield f"metadata: {{name: {workload.name}}}"
+    changed = plan.settings if plan.step != ROLLING else own
+    limits = [f"{limit}: {changed[name]}" for name, limit in _LIMITS.items() if name in changed]
+    container = []
+    if needs_id:
+        container.append("env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]")
+    if "ready_when" in own:
+        container.append(
+            f"readinessProbe: {{httpGet: {{path: /ready, port: 8080}}, "
+            f"periodSeconds: {own['ready_ms']['uniform'][1] // 1000}}}  # succeeds once the consumer polls"
+        )
+    if limits or container:
+        yield "spec:"
+    if becomes_stateful:
+        yield f"  serviceName: {workload.name}  # a headless Service"
+    elif limits:
+        yield "  updateStrategy:" if workload.kind == "StatefulSet" else "  strategy:"
+        yield "    type: RollingUpdate"
+        yield f"    rollingUpdate: {{{', '.join(limits)}}}"
+    if container:
+        yield from ("  template:", "    spec:", "      containers:")
+        yield from (f"        - {line}" for line in container)
+
+
+def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id: bool) -> Iterator[str]:
+    found = {one.property: one for one in plan.consumer.properties}
+    where = {name: f" ({one.where})" for name, one in found.items()}
+    library = next(one for one in LIBRARIES if one.name == settings.names("client_profile")[0])
+    is_spring = LISTENER_CONCURRENCY in found or any("spring" in text.lower() for text in where.values())
+    # an application that takes short names has a word of its own for each class
+    written = found[STRATEGY].value if STRATEGY in found else None
+    assignors = library.assignors if not written or "." in written else {}
+
+    def line(name: str, value: Any) -> str:
+        spelled = library.names.get(name)
+        if spelled is None:
+            return f"# no {name}: {library.name} has no such setting"
+        if name == STRATEGY:
+            value = library.between.join(assignors.get(one, one) for one in value)
+        return f"{_SPRING if is_spring else ''}{library.line(spelled, value)}"
+
+    if STRATEGY in own and is_mixed_first(settings):
+        yield f"# first deployment{where.get(STRATEGY, '')}"
+        yield line(STRATEGY, [COOPERATIVE, *settings.names(STRATEGY)])
+        yield "# second deployment, once the first is complete"
+    if needs_id:
+        yield f"# {_POD_NAME}: the pod's name, from its environment"
+        yield line(INSTANCE, _POD_NAME)
+    yield from (
+        line(name, own[name]) for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms") if name in own
+    )
+    gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
+    yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
+    if CONSUMER_SESSION_TIMEOUT in own:
+        group = (found["group.id"].value if "group.id" in found else None) or "GROUP"
+        yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"
+        timeout_ms = own[CONSUMER_SESSION_TIMEOUT]
+        yield f"  --entity-name {group} --add-config consumer.session.timeout.ms={timeout_ms}"

@@ -1,0 +1,145 @@
+"""The changes that the owner of a consumer could make before its next rollout, and their scenarios."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import PROFILES
+from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
+from groupstorm.storms.scenario.consistency import of_protocol
+from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
+from groupstorm.storms.scenario.quantities import PodCount
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
+from groupstorm.wording import counted, seconds
+
+COOPERATIVE: Final = "cooperative-sticky"
+INSTANCE: Final = "group.instance.id"
+#: The step of all alternatives, whatever the rollout as it is.
+ROLLING: Final = "rolling-restart"
+
+#: A StatefulSet that replaces several pods at once replaces so many.
+_SEVERAL: Final = PodCount(25, is_percentage=True)
+#: The period of a readiness probe, if nothing says otherwise (Kubernetes).
+_PROBE_PERIOD_MS: Final = 10_000
+
+
+def scenarios_of(plan: Plan, alternatives: Sequence[Alternative]) -> dict[str, dict[str, Any]]:
+    """The scenarios by the kinds of their rollouts, with the alternatives as variants.
+
+    Their figures are those of the rollout alone: groups of two protocols do not begin alike.
+    """
+    found: dict[str, dict[str, Any]] = {plan.step: {AS_IT_IS: {}}}
+    for one in alternatives:
+        found.setdefault(ROLLING, {})[one.name] = dict(one.settings)
+    return {
+        step: {**replace(plan, step=step).scenario(), "variants": variants}
+        for step, variants in found.items()
+    }
+
+
+def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
+    """Those that apply to this workload. ``settings``: those of the plan, resolved."""
+    if plan.alarms:
+        price = "the lines above"
+        yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})
+        return  # all else first needs pods that do not fence each other
+    clients = [PROFILES[name] for name in settings.names("client_profile")]
+    strategies = settings.names(STRATEGY)
+    is_classic = settings.choice(GROUP_PROTOCOL) == CLASSIC
+    is_known = named_code({STRATEGY: list(strategies)}) is None
+    has_cooperative = all(client.has_cooperative for client in clients)
+    if is_classic and has_cooperative and is_known and strategies[0] != COOPERATIVE:
+        price = (
+            f"{_way_to_cooperative(settings)}; wrong if the application has to give up all partitions in "
+            "each rebalance, as for work across partitions"
+        )
+        yield Alternative(COOPERATIVE, 2, price, {STRATEGY: [COOPERATIVE]})
+    yield from _membership(settings)
+    if is_classic and all(GroupProtocol.CONSUMER in client.group_protocols for client in clients):
+        price = (
+            "brokers and clients that have the protocol (Apache Kafka 4.0, librdkafka 2.12); wrong if the "
+            "group needs an assignor of its own, as the broker assigns"
+        )
+        yield Alternative("kip-848", 3, price, {GROUP_PROTOCOL: CONSUMER})
+    yield from _of_kubernetes(plan, settings)
+
+
+def _membership(settings: Settings) -> Iterator[Alternative]:
+    """Dynamic members; static members in a StatefulSet, whose sessions outlast a restart."""
+    is_stateful = settings.choice("deployment") == STATEFUL_SET
+    is_static = settings.choice(INSTANCE) != "none"
+    if is_static:
+        price = "each pod that goes or comes causes a rebalance and moves partitions"
+        yield Alternative("dynamic-members", 1, price, {INSTANCE: "none"})
+    session = of_protocol(settings, "session.timeout.ms")
+    in_use_ms = settings.integer(session)
+    wanted_ms = _session_ms(settings, in_use_ms)
+    if is_static and is_stateful and wanted_ms == in_use_ms:
+        return
+    price = (
+        f"nobody takes the partitions of a dead pod before {session} is over ({seconds(wanted_ms / 1000)})"
+    )
+    overlay: dict[str, Any] = {INSTANCE: "podname"}
+    if wanted_ms != in_use_ms:
+        overlay[session] = wanted_ms
+    if not is_stateful:
+        overlay |= {"deployment": STATEFUL_SET, "max_surge": 0, "max_unavailable": 1}
+        price = f"pods are replaced one at a time, without surge; {price}"
+    name = "longer-session" if is_static and is_stateful else "static-members"
+    yield Alternative(name, 1 if is_stateful else 4, price, overlay)
+
+
+def _session_ms(settings: Settings, in_use_ms: int) -> int:
+    """A session timeout with which a pod is back in time: a quarter longer than it takes, in whole 10 s.
+
+    The one in use if it is long enough.
+    """
+    heartbeat_ms = settings.integer(of_protocol(settings, "heartbeat.interval.ms"))
+    away_ms = heartbeat_ms + settings.distribution("start_ms").largest_us // 1000
+    if in_use_ms * 4 >= away_ms * 5:
+        return in_use_ms
+    return min(-(-away_ms * 5 // 40_000) * 10_000, settings.integer("group.max.session.timeout.ms"))
+
+
+def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
+    """Other fields of the workload: its strategy, its surge, a readiness probe."""
+    pods = settings.processes
+    limits = limits_of(settings, pods)
+    several = stateful_set_limits(_SEVERAL, pods).unavailable
+    if plan.step != ROLLING:
+        yield Alternative("rolling-update", 1, "old and new pods run side by side", {})
+        return
+    if settings.choice("deployment") == DEPLOYMENT:
+        if limits.surge < pods or limits.unavailable:
+            price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"
+            yield Alternative("more-surge", 1, price, {"max_surge": "100%", "max_unavailable": 0})
+    elif several > limits.unavailable:
+        price = f"up to {several} pods are missing; needs the feature gate MaxUnavailableStatefulSet"
+        yield Alternative("several-at-once", 1, price, {"max_unavailable": _SEVERAL.as_written})
+    if settings.choice("ready_when") == RUNS:
+        price = "a longer rollout, and an endpoint that is ready only once the consumer polls"
+        probe = {"ready_when": POLLS, "ready_ms": {"uniform": [0, _PROBE_PERIOD_MS]}}
+        yield Alternative("readiness-probe", 1, price, probe)
+
+
+def _way_to_cooperative(settings: Settings) -> str:
+    if settings.names("client_profile")[0] == "librdkafka":
+        return "all consumers stop once for it, as librdkafka does not mix eager and cooperative assignors"
+    if is_mixed_first(settings):
+        return "two deployments to get there, and only those after them cost this"
+    return "one deployment to get there, and only those after it cost this"
+
+
+def is_mixed_first(settings: Settings) -> bool:
+    """Whether the way to cooperative-sticky is a deployment with both assignors, then one without the old.
+
+    Members that know the assignor already (Java's default, KIP-726) need only the second one.
+    """
+    return COOPERATIVE not in settings.names(STRATEGY) and settings.names("client_profile")[0] != "librdkafka"

@@ -1,0 +1,65 @@
+"""The advice on a rollout: whether to leave it as it is, or which alternative to take, and what that buys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from groupstorm.verdicts.ranking import Runs
+from groupstorm.verdicts.recommendation import Defaults, Distance, choose, recommendation
+from groupstorm.verdicts.unfit import UNFIT, unfit_variants
+
+#: The name of the rollout without a change.
+AS_IT_IS: Final = "as-it-is"
+
+
+class Alternative(NamedTuple):
+    """A change before a rollout: ``settings`` over those of the manifest.
+
+    ``effort`` orders the changes: of two that are as good, the one of less effort is chosen. ``price``: what
+    no figure says of its cost, and when it is wrong.
+    """
+
+    name: str
+    effort: int
+    price: str
+    settings: Mapping[str, Any]
+
+
+class Advice(NamedTuple):
+    """``chosen``: the name of the alternative to take, or `AS_IT_IS`; None: there is no recommendation."""
+
+    chosen: str | None
+    sentences: Sequence[str]
+
+
+def advise_alternative(
+    runs: Runs, alternatives: Sequence[Alternative], never: Mapping[str, str], contradiction: str = ""
+) -> Advice:
+    """The advice on ``runs`` of the rollout as it is and of its alternatives.
+
+    ``never``: alternatives whose rollout never completes, with the reason. ``contradiction``: a sentence on
+    settings of the manifest that do not go together; then nothing is recommended.
+    """
+    completed = {name: each for name, each in runs.items() if name not in never}
+    unfit = unfit_variants(completed) | {name: f"it never completes: {why}" for name, why in never.items()}
+    left_out = [f"{UNFIT} {name}: {why}." for name, why in unfit.items()]
+    if contradiction:
+        return Advice(
+            None, [f"No recommendation, as settings contradict each other: {contradiction}", *left_out]
+        )
+    in_use = Defaults(
+        "as-it-is",
+        {AS_IT_IS: Distance(0, 0.0)} | {one.name: Distance(one.effort, 0.0) for one in alternatives},
+        {one.name: f"Its price: {one.price}." for one in alternatives},
+        called="the settings in use",
+    )
+    choice = choose(completed, in_use)
+    if choice is None:
+        return Advice(None, ["No recommendation: there are no two that can be compared.", *left_out])
+    sentences = recommendation(completed, in_use)
+    if choice.chosen not in (None, AS_IT_IS) and not choice.others:
+        second = choose({name: each for name, each in completed.items() if name != choice.chosen}, in_use)
+        if second is not None and second.chosen not in (None, AS_IT_IS):
+            sentences.append(f"If that is not possible: {second.chosen}.")
+    return Advice(choice.chosen, [*sentences, *left_out])

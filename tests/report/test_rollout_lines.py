@@ -1,0 +1,168 @@
+"""The lines to paste for the alternatives to a rollout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.report.rollout_lines import lines_to_paste
+from groupstorm.storms.deployments.alternatives import alternatives_to
+from groupstorm.storms.scenario.settings import Settings
+from tests.storms.manifests.manifest_files import plan_of, workload
+
+READY = {"readinessProbe": {"httpGet": {"port": 80}}}
+JAVA, SPRING = "org.apache.kafka.clients.consumer.", "spring.kafka.consumer.properties."
+POD_NAME = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+
+
+def env(**values: str) -> dict[str, Any]:
+    return {**READY, "env": [{"name": name, "value": value} for name, value in values.items()]}
+
+
+def lines_of(one: dict[str, Any], **given: Any) -> dict[str, list[str]]:
+    plan = plan_of(one, **given)
+    settings = Settings(("", plan.settings))
+    return {
+        each.name: lines_to_paste(each.settings, plan, settings) for each in alternatives_to(plan, settings)
+    }
+
+
+def test_an_eager_spring_application() -> None:
+    found = lines_of(
+        workload(
+            container=env(
+                SPRING_KAFKA_CONSUMER_PROPERTIES_SESSION_TIMEOUT_MS="6000",
+                SPRING_KAFKA_CONSUMER_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY=f"{JAVA}RangeAssignor",
+            )
+        )
+    )
+    assert found["cooperative-sticky"] == [
+        "# first deployment (env SPRING_KAFKA_CONSUMER_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY)",
+        f"{SPRING}partition.assignment.strategy={JAVA}CooperativeStickyAssignor,{JAVA}RangeAssignor",
+        "# second deployment, once the first is complete",
+        f"{SPRING}partition.assignment.strategy={JAVA}CooperativeStickyAssignor",
+    ]
+    assert found["static-members"] == [
+        "apiVersion: apps/v1",
+        "kind: StatefulSet  # in place of the Deployment",
+        "metadata: {name: orders}",
+        "spec:",
+        "  serviceName: orders  # a headless Service",
+        "  template:",
+        "    spec:",
+        "      containers:",
+        "        - env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
+        "# ${POD_NAME}: the pod's name, from its environment",
+        f"{SPRING}group.instance.id=${{POD_NAME}}",
+        f"{SPRING}session.timeout.ms=20000",
+    ], "a session of 6 s would end before a pod is back"
+    assert found["kip-848"] == [
+        f"{SPRING}group.protocol=consumer",
+        "# remove partition.assignment.strategy "
+        "(env SPRING_KAFKA_CONSUMER_PROPERTIES_PARTITION_ASSIGNMENT_STRATEGY)",
+        "# remove session.timeout.ms (env SPRING_KAFKA_CONSUMER_PROPERTIES_SESSION_TIMEOUT_MS)",
+    ]
+
+
+def test_members_with_javas_defaults_know_the_assignor_already() -> None:
+    assert lines_of(workload(container=READY))["cooperative-sticky"] == [
+        f"partition.assignment.strategy={JAVA}CooperativeStickyAssignor"
+    ]
+
+
+def test_short_names_stay_short() -> None:
+    found = lines_of(workload(container=env(KAFKA_PARTITION_ASSIGNMENT_STRATEGY="range")))
+    assert found["cooperative-sticky"] == [
+        "# first deployment (env KAFKA_PARTITION_ASSIGNMENT_STRATEGY)",
+        "partition.assignment.strategy=cooperative-sticky,range",
+        "# second deployment, once the first is complete",
+        "partition.assignment.strategy=cooperative-sticky",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "lines"),
+    [
+        ("librdkafka", ["partition.assignment.strategy=cooperative-sticky"]),
+        (
+            "franz-go",
+            [
+                "# first deployment",
+                "kgo.Balancers(kgo.CooperativeStickyBalancer(), kgo.RangeBalancer()),",
+                "# second deployment, once the first is complete",
+                "kgo.Balancers(kgo.CooperativeStickyBalancer()),",
+            ],
+        ),
+        (
+            "kafka-python",
+            [
+                "# first deployment",
+                "partition_assignment_strategy=[CooperativeStickyAssignor, RangePartitionAssignor],",
+                "# second deployment, once the first is complete",
+                "partition_assignment_strategy=[CooperativeStickyAssignor],",
+            ],
+        ),
+    ],
+)
+def test_other_client_libraries(profile: str, lines: list[str]) -> None:
+    given = {"client_profile": profile, "partition.assignment.strategy": ["range"]}
+    assert lines_of(workload(container=READY), **given)["cooperative-sticky"] == lines
+
+
+def test_static_members_that_become_dynamic() -> None:
+    found = lines_of(workload(container={**READY, "env": [POD_NAME]}))
+    assert found["dynamic-members"] == ["# remove group.instance.id (env KAFKA_GROUP_INSTANCE_ID)"]
+    assert found["static-members"] == [
+        "apiVersion: apps/v1",
+        "kind: StatefulSet  # in place of the Deployment",
+        "metadata: {name: orders}",
+        "spec:",
+        "  serviceName: orders  # a headless Service",
+    ], "the id is there already"
+
+
+def test_the_session_of_a_consumer_group() -> None:
+    container = env(KAFKA_GROUP_PROTOCOL="consumer", KAFKA_GROUP_ID="payments")
+    found = lines_of(workload("StatefulSet", container=container), start_ms=60_000)
+    assert found["static-members"][-2:] == [
+        "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\",
+        "  --entity-name payments --add-config consumer.session.timeout.ms=100000",
+    ]
+
+
+def test_fields_of_the_workload() -> None:
+    assert lines_of(workload(container=READY))["more-surge"] == [
+        "spec:",
+        "  strategy:",
+        "    type: RollingUpdate",
+        "    rollingUpdate: {maxSurge: 100%, maxUnavailable: 0}",
+    ]
+    stateful = lines_of(workload("StatefulSet", replicas=8))
+    assert stateful["several-at-once"] == [
+        "spec:",
+        "  updateStrategy:",
+        "    type: RollingUpdate",
+        "    rollingUpdate: {maxUnavailable: 25%}",
+    ]
+    assert stateful["readiness-probe"] == [
+        "spec:",
+        "  template:",
+        "    spec:",
+        "      containers:",
+        "        - readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 10}"
+        "  # succeeds once the consumer polls",
+    ]
+
+
+def test_alternatives_to_a_recreated_deployment_say_that_it_rolls() -> None:
+    found = lines_of(workload(container=READY, strategy={"type": "Recreate"}))
+    rolling = [
+        "spec:",
+        "  strategy:",
+        "    type: RollingUpdate",
+        "    rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}",
+    ]
+    assert found["rolling-update"] == rolling
+    assert found["kip-848"] == [*rolling, "group.protocol=consumer"]
+    assert not any("rollingUpdate" in line for line in found["static-members"])
