@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent
 
 #: A consumer or streams group becomes Stable from these, and need not between two rebalances.
-_OF_EPOCHS = frozenset({GroupState.EMPTY, "Assigning", "Reconciling"})
+_OF_EPOCHS: Final = frozenset({GroupState.EMPTY, "Assigning", "Reconciling"})
 
 
 def is_rebalance(event: TracedEvent) -> bool:
