@@ -11,6 +11,8 @@ _CLASSES: Final = {
     "StickyAssignor": "sticky",
     "CooperativeStickyAssignor": "cooperative-sticky",
 }
+#: The names of Kafka's assignors in the group's protocol.
+KAFKAS: Final = frozenset(_CLASSES.values())
 
 
 def protocol_name(name: str) -> str:

@@ -145,12 +145,13 @@ def test_the_help_names_every_kind_of_broker() -> None:
 def test_a_shell_completes_commands_options_and_presets(
     tmp_path: Path, words: str, completed: list[str]
 ) -> None:
-    asked = {
-        "_GROUPSTORM_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
-    }
-    assert groupstorm(cwd=tmp_path, **asked).stdout.split() == completed
+    asked = groupstorm(
+        cwd=tmp_path,
+        _GROUPSTORM_COMPLETE="complete_bash",
+        COMP_WORDS=words,
+        COMP_CWORD=str(len(words.split()) - 1),
+    )
+    assert asked.stdout.split() == completed
 
 
 def test_find_names_what_has_the_words_and_how_to_use_it(tmp_path: Path) -> None:

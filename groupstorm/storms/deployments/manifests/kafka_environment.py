@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from groupstorm.assignors.kafka_names import KAFKAS, protocol_name
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.configuration_files import (
     ConfigMaps,
@@ -72,12 +73,6 @@ _SPRING_RANKS = {
 }
 #: Without a prefix these words mean something else in other programs.
 _NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
-_ASSIGNORS = {
-    "RangeAssignor": "range",
-    "RoundRobinAssignor": "roundrobin",
-    "StickyAssignor": "sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
-}
 #: The pod's name, as Kubernetes, a shell or Spring puts it in.
 _POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
 #: A reference as Kubernetes knows it, or its escape: $$.
@@ -323,9 +318,8 @@ def setting_value(found: Found) -> Any | None:
     if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
-        names = [part.strip().rpartition(".")[2] for part in text.strip("[]").split(",")]
-        known = [_ASSIGNORS.get(name, name if name in _ASSIGNORS.values() else None) for name in names]
-        return known if known and all(known) else None
+        names = [protocol_name(part.strip()) for part in text.strip("[]").split(",")]
+        return names if KAFKAS.issuperset(names) else None
     if found.property == "group.instance.id":
         return "podname" if _POD_NAME.search(text) else None
     if found.property == "enable.auto.commit":
