@@ -55,6 +55,24 @@ def duration_us(where: str, written: object, bare_us: int = 1000) -> int:
     return int(found)
 
 
+#: Bytes of each unit, as disks and networks are sold and as memory is counted.
+UNITS_BYTES = {
+    "B": 1,
+    **{f"{prefix}B": 1000**power for power, prefix in enumerate("kMGT", 1)},
+    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)},
+}
+_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def bytes_of(where: str, written: str) -> int:
+    """`40GB` -> 40,000,000,000; `1 MiB` -> 1,048,576. Raises InputError that begins with ``where``."""
+    match = _BYTES.fullmatch(written)
+    if match is None or match[2] not in UNITS_BYTES:
+        units = ", ".join(UNITS_BYTES)
+        raise InputError(f"{where}: {written!r} is no amount of bytes: expected a number, or 40GB ({units})")
+    return int(Fraction(match[1]) * UNITS_BYTES[match[2]])
+
+
 def percent(written: object) -> Fraction | None:
     """`25%` -> 25; None if it is no share in per cent."""
     match = _PERCENT.fullmatch(written) if isinstance(written, str) else None

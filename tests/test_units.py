@@ -49,6 +49,10 @@ def test_settings_take_units_and_a_bare_number_stays_as_it_was() -> None:
     assert read("settle_timeout_ms", "2h") == 7_200_000
     assert read("coordinator_service_us", "1ms") == 1_000
     assert read("start_ms", "20s").at(0) == 18_000_000
+    assert read("state_bytes", "40GB") == 40_000_000_000
+    assert read("max.partition.fetch.bytes", "1 MiB") == 1_048_576
+    with pytest.raises(InputError, match="state_bytes: '40gigs' is no amount of bytes: expected"):
+        read("state_bytes", "40gigs")
     with pytest.raises(InputError, match=r"session.timeout.ms: '0.5ms' is no whole number of ms"):
         read("session.timeout.ms", "0.5ms")
     with pytest.raises(InputError, match="members: '60s' is no whole number"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.problems import InputError
@@ -27,6 +30,28 @@ class Result(ABC):
     @abstractmethod
     def answer(self) -> str:
         """The answer to the scenario's question, in sentences."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The scenario's name."""
+
+    @abstractmethod
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the files of the command of this name. Returns the folder."""
+
+    def report(self, file: str | os.PathLike[str]) -> Path:
+        """Write the page that `groupstorm report` makes: one HTML file. Returns it.
+
+        Raises InputError, and OutputError if it cannot be written.
+        """
+        from groupstorm.report.page.page import Report
+        from groupstorm.storms.runs.run_folder import write_text
+
+        path = Path(file)
+        with TemporaryDirectory(prefix="groupstorm-report-") as temporary:
+            write_text(path, Report([self.save(Path(temporary) / self.name)]).html({}))
+        return path
 
     @abstractmethod
     def _grid(self) -> Grid:

@@ -267,3 +267,11 @@ def test_a_wrong_argument_of_sweep_is_named(arguments: dict[str, Any], problem: 
         groupstorm.sweep(**{"scenario": SCENARIO, "over": {"members": [2, 3]}, **arguments})
     assert str(raised.value).startswith(problem)
     assert "\n" not in str(raised.value)
+
+
+def test_a_result_writes_its_report(tmp_path: Path) -> None:
+    comparison = groupstorm.compare(SCENARIO, ["static", "eager"], seeds=1, settings=FEW)
+    for number, result in enumerate((comparison, comparison.runs["eager"][0])):
+        page = result.report(tmp_path / f"{number}.html").read_text("utf-8")
+        assert page.startswith("<!doctype html>")
+        assert "eager" in page

@@ -27,7 +27,7 @@ from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
 from groupstorm.storms.scenario.setting_types import Setting
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
-from groupstorm.units import UNITS_US, duration_us
+from groupstorm.units import UNITS_US, bytes_of, duration_us
 
 MAX_PATTERN = 200
 
@@ -254,6 +254,8 @@ def _integer(row: Setting, where: str, written: Any) -> int:
         if in_us % bare_us:
             raise InputError(f"{where}: {written!r} is no whole number of {row.name[-2:]}")
         written = in_us // bare_us
+    elif isinstance(written, str) and row.name.endswith(("_bytes", ".bytes")):
+        written = bytes_of(where, written)
     if isinstance(written, bool) or not isinstance(written, int):
         raise InputError(f"{where}: {written!r} is no whole number ({row.meaning})")
     if not row.least <= written <= row.most:
