@@ -83,7 +83,7 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     if is_plug_in(name):
         module, _, attribute = name.partition(":")
         return adapt(_load(lambda: getattr(_import(module), attribute), place), place)
-    raise InputError(f"assignor {not_one_of(name, names())}, or a plug-in as module:attribute")
+    raise InputError(f"assignor {not_one_of(name, names())}; a plug-in is named as module:attribute")
 
 
 def own(assignor: object) -> Assignor:

@@ -221,10 +221,12 @@ class Membership(MemberSession):
         ):
             if eager:
                 yield StopProcessing(self.owned)
+            is_sent = self.state is STABLE
             yield from self._commit_positions(self.config.max_poll_interval_ms)
             if self.failure is not None:
                 return
-            yield from self._return_records()
+            if is_sent:
+                yield from self._return_records()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
         elif eager:

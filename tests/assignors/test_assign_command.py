@@ -68,7 +68,7 @@ def test_other_modes_and_missing_files_are_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"assignor": "rang"}, "field assignor: assignor 'rang': expected one of range"),
+        ({"assignor": "rang"}, "field assignor: assignor 'rang': did you mean range"),
         ({"assignor": "os:getcwd"}, "a file cannot name code"),
         ({"assignor": 7}, "field assignor: 7: expected a string"),
         ({"topics": []}, "field topics: []: expected a JSON object"),

@@ -91,7 +91,7 @@ def test_fields_of_others_are_passed_over() -> None:
     ("assignor", "change", "told"),
     [
         ("optimal-sticky", {"protocol": "lazy"}, 'protocol: "lazy": expected one of eager, cooperative'),
-        ("two-phase-sticky/pseudo", {}, "assignor 'two-phase-sticky/pseudo': expected one of range"),
+        ("two-phase-sticky/pseudo", {}, "assignor 'two-phase-sticky/pseudo': did you mean two-phase-sticky"),
         (
             "stream-join-sticky",
             {"userdata_partitions": 3},

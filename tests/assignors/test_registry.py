@@ -75,7 +75,7 @@ def test_a_class_or_an_object_of_a_module(attribute: str) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("stickyy", "expected one of range, roundrobin, sticky, cooperative-sticky"),
+        ("stickyy", "did you mean sticky"),
         ("no.such.module:X", "to import: No module named"),
         (f"{__name__}:nothing", "to import"),
         (":X", "to import"),

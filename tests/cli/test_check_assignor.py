@@ -107,6 +107,6 @@ def test_an_assignor_that_never_answers_is_broken_off(tmp_path: Path) -> None:
 
 def test_what_is_not_there_exits_2(tmp_path: Path) -> None:
     told = refused(groupstorm("check-assignor", "sticki", cwd=tmp_path))
-    assert "assignor 'sticki': expected one of range, roundrobin, sticky" in told
+    assert "assignor 'sticki': did you mean sticky?" in told
     assert "module:attribute" in told
     assert "No module named" in refused(groupstorm("check-assignor", "nowhere:x", cwd=tmp_path))

@@ -108,7 +108,7 @@ def test_require_is_a_gate(tmp_path: Path) -> None:
     failed = groupstorm(*command, "--require", "generations>=1", "--require", "generations>99", cwd=tmp_path)
     assert failed.returncode == 1
     assert "generations is 4, but > 99 was required" in failed.stderr
-    assert "no figure" in refused(groupstorm(*command, "--require", "generatons<1", cwd=tmp_path))
+    assert "no such figure" in refused(groupstorm(*command, "--require", "generatons<1", cwd=tmp_path))
     assert "expected FIGURE" in refused(groupstorm(*command, "--require", "generations", cwd=tmp_path))
 
 

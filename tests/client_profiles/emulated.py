@@ -24,6 +24,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.storms.live.play import BOUNDS
 from groupstorm.storms.runs.run import chosen_assignors
+from groupstorm.storms.scenario.commit_settings import BACKGROUND, NEVER
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate
@@ -85,8 +86,9 @@ def _document(session: Session, recording: Recording) -> dict[str, Any]:
         "append_latency_ms": 0,
         "stop_grace_ms": 0,
         "record_rate": 0,
+        "phases": "aligned",
         # some clients do not commit where nothing was read
-        "enable.auto.commit": any(row.get("api") == "OffsetCommit" for row in recording.rows),
+        "commits": BACKGROUND if any(row.get("api") == "OffsetCommit" for row in recording.rows) else NEVER,
     }
     if session.protocol:
         settings["group.protocol"] = session.protocol

@@ -54,6 +54,7 @@ def learning_ms(
         "members": members + 1,
         "partitions": members,
         "start_ms": 0,
+        "phases": "aligned",
         **WORK[kind],
     }
     resolved = parse(

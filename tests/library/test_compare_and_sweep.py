@@ -256,9 +256,9 @@ def test_a_wrong_argument_of_compare_is_named(arguments: dict[str, Any], problem
         ({"over": {"members": range(2, 9_000), "topics": [1, 2]}}, "over: 17,996 points: expected 10,000"),
         ({"settings": {"members": 3}}, "settings: members: it is swept over with over"),
         ({"variant": "lazy"}, "variant: 'lazy' is not one of eager"),
-        ({"goal": "speed<3"}, "goal 'speed<3': 'speed' is no figure"),
+        ({"goal": "speed<3"}, "goal 'speed<3': no such figure: 'speed'"),
         ({"goal": ["generations<3", "fast"]}, "goal 'fast': expected FIGURE<NUMBER"),
-        ({"figure": "speed"}, "figure 'speed': no figure"),
+        ({"figure": "speed"}, "figure: no such figure: 'speed'"),
         ({"seeds": 0}, "seeds: 0: expected how many"),
     ],
 )

@@ -76,7 +76,7 @@ def test_a_member_that_does_not_hear_of_a_rebalance_holds_it_up_until_it_does() 
         for at_us, event in result.events("group_state_changed", state="CompletingRebalance")
         if at_us > 61 * SECOND
     ]
-    assert closed_us == 80_001_000 + 3_000, "a commit and its response, then JoinGroup"
+    assert closed_us == 80_001_000 + 10_000, "a commit and its response, then JoinGroup with the next poll()"
     assert held(result)
 
 
@@ -86,7 +86,8 @@ def test_a_request_that_is_swallowed_arrives_when_the_network_passes_it() -> Non
     steps = ({"at_ms": 61_000, "do": "add"}, partition(64_500, 20_000, "requests"))
     result = run(*steps, members=3, **late)
     joined = [at_us for at_us, _ in result.events("join_parked", member="member-1") if at_us > 61 * SECOND]
-    assert joined[0] == 84_500_000 + 3_000, "the commit that was swallowed, its response, then JoinGroup"
+    # the commit that was swallowed and its response; JoinGroup with the next poll(), 10 s after the last one
+    assert 84_503_000 < joined[0] <= 94_500_000
     assert held(result)
 
 

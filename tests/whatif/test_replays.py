@@ -19,7 +19,7 @@ from groupstorm.whatif.replaying import replay
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log
 
-QUICK = {"start_ms": {"exactly": 7_000}, "ready_ms": {"exactly": 2_000}}
+QUICK = {"start_ms": {"exactly": 7_000}, "ready_ms": {"exactly": 6_000}}
 STORMS = [
     ("rolling-deploy", "eager", QUICK),
     ("rolling-deploy", "cooperative", QUICK),
@@ -69,7 +69,7 @@ def test_a_deployment_is_one_step_with_the_durations_that_were_observed(tmp_path
     _, draft = drafted(as_logs(run, tmp_path / "logs"))
     [step] = steps(draft, "rolling-restart")
     assert [round(ms, -2) for ms in step["start_ms"]] == [7_000] * 4
-    assert [round(ms, -2) for ms in step["ready_ms"]] == [2_500] * 4
+    assert [round(ms, -2) for ms in step["ready_ms"]] == [6_500] * 4
     assert steps(draft, "stop") == []
 
 

@@ -148,7 +148,8 @@ def load(name_or_path: str) -> Scenario:
         if name_or_path and path.exists():
             raise InputError(_no_scenario_file(path))
         raise InputError(
-            f"neither a preset nor a scenario file (.yaml, .toml): {not_one_of(name_or_path, preset_names())}"
+            f"{name_or_path}: neither a preset nor a scenario file (.yaml, .toml): "
+            f"{not_one_of(name_or_path, preset_names())}"
         )
     syntax = "toml" if path.suffix == ".toml" else "yaml"
     return parse(read_text(path), syntax, str(path), folder=path.parent)

@@ -28,6 +28,7 @@ from groupstorm.clients.operations import (
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import JoinGroup
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.assignor_run import run_assignor
 from groupstorm.storms.world.classic_callbacks import VirtualCallbacks
 from groupstorm.storms.world.environment import Environment
@@ -192,8 +193,12 @@ class VirtualConsumer(VirtualProcess[Membership]):
             self.rates.changed(began=True)
 
     def _return_records(self, _: ReturnRecords) -> Any:
-        """Until the poll() behind the one that returns now."""
-        now_us = self.clock.now_us
+        """Until the poll() behind the one that returns now. If nothing arrives, poll() waits, and does not
+        return; a thread of Kafka Streams polls again at once."""
+        now_us, logs = self.clock.now_us, self._environment.records.logs
+        arrives = any(logs.rate(partition, now_us) for partition in self.membership.owned)
+        if not arrives or self.settings.choice("application") == STREAMS:
+            return None
         return self.later(self.work.loop.poll_after_us(now_us) - now_us)
 
     def _assign(self, operation: Assign) -> Any:
