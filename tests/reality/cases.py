@@ -20,9 +20,11 @@ _WARM_UP_MS, _LATER_MS = 20_000, 1_100
 SMALL: Mapping[str, Any] = {
     "members": 4,
     "partitions": 12,
+    "phases": "aligned",
     "arrival_ms": 3000,
     "start_ms": {"uniform": [1500, 3500]},
     "ready_ms": {"exactly": 1000},
+    "stop_grace_ms": {"exactly": 500},
     "record_rate": 50,
     "tail_ms": 5000,
     "settle_timeout_ms": 60_000,
