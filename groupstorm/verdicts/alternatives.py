@@ -55,6 +55,9 @@ def advise_alternative(
         called="the settings in use",
     )
     choice = choose(completed, in_use)
+    fit = [name for name in completed if name not in unfit]
+    if choice is None and AS_IT_IS in unfit and len(fit) == 1:
+        return Advice(fit[0], [f"Recommendation: {fit[0]}, before anything else.", *left_out])
     if choice is None:
         return Advice(None, ["No recommendation: there are no two that can be compared.", *left_out])
     sentences = recommendation(completed, in_use)

@@ -61,6 +61,7 @@ def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None
     lines = groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.splitlines()
     assert lines[2].startswith("All pods have the same group.instance.id: $(POD_NAME)")
     assert '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}' in lines
+    assert "Recommendation: ids-of-their-own, before anything else." in " ".join(lines)
     rows = (tmp_path / "runs" / "rollout-orders" / "as-it-is" / "trace.jsonl").read_text("utf-8")
     assert rows.count('"instance":"$(POD_NAME)"') > 4
     assert "4 processes are replaced" in rows
