@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from groupstorm.version import __version__
+
 if TYPE_CHECKING:
     import os
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from groupstorm.testing import EmulatedBroker, Security
 
 __all__ = ["__version__", "broker", "compare", "read", "run", "sweep"]
-__version__ = "0.1.0"
 
 #: Functions of `groupstorm.library`, which is imported when one of them is first used.
 _OF_THE_LIBRARY = frozenset({"compare", "read", "run", "sweep"})

@@ -11,10 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from groupstorm import __version__
 from groupstorm.problems import InputError, OutputError, writing
 from groupstorm.report.lanes.spans import Span
 from groupstorm.trace.writer import complete_or_absent
+from groupstorm.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Tracer

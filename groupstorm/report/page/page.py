@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from groupstorm import __version__
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.problems import InputError
@@ -26,6 +25,7 @@ from groupstorm.report.page.content import (
 from groupstorm.report.page.facts import facts, measures_of, points, sweep_page
 from groupstorm.report.page.sources import Sources, find_sources
 from groupstorm.report.page.svg import runs_svg, sweep_svg
+from groupstorm.version import __version__
 from groupstorm.visible import visible_markdown, visible_xml
 
 #: The scripts of a page, in the order in which they are read. No library: a canvas with a hundred thousand
