@@ -36,11 +36,11 @@ class _Covered:
 
     @property
     def skipped(self) -> int:
-        """How many positions between the first and the furthest end are not covered."""
+        """Count the positions between the first and the furthest end that are not covered."""
         return self.furthest - self.first - self.size(self.first)
 
     def size(self, least: int = 0) -> int:
-        """How many positions from ``least`` on are covered."""
+        """The number of positions from ``least`` on that are covered."""
         return sum(max(0, end - max(start, least)) for start, end in zip(self.starts, self.ends, strict=True))
 
     def copy(self) -> _Covered:
@@ -111,11 +111,11 @@ class RecordSums:
         return min(name for name, count in skipped.items() if count == most) if most > 0 else None
 
     def _first(self, partition: str) -> int:
-        """How many positions were processed in the window and not before."""
+        """Count the positions that were processed in the window and not before."""
         before = self._before.get(partition)
         return self._covered[partition].size() - (0 if before is None else before.size())
 
     def _skipped(self, partition: str) -> int:
-        """How many positions were skipped in the window; what was skipped before may be read in it."""
+        """Count the positions that were skipped in the window; what was skipped before may be read in it."""
         before = self._before.get(partition)
         return max(0, self._covered[partition].skipped - (0 if before is None else before.skipped))

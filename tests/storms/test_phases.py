@@ -1,4 +1,4 @@
-"""Where timers stand when a step comes: drawn by the seed, the same for all variants, or aligned."""
+"""Timers stand at an instant of their periods when a step comes: drawn by the seed, or aligned."""
 
 from __future__ import annotations
 

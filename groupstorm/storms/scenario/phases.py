@@ -1,4 +1,4 @@
-"""Where in their periods the timers of a group stand when the steps of a scenario come.
+"""The phases of a group's timers: the instants of their periods at which the steps of a scenario come.
 
 A group that a deployment or a crash meets has run for a while: its next heartbeats and background commits are
 due at any instant of their interval, and each client fetched topic metadata at some time of its own. With
@@ -42,7 +42,7 @@ class Phases:
         return 0 if self._seed is None else Stream(self._seed, "phase", of).at(0) * period_us >> DRAW_BITS
 
     def metadata_age_us(self, name: str, now_us: int, max_age_us: int) -> int:
-        """How old a client's topic metadata is if its process starts now, of at most ``max_age_us``."""
+        """The age of a client's topic metadata if its process starts now, at most ``max_age_us``."""
         return self.within_us(f"metadata/{name}", max_age_us) if now_us <= self._begun_us else 0
 
 

@@ -193,7 +193,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
             self.rates.changed(began=True)
 
     def _return_records(self, _: ReturnRecords) -> Any:
-        """Until the poll() behind the one that returns now. If nothing arrives, poll() waits, and does not
+        """Wait for the poll() behind the one that returns now. If nothing arrives, poll() waits, and does not
         return; a thread of Kafka Streams polls again at once."""
         now_us, logs = self.clock.now_us, self._environment.records.logs
         arrives = any(logs.rate(partition, now_us) for partition in self.membership.owned)

@@ -211,11 +211,11 @@ class PollLoop:
         return self._at(at_us, Batch.done)
 
     def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
-        """How far it had come when it polled last: what a client commits in the background."""
+        """Its positions when it polled last: what a client commits in the background."""
         return self._at(at_us, Batch.polled)
 
     def finished_positions(self, at_us: int) -> dict[TopicPartition, int]:
-        """How far it had come when it finished a batch last: what an application commits by hand."""
+        """Its positions when it finished a batch last: what an application commits by hand."""
         return self._at(at_us, Batch.finished)
 
     def _at(self, at_us: int, records: Callable[[Batch, int], int]) -> dict[TopicPartition, int]:
@@ -247,7 +247,7 @@ class PollLoop:
         return None
 
     def looks(self, now_us: int) -> int:
-        """How often the application has looked at the logs, now included."""
+        """Count the application's looks at the logs, now included."""
         self._compute(now_us + 1)
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:

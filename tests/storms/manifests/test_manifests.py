@@ -284,7 +284,7 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
 
 
 def test_variables_of_a_secret_may_be_any() -> None:
-    """What $(ID) stands for is not known, so nothing is said of the pods' ids."""
+    """The value of $(ID) is not known, so nothing is said of the pods' ids."""
     container = {
         "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "elsewhere"}}],
         "env": [{"name": INSTANCE, "value": "$(ID)"}],

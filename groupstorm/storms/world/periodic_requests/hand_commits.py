@@ -77,7 +77,7 @@ class HandCommits:
         self._records.commit(positions)
 
     def _commits(self, positions: dict[TopicPartition, int], looks: int) -> int:
-        """How many commits bring the group's offsets to these positions, in so many looks at the logs.
+        """Count the commits that bring the group's offsets to these positions, in so many looks at the logs.
 
         A batch has at least one record, and at most as many as a poll() returns.
         """
