@@ -15,8 +15,6 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import Step
 
 DRAWN: Final = "drawn"
-ALIGNED: Final = "aligned"
-
 START: Final = "start"
 #: Heartbeats and background commits of the first members are shifted by the longer of their periods.
 _HEARTBEATS: Final = ("heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms")
