@@ -314,7 +314,7 @@ def scenario_text(draft: Draft, source: str, variants: Mapping[str, Mapping[str,
     """The file. ``variants``: further settings by name, beside `AS_IT_WAS`, which has none."""
     lead = _LEAD.format(lead_ms=draft.lead_ms) if draft.lead_ms else ""
     lines = [_HEAD.format(source=source, lead=lead).rstrip("\n")]
-    lines += [f"name: {draft.name}", f"question: {_flow(draft.question)}"]
+    lines += [f"name: {_flow(draft.name)}", f"question: {_flow(draft.question)}"]
     if draft.figures_from_ms:
         lines.append(f"figures_from: {draft.figures_from_ms}")
     lines.append("settings:")
@@ -325,7 +325,9 @@ def scenario_text(draft: Draft, source: str, variants: Mapping[str, Mapping[str,
         else:
             lines.append(f"  {name}: {_flow(known.value)}  # {_comment(known.comment)}")
     lines.append("variants:")
-    lines += [f"  {name}: {_flow(dict(overlay))}" for name, overlay in {AS_IT_WAS: {}, **variants}.items()]
+    lines += [
+        f"  {_flow(name)}: {_flow(dict(overlay))}" for name, overlay in {AS_IT_WAS: {}, **variants}.items()
+    ]
     lines.append("steps:")
     lines += [f"  - {_flow(dict(one.step))}  # {_comment(one.comment)}" for one in draft.steps]
     return "\n".join([*lines, ""])

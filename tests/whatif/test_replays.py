@@ -14,7 +14,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement
-from groupstorm.whatif.drafting import Draft, scenario_text
+from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
+from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.replaying import replay
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log
@@ -215,3 +216,10 @@ def test_what_a_setting_cannot_be_is_refused_by_its_name(
     run = storm(tmp_path / "run", "rolling-deploy", "eager", members=2)
     with pytest.raises(InputError, match=rf"^--known {name}: {message}"):
         drafted(run, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["2026-03-04", "20260304", "on", "1e3"])
+def test_a_folder_may_have_a_name_that_yaml_takes_for_something_else(tmp_path: Path, name: str) -> None:
+    draft = draft_of(read_run(storm(tmp_path / "run", "cold-start")), name, {})
+    scenario = parse(scenario_text(draft, name, {"no": {}}), "yaml", name)
+    assert (scenario.name, list(scenario.variants)) == (name, ["as-it-was", "no"])
