@@ -52,7 +52,7 @@ from groupstorm.storms.runs.several import (
     SEEDS_DEFAULT,
     Order,
     check_variants,
-    forget_other_variants,
+    forget_other_runs,
     orders_of,
     recommended,
     run_variants,
@@ -132,7 +132,7 @@ def compare(
     numbers = range(first_seed, first_seed + seeds)
     below: dict[str | None, str | Path] = {} if kind else {name: name for name in chosen}
     folder = out or free_folder(stem, scenario_files(scenario, below, numbers, changed))
-    forget_other_variants(folder, chosen)
+    forget_other_runs(folder, chosen, numbers)
     if chosen_shape is Shape.TABLES:
         print_paragraph(" ".join(loaded.question.split()), emphasized=True)
         for sentence in contradictions({name: one.settings for name, one in resolved.items()}):

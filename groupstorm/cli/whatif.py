@@ -15,7 +15,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
 from groupstorm.storms.runs.run_folder import as_folder, free_folder, write_text
-from groupstorm.storms.runs.several import forget_other_variants, orders_of
+from groupstorm.storms.runs.several import forget_other_runs, orders_of
 from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.whatif.agreement import Agreement, Line, RoundLine
@@ -103,7 +103,8 @@ def whatif(
     for name in whole.variants:
         check_change(whole.resolve(name, first_seed, {}))
     folder = out or free_folder(f"{whole.name}-whatif-{seed_range(first_seed, seeds)}", {})
-    forget_other_variants(folder, tuple(whole.variants))
+    numbers = range(first_seed, first_seed + seeds)
+    forget_other_runs(folder, whole.variants, numbers)
     file = write_scenario(text, folder, scenario)
     found = replay_as_it_was(repeated, file, first_seed, seeds)
     if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
@@ -115,7 +116,6 @@ def whatif(
         if chosen_shape in (Shape.TABLES, Shape.MARKDOWN):
             print_command("Change its settings and run", "compare", str(file))
         return
-    numbers = range(first_seed, first_seed + seeds)
     orders = orders_of(str(file), whole.variants, numbers, {}, folder, trace_format)
     run_compared(whole.name, orders, folder, weights, chosen_shape, everything)
 

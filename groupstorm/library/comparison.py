@@ -23,7 +23,7 @@ from groupstorm.storms.runs.several import (
     SEEDS_DEFAULT,
     check_variants,
     folder_of,
-    forget_other_variants,
+    forget_other_runs,
     orders_of,
     run_variants,
     weights_of,
@@ -117,7 +117,7 @@ class Comparison(Result):
         Raises InputError, and OutputError if the files cannot be written.
         """
         path = Path(folder)
-        forget_other_variants(path, tuple(self.runs))
+        forget_other_runs(path, self.runs, {run.seed or 0 for _, run in self._every_run()})
         several = max(map(len, self.runs.values()))
         for variant, run in self._every_run():
             below = Path() if self._content is None else Path(variant)

@@ -66,7 +66,8 @@ def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> None:
-    result = groupstorm("compare", "rolling-deploy", "--json", "--out", "c", *SMALL, cwd=tmp_path)
+    one = ("--json", *SMALL, "--seeds", "1")
+    result = groupstorm("compare", "rolling-deploy", *one, "--out", "c", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     content = json.loads(result.stdout)
     assert content == json.loads((tmp_path / "c" / "comparison.json").read_text())
@@ -74,18 +75,19 @@ def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> N
     assert list(content["variants"]) == ["eager", "cooperative", "static", "consumer"]
     for variant, figures in content["variants"].items():
         assert figures == json.loads((tmp_path / "c" / variant / "figures.json").read_text())
-    only = groupstorm(
-        "compare", "rolling-deploy", "--variant", "static", "--json", "--out", "d", *SMALL, cwd=tmp_path
-    )
+    only = groupstorm("compare", "rolling-deploy", "--variant", "static", *one, "--out", "d", cwd=tmp_path)
     assert list(json.loads(only.stdout)["variants"]) == ["static"]
 
 
 @pytest.mark.slow
 def test_a_comparison_leaves_nothing_of_an_older_one(tmp_path: Path) -> None:
     command = ["compare", "cold-start", "--out", "c", *SMALL[:4]]
-    assert groupstorm(*command, cwd=tmp_path).returncode == 0
-    assert groupstorm(*command, "--variant", "no-delay", cwd=tmp_path).returncode == 0
+    assert groupstorm(*command, "--seeds", "3", cwd=tmp_path).returncode == 0
+    assert groupstorm(*command, "--variant", "no-delay", "--seeds", "2", cwd=tmp_path).returncode == 0
     assert {path.name for path in (tmp_path / "c").iterdir()} == {"no-delay", "comparison.json"}
+    assert {path.name for path in (tmp_path / "c" / "no-delay").iterdir()} == {"seed-0", "seed-1"}
+    assert groupstorm(*command, "--variant", "no-delay", "--seeds", "1", cwd=tmp_path).returncode == 0
+    assert [*(tmp_path / "c" / "no-delay").glob("seed-*")] == []
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run_folder import RUN_FILES
-from groupstorm.storms.runs.several import forget_other_variants
+from groupstorm.storms.runs.several import forget_other_runs
 from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import load
 
@@ -54,7 +54,7 @@ def test_an_older_comparison_names_folders_below_it_alone(tmp_path: Path) -> Non
         (place / RUN_FILES[0]).write_text("")
     names: dict[str, object] = {"eager": {}, "static": {}, "..": {}, "../compared/eager": {}, ".": {}}
     (folder / "comparison.json").write_text(json.dumps({"variants": names}))
-    forget_other_variants(folder, ["eager"])
+    forget_other_runs(folder, ["eager"], [0])
     assert [path.name for path in folder.iterdir()] == ["eager"]
     assert (tmp_path / RUN_FILES[0]).exists()
     assert (folder / "eager" / RUN_FILES[0]).exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,8 +140,8 @@ def scenario_files(
     }
 
 
-def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
-    """Remove the runs of an earlier comparison in ``folder`` whose variants are not compared now."""
+def forget_other_runs(folder: Path, variants: Iterable[str], seeds: Collection[int]) -> None:
+    """Remove the runs of an earlier comparison in ``folder`` but those of these seeds of these variants."""
     older = folder / COMPARISON_FILE
     if not older.is_file():
         return
@@ -150,9 +150,11 @@ def forget_other_variants(folder: Path, chosen: Sequence[str]) -> None:
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{older}: not a comparison: name another folder with --out") from error
     older.unlink()
-    for name in known:
-        if name not in chosen and is_name(name):
-            remove_run(folder / name)
+    kept = {folder_of(folder, variant, seed, len(seeds)) for variant in variants for seed in seeds}
+    for below in (folder / name for name in known if is_name(name)):
+        for run_folder in (*below.glob("seed-*"), below):
+            if run_folder not in kept:
+                remove_run(run_folder)
 
 
 def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None) -> list[str]:
