@@ -53,11 +53,11 @@ class RunResult(Result):
     >>> import groupstorm
     >>> result = groupstorm.run("cold-start", settings={"members": 12})
     >>> [row["time_us"] for row in result.rows if row["event"] == "group_created"]
-    [53901]
+    [258052]
     >>> result.to_pandas("rounds")[["cause", "generation", "members"]]
                  cause  generation  members
     0   pending-member           1        1
-    1   pending-member           2        9
+    1   pending-member           2       10
     2   pending-member           3       12
     3  leader-rejoined           4       12
     """
@@ -231,7 +231,7 @@ def run(
     >>> import groupstorm
     >>> result = groupstorm.run("rolling-deploy", variant="static", seed=7, settings={"members": 20})
     >>> result.figures.unowned_max_seconds
-    33.124742
+    33.125288
     >>> print(result.answer.split("; ")[0])
     0 generations
     """

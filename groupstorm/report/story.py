@@ -72,9 +72,14 @@ def _of_partition(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[i
     partition = str(selection.partition)
     gaps: defaultdict[str, _Gap] = defaultdict(lambda: _Gap(partition))
     pending: defaultdict[str, list[str]] = defaultdict(list)  # printed if the partition changes hands
+    scenarios: set[str] = set()
     for row in rows:
         event, group = row["event"], row["group"]
         gap = gaps[group]
+        if event == "scenario_started":
+            scenarios.add(group)
+        elif event == "member_started" and group in scenarios:
+            gap.begin(row["time_us"])
         if event in GROUP_EVENTS:
             pending[group].append(_timed(row, SENTENCES[event](row), selection))
             if gap.is_open:
@@ -151,6 +156,11 @@ class _Gap:
     def is_open(self) -> bool:
         return self._free_us is not None
 
+    def begin(self, now_us: int) -> None:
+        """A process of the group has started: until somebody has had the partition, it has no owner."""
+        if not self._old_owner:
+            self._free_us, self._old_owner = now_us, "nobody"
+
     def round_over(self) -> None:
         self._rounds += 1
 
@@ -160,10 +170,11 @@ class _Gap:
             self._free_us, self._old_owner, self._rounds = row["time_us"], row["member"], 0
             return None
         if self._free_us is None:
+            self._old_owner = row["member"]
             return None
         gap = (row["time_us"] - self._free_us) / 1e6
-        self._free_us = None
+        old_owner, self._old_owner, self._free_us = self._old_owner, row["member"], None
         return (
-            f"{self._partition}: {self._old_owner} -> {row['member']}, "
+            f"{self._partition}: {old_owner} -> {row['member']}, "
             f"un-owned for {gap:.3f} s over {count(self._rounds, 'round')}"
         )
