@@ -36,7 +36,7 @@ def test_every_cell_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     client = nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}})
     client.execute()  # raises if a cell does
     outputs = {cell["id"]: cell["outputs"] for cell in notebook["cells"] if cell["cell_type"] == "code"}
-    assert "<caption>rolling-deploy, seed 0</caption>" in shown(outputs["compare"], "text/html")
+    assert "<caption>rolling-deploy, seeds 0 to 1</caption>" in shown(outputs["compare"], "text/html")
     assert "cooperative" in shown(outputs["figures"], "text/html")
     assert {name for name, each in outputs.items() if shown(each, "image/png")} == {
         "figures",

@@ -266,7 +266,7 @@ class GapReasons:
         """With the first one partitions have to have owners."""
         if self._is_scenario and not self._has_begun:
             self._has_begun = True
-            self._gaps.update(dict.fromkeys(self._unowned, (now_us, "nobody", _FIRST)))
+            self._gaps.update(dict.fromkeys(sorted(self._unowned), (now_us, "nobody", _FIRST)))
 
     def _assigned(self, now_us: int, event: member_events.PartitionsAssigned) -> None:
         for partition in event.partitions:

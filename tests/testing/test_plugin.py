@@ -287,7 +287,7 @@ def test_the_plugin_loads_and_prints_nothing_unless_a_test_asks(project: pytest.
     with_it.stdout.fnmatch_lines(["LOADED *'groupstorm', 'groupstorm.pytest_plugin'*"])
     (loaded,) = [line for line in with_it.outlines if line.startswith("LOADED")]
     (loaded_without,) = [line for line in without.outlines if line.startswith("LOADED")]
-    ours = "'groupstorm', 'groupstorm.pytest_plugin'"
+    ours = "'groupstorm', 'groupstorm.pytest_plugin', 'groupstorm.version'"
     assert loaded.replace(ours, "").replace(", ]", "]").replace("[, ", "[") == loaded_without
 
 

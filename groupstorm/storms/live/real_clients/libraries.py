@@ -177,7 +177,7 @@ def _python_names(config: ConsumerConfig, bootstrap: str, reset: str) -> dict[st
         "metadata_max_age_ms": config.metadata_max_age_ms,
         "enable_auto_commit": config.enable_auto_commit,
         "auto_commit_interval_ms": config.auto_commit_interval_ms,
-        OFFSET_RESET: reset,
+        "auto_offset_reset": reset,
     }
 
 
