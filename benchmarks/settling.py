@@ -53,7 +53,7 @@ class _Member:
                 "bootstrap.servers": address,
                 "group.id": group,
                 "partition.assignment.strategy": STRATEGIES[protocol],
-                "commits": "never",
+                "enable.auto.commit": False,
             }
         )
 
