@@ -64,6 +64,16 @@ def test_a_partition_is_followed_from_owner_to_owner(rows: list[Row]) -> None:
     assert not any("topic-0-4" in line for line in lines)
 
 
+def test_a_partition_of_a_storm_waits_from_the_first_start_for_its_first_owner(rows: list[Row]) -> None:
+    started_us = next(row["time_us"] for row in rows if row["event"] == "member_started")
+    owned = next(
+        row for row in rows if row["event"] == "partitions_assigned" and "topic-0-3" in row["partitions"]
+    )
+    gap_s = (owned["time_us"] - started_us) / 1e6
+    first = next(line for line in lines_of(rows, partition="topic-0-3") if "un-owned for" in line)
+    assert first.strip() == f"topic-0-3: nobody -> {owned['member']}, un-owned for {gap_s:.3f} s over 1 round"
+
+
 def test_a_member_is_followed(rows: list[Row]) -> None:
     lines = lines_of(rows, member="member-2")
     assert any("member-2   polls for the first time" in line for line in lines)

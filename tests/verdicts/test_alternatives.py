@@ -112,3 +112,10 @@ def test_no_recommendation_for_settings_that_contradict_each_other() -> None:
     assert advice.sentences == [
         "No recommendation, as settings contradict each other: a full batch takes 10 min."
     ]
+
+
+def test_the_only_one_that_can_be_ranked_beside_a_rollout_that_cannot_comes_first() -> None:
+    found = {AS_IT_IS: runs(9), "more-surge": runs(3)}
+    advice = advise_alternative(found, [SURGE], {AS_IT_IS: "pods fence each other"})
+    assert advice.chosen == "more-surge"
+    assert advice.sentences[0] == "Recommendation: more-surge, before anything else."
