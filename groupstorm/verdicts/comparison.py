@@ -232,7 +232,7 @@ def _difference_sentence(difference: _Difference) -> str:
 
 
 def _skipped_sentences(variants: Runs) -> list[str]:
-    """Records that nobody reads are told even where no variant skips more than another: a setting reads them."""
+    """Name records that nobody reads, even if no variant skips more than another: a setting reads them."""
     worst = max((one for runs in variants.values() for one in runs), key=lambda one: one.records_skipped or 0)
     if not worst.records_skipped:
         return []
