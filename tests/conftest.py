@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ _ONE_PROCESS = frozenset({"conformance", "containers", "pipeline"})
 
 #: A slow test takes about as long as so many others.
 _SLOW_WEIGHT = 50
+
+
+# Bytecode is kept even where the environment says otherwise: each of a run's hundreds of processes would
+# compile the package anew, and each of those that share the tests would rewrite all their assertions.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

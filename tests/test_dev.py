@@ -171,7 +171,9 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
     traces = f"{checkout.root}/runs/rolling-deploy"
     assert storm == [
         f"ran -m groupstorm compare rolling-deploy --out {traces} --seed 7",
-        f"ran -m groupstorm analyze --engine spark {traces}",
+        "",
+        "And Spark, from the traces:",
+        f"ran -m groupstorm analyze --engine spark --check {traces}",
     ]
     assert checkout.run("test", "-k", "two words").stdout == "ran -m pytest -m not soak -k two words\n"
     assert checkout.run("test", "-x", "--fast").stdout == "ran -m pytest -m not slow and not soak -x\n"
@@ -188,7 +190,7 @@ def test_commands_pass_their_options_on(checkout: Checkout) -> None:
 
 def test_storms_in_the_checkout_have_short_paths(checkout: Checkout) -> None:
     lines = checkout.run("storm", cwd=checkout.root).stdout.splitlines()
-    assert lines[1] == "ran -m groupstorm analyze --engine spark runs/rolling-deploy"
+    assert lines[-1] == "ran -m groupstorm analyze --engine spark --check runs/rolling-deploy"
 
 
 def test_any_set_up_leaves_the_groupstorm_command(checkout: Checkout) -> None:

@@ -38,7 +38,7 @@ from groupstorm.problems import CheckFailed
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid
 from groupstorm.verdicts.comparison import one_run_each
-from groupstorm.wording import seconds
+from groupstorm.wording import counted, seconds
 
 
 def analyze(
@@ -50,6 +50,9 @@ def analyze(
     as_csv: CsvOption = False,
     as_markdown: MarkdownOption = False,
     everything: AllOption = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Print only whether figures.json files say the same.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write the tables as Parquet.")
     ] = None,
@@ -87,6 +90,9 @@ def analyze(
         print_json({run: figures.to_json() for run, figures in analysis.figures.items()})
     elif chosen_shape is Shape.CSV:
         print_made(figures_csv(("run",), [((run,), figures) for run, figures in analysis.figures.items()]))
+    elif check:
+        confirmed, of = len(analysis.confirmed), counted(len(analysis.figures), "run")
+        print_paragraph(f"Computed anew from the traces: the same figures in {confirmed} of {of}.")
     else:
         _print(analysis, out, everything, chosen_shape)
     if analysis.disagreements:

@@ -77,11 +77,19 @@ def _records(figures: Figures) -> str:
     if figures.records_duplicated:
         parts.append(f"{counted(figures.records_duplicated, 'record')} processed again")
     if figures.records_skipped:
-        worst = figures.skipped_worst_partition
-        most = f", most of them in {worst}" if worst else ""
-        skipped = counted(figures.records_skipped, "record")
-        parts.append(f"{skipped} skipped{most} (auto.offset.reset=earliest reads them)")
+        parts.append(f"{counted(figures.records_skipped, 'record')} skipped{skipped_words(figures)}")
     return " and ".join(parts)
+
+
+def skipped_words(figures: Figures) -> str:
+    """Behind the number of records that were skipped: of which partition, when, and what reads them."""
+    skipped, at_start = figures.records_skipped or 0, figures.records_skipped_at_start or 0
+    worst = figures.skipped_worst_partition
+    text = f", most of them in {worst}" if worst else ""
+    if at_start:
+        how_many = "all" if at_start == skipped else f"{at_start:,}"
+        text += f", {how_many} of them as the group began without a commit"
+    return f"{text} (auto.offset.reset=earliest reads them)"
 
 
 def _overload(figures: Figures) -> str:

@@ -153,6 +153,7 @@ class GroupSums:
             records_processed=records.processed if records else None,
             records_duplicated=records.duplicated if records else None,
             records_skipped=records.skipped if records else None,
+            records_skipped_at_start=records.skipped_at_start if records else None,
             skipped_most=records.skipped_most if records else None,
             requests=tuple(self.requests),
             invariants=self.invariants,

@@ -38,7 +38,7 @@ class _Frontier:
     #: The end of its log when it was created.
     begun: int
     #: The same, or its end when ownership began, if that came later.
-    counted: int
+    known_from: int
     #: The lines of the log's end that records still lie on which nobody has processed; the last one is the
     #: present one, which is ``log_base + log_rate * t``.
     logs: list[Line]
@@ -118,9 +118,15 @@ class LagCurve:
 
     def first_counted(self, partition: str, position: int) -> int:
         """The first position of a partition, whose first owner begins now and here, that it skips if nobody
-        processes it."""
+        processes it.
+
+        Whoever begins before the end that the log had when ownership began has found a commit, or reads from
+        the log's beginning: it skips nothing. Whoever begins behind it skips all since the creation.
+        """
         frontier = self._frontiers[partition]
-        return position if frontier.created_us == self._now_us else min(position, frontier.counted // NANO)
+        if frontier.created_us == self._now_us or position < frontier.known_from // NANO:
+            return position
+        return min(position, frontier.begun // NANO)
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
@@ -140,7 +146,7 @@ class LagCurve:
         frontier = self._touched(partition, log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
-            frontier.furthest = frontier.begun = frontier.counted = log.position * NANO
+            frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
         frontier.logs.append(log)
         base = log.base()
         self._logs_base += base - frontier.log_base
@@ -196,11 +202,10 @@ class LagCurve:
         return oldest
 
     def begin_peak(self, now_us: int) -> None:
-        """From this instant on the peak counts, and so do the ages of records. Nobody skips what logs of
-        partitions hold already that have had no owner."""
+        """From this instant on the peak counts, and so do the ages of records."""
         self._peak_counts = True
         for frontier in self._frontiers.values():
-            frontier.counted = frontier.log_base + frontier.log_rate * now_us
+            frontier.known_from = frontier.log_base + frontier.log_rate * now_us
         self._begin_ages(now_us)
 
     def mark(self, now_us: int) -> None:

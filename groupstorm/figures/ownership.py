@@ -270,7 +270,8 @@ class Ownership:
         for partition in self.partitions.values():
             self.lag.create(partition.name, now_us, self.model.log(partition.name))
             for owner in partition.owners:
-                self.records.begin(partition.name, owner.first_position, owner.first_position)
+                position = owner.first_position
+                self.records.begin(partition.name, position, position, begins_group=False)
                 if not owner.paused:
                     owner.line = owner.line._replace(from_us=now_us)
                     self.lag.start(partition.name, owner.line)
@@ -332,6 +333,7 @@ class Ownership:
 
     def _begin(self, partition: Partition, member: str, position: int, callback_us: int, now_us: int) -> None:
         self._account(partition, now_us)
+        begins_group = self._waits_since_start(partition)
         self._close_gap(partition, member, callback_us, now_us)
         if partition.revoked_from:
             self.revoked_and_returned += partition.revoked_from.count(member)
@@ -342,7 +344,8 @@ class Ownership:
         partition.owners.append(owner)
         self._start(partition, owner, position, now_us)
         if self.records is not None and self.lag is not None:
-            self.records.begin(partition.name, position, self.lag.first_counted(partition.name, position))
+            first = self.lag.first_counted(partition.name, position)
+            self.records.begin(partition.name, position, first, begins_group=begins_group)
         self.touched.add(partition)
         self.last_change_us = now_us
 
@@ -410,6 +413,10 @@ class Ownership:
         elif partition.owners and not partition.processing and self.begun_us is not None:
             self.paused_us += passed_us
 
+    def _waits_since_start(self, partition: Partition) -> bool:
+        """Whether nobody has had the partition since the group began."""
+        return partition.gap_member is None and partition.gap_since_us == self.begun_us
+
     def _close_gap(self, partition: Partition, member: str | None, callback_us: int, now_us: int) -> None:
         """A gap ends with the new owner ``member``, or None at the end of the trace."""
         if partition.gap_from_us is None:
@@ -423,9 +430,8 @@ class Ownership:
             return
         self._gaps.add(partition, gap_us)
         if self._gap_listener is not None:
-            old_owner = partition.gap_member
-            is_first = old_owner is None and partition.gap_since_us == self.begun_us
-            gap = ClosedGap(partition.name, from_us, now_us, gap_us, old_owner, member, is_first)
+            is_first = self._waits_since_start(partition)
+            gap = ClosedGap(partition.name, from_us, now_us, gap_us, partition.gap_member, member, is_first)
             self._gap_listener(gap)
         if member is not None and member == partition.gap_member:
             self.paused_us += gap_us

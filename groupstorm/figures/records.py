@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 class _Covered:
     """The positions of one partition that were processed: disjoint ascending ranges.
 
-    ``first``: from which one on positions that nobody processes are skipped.
+    ``first``: from which one on positions that nobody processes are skipped. ``behind_start``: from which one
+    on they are skipped while the group lives; those before it its first owner skipped as the group began.
     """
 
     first: int
     furthest: int
+    behind_start: int
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
@@ -39,12 +41,18 @@ class _Covered:
         """Count the positions between the first and the furthest end that are not covered."""
         return self.furthest - self.first - self.size(self.first)
 
+    @property
+    def skipped_at_start(self) -> int:
+        """Those of `skipped` that its first owner skipped as the group began."""
+        before = self.size(self.first) - self.size(self.behind_start)
+        return self.behind_start - self.first - before
+
     def size(self, least: int = 0) -> int:
         """The number of positions from ``least`` on that are covered."""
         return sum(max(0, end - max(start, least)) for start, end in zip(self.starts, self.ends, strict=True))
 
     def copy(self) -> _Covered:
-        return _Covered(self.first, self.furthest, [*self.starts], [*self.ends])
+        return _Covered(self.first, self.furthest, self.behind_start, [*self.starts], [*self.ends])
 
 
 class RecordSums:
@@ -56,23 +64,25 @@ class RecordSums:
 
     def __init__(self) -> None:
         self.processed = 0
-        #: Of partitions that were deleted: positions that were processed for the first time, and that were
-        #: skipped.
-        self._first_gone = 0
-        self._skipped_gone = 0
+        #: Of partitions that were deleted: positions that were processed for the first time, that were
+        #: skipped, and those of these that were skipped as the group began.
+        self._first_gone = self._skipped_gone = self._skipped_at_start_gone = 0
         self._covered: dict[str, _Covered] = {}
         #: The part of it that was covered before the window.
         self._before: dict[str, _Covered] = {}
 
     def begin_window(self) -> None:
         """Count from now on. An interval that is open has a part before the window: see `end`."""
-        self.processed = self._first_gone = self._skipped_gone = 0
+        self.processed = self._first_gone = self._skipped_gone = self._skipped_at_start_gone = 0
         self._before = {name: covered.copy() for name, covered in self._covered.items()}
 
-    def begin(self, partition: str, position: int, first: int) -> None:
-        """An interval begins. The partition's first one skips the records from ``first`` on."""
+    def begin(self, partition: str, position: int, first: int, *, begins_group: bool) -> None:
+        """An interval begins. The partition's first one skips the records from ``first`` on.
+
+        ``begins_group``: the partition has waited for an owner since the group began.
+        """
         if partition not in self._covered:
-            self._covered[partition] = _Covered(first, position)
+            self._covered[partition] = _Covered(first, position, position if begins_group else first)
 
     def end(self, partition: str, start: int, end: int, counted_from: int | None = None) -> None:
         """An interval is over: it processed [start, end).
@@ -92,6 +102,7 @@ class RecordSums:
         if partition in self._covered:
             self._first_gone += self._first(partition)
             self._skipped_gone += self._skipped(partition)
+            self._skipped_at_start_gone += self._skipped_at_start(partition)
             del self._covered[partition]
             self._before.pop(partition, None)
 
@@ -102,6 +113,10 @@ class RecordSums:
     @property
     def skipped(self) -> int:
         return self._skipped_gone + sum(map(self._skipped, self._covered))
+
+    @property
+    def skipped_at_start(self) -> int:
+        return self._skipped_at_start_gone + sum(map(self._skipped_at_start, self._covered))
 
     @property
     def skipped_most(self) -> str | None:
@@ -119,3 +134,7 @@ class RecordSums:
         """Count the positions that were skipped in the window; what was skipped before may be read in it."""
         before = self._before.get(partition)
         return max(0, self._covered[partition].skipped - (0 if before is None else before.skipped))
+
+    def _skipped_at_start(self, partition: str) -> int:
+        """None of a partition that was owned before the window."""
+        return 0 if partition in self._before else self._covered[partition].skipped_at_start

@@ -53,6 +53,7 @@ class Figures:
     records_processed: int | None
     records_duplicated: int | None
     records_skipped: int | None
+    records_skipped_at_start: int | None
     skipped_worst_partition: str | None
     commits_rejected: Mapping[str, int] | None
     requests: Mapping[str, int] | None

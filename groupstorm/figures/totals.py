@@ -64,6 +64,7 @@ class Totals:
     records_processed: int | None
     records_duplicated: int | None
     records_skipped: int | None
+    records_skipped_at_start: int | None
     skipped_most: str | None
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
@@ -128,6 +129,7 @@ class Totals:
             records_processed=self.records_processed,
             records_duplicated=self.records_duplicated,
             records_skipped=self.records_skipped,
+            records_skipped_at_start=self.records_skipped_at_start,
             skipped_worst_partition=self.skipped_most,
             commits_rejected=_summed(
                 (error, count) for api, error, count in self.requests if api == "OffsetCommit" and error

@@ -7,6 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from groupstorm.figures import Figures
+from groupstorm.figures.answer import skipped_words
 from groupstorm.report.deployment_notes import static_membership_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, range_shown
@@ -117,11 +118,9 @@ def _lag(runs: Sequence[Figures]) -> list[str]:
         parts.append(f"{_range(again, lambda value: f'{value:,.0f}')} records are processed twice.")
     skipped = [run.records_skipped or 0 for run in runs]
     if any(skipped):
-        worst = next((run.skipped_worst_partition for run in runs if run.skipped_worst_partition), None)
-        parts.append(
-            f"{_range(skipped, lambda value: f'{value:,.0f}')} records are skipped"
-            f"{f', most of them in {worst}' if worst else ''}: auto.offset.reset=earliest reads them."
-        )
+        worst = max(runs, key=lambda run: run.records_skipped or 0)
+        how_many = _range(skipped, lambda value: f"{value:,.0f}")
+        parts.append(f"{how_many} records are skipped{skipped_words(worst)}.")
     return parts
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from groupstorm.figures.answer import skipped_words
 from groupstorm.figures.reasons import Reasons, reasons_sentences
 from groupstorm.figures.table import Figures
 from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
@@ -101,7 +102,7 @@ def compare_sentences(
         sentences.append("Nothing else differs by so much that a person would notice.")
     if in_spread:
         sentences.append(f"Within the spread of the seeds: {listed(in_spread)}.")
-    sentences += reasons_sentences(reasons or {})
+    sentences += [*_skipped_sentences(variants), *reasons_sentences(reasons or {})]
     return sentences
 
 
@@ -228,6 +229,17 @@ def _difference_sentence(difference: _Difference) -> str:
     if len(values) > VALUES_NAMED_MAX:
         parts[-1] += ", the others between"
     return f"{measure.phrase[0].upper()}{measure.phrase[1:]}: {', '.join(parts)}."
+
+
+def _skipped_sentences(variants: Runs) -> list[str]:
+    """Name records that nobody reads, even if no variant skips more than another: a setting reads them."""
+    worst = max((one for runs in variants.values() for one in runs), key=lambda one: one.records_skipped or 0)
+    if not worst.records_skipped:
+        return []
+    told_apart = bool(worst.records_skipped_at_start) and len(variants) > 1
+    ranked = "; those do not count in the ranking" if told_apart else ""
+    up_to = "Up to " if sum(map(len, variants.values())) > 1 else ""
+    return [f"{up_to}{counted(worst.records_skipped, 'record')} skipped{skipped_words(worst)}{ranked}."]
 
 
 def _balance_sentence(variants: Runs) -> str:

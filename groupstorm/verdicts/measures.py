@@ -48,6 +48,15 @@ class Measure(NamedTuple):
         value = getattr(figures, self.figure, None)
         return value if isinstance(value, int | float) else None
 
+    def weigh(self, figures: Figures) -> float:
+        """The part of the figure that a variant answers for.
+
+        Records that are skipped as the group begins are the price of a group without a commit, whatever the
+        variant: the later its first assignment, the more of them.
+        """
+        at_start = figures.records_skipped_at_start if self.figure == "records_skipped" else 0
+        return (self.read(figures) or 0) - (at_start or 0)
+
     def show(self, value: float) -> str:
         """The value in a sentence."""
         if self.unit is Unit.SECONDS:

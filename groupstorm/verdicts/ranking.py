@@ -78,7 +78,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     costs: dict[str, Spread] = {}
     for name, runs in variants.items():
         spread = spread_of(
-            sum(weights[m.key] * (m.read(figures) or 0) / notices[m] for m in measures) for figures in runs
+            sum(weights[m.key] * m.weigh(figures) / notices[m] for m in measures) for figures in runs
         )
         assert spread is not None
         costs[name] = spread

@@ -130,9 +130,10 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
         "revoked_from": list[str],
     },
     _Frontier: {
-        "created_us": int, "furthest": int, "begun": int, "counted": int, "logs": list[Line], "log_base": int,
-        "log_rate": int, "owners": list[tuple[int, int]], "slope": int, "bends": tuple[tuple[int, int], ...],
-        "changing": bool, "keeps_up": bool, "seen_us": int, "oldest_us": int,
+        "created_us": int, "furthest": int, "begun": int, "known_from": int, "logs": list[Line],
+        "log_base": int, "log_rate": int, "owners": list[tuple[int, int]], "slope": int,
+        "bends": tuple[tuple[int, int], ...], "changing": bool, "keeps_up": bool, "seen_us": int,
+        "oldest_us": int,
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts, or a cache: a new part has its own.

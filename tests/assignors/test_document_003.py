@@ -262,6 +262,7 @@ def test_a_group_through_growth_a_leave_and_a_zombie(keep_user_data: bool) -> No
 # --- properties -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     count=st.integers(1, 30),
     ids=st.lists(MEMBER_IDS, min_size=1, max_size=7, unique=True),

@@ -49,6 +49,7 @@ def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch:
         assert {field for _, field in pairs} <= known, api_key
 
 
+@pytest.mark.slow
 def test_random_requests_of_every_version_are_answered_or_close_the_connection(driver: Driver) -> None:
     draw = random.Random(4)
     answered = 0

@@ -124,6 +124,7 @@ def test_the_broker_serves_on_without_a_log_that_cannot_be_written(tmp_path: Pat
     assert process.returncode == ExitCode.SUCCESS
 
 
+@pytest.mark.slow
 def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     options = ("--topic", "orders:1", "--data", str(disk / "data"))
@@ -152,6 +153,7 @@ def test_a_disk_that_is_read_only_is_refused_with_one_line(tmp_path: Path, data:
     assert result.stderr == f"groupstorm: --data {tmp_path / data}: {expected}: Read-only file system\n"
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_kept_is_a_storage_error(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     options = ("--topic", "orders:1", "--data", str(disk / "data"))

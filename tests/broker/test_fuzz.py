@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ from tests.protocol.test_codec import mutate
 MUTATIONS = 15
 
 
+@pytest.mark.slow
 def test_mutated_requests_of_every_version(driver: Driver) -> None:
     draw = random.Random(8)
     outcomes = {"answered": 0, "closed": 0}

@@ -130,6 +130,7 @@ def test_sequences_wrap_around_to_zero() -> None:
     assert append(log, 1, producer_id=7, epoch=0, sequence=0) == 2
 
 
+@pytest.mark.slow
 def test_a_partition_remembers_a_bounded_number_of_producers() -> None:
     producers = Producers()
     batches = [

@@ -93,6 +93,7 @@ def test_interrupting_ends_it_gracefully_as_well() -> None:
         assert (process.returncode, output) == (0, "")
 
 
+@pytest.mark.slow
 def test_each_of_several_brokers_prints_its_address() -> None:
     with serving("--brokers", "3") as (process, address):
         ports = [address[1]] + [int(next_line(process).rpartition(":")[2]) for _ in range(2)]
@@ -101,6 +102,7 @@ def test_each_of_several_brokers_prints_its_address() -> None:
         assert [one.port for one in brokers] == ports
 
 
+@pytest.mark.slow
 def test_a_signal_moves_every_groups_coordinator() -> None:
     options = ("--brokers", "2", "--set", "group.initial.rebalance.delay.ms=60000")
     with serving(*options) as (process, address), RawClient(address) as client:

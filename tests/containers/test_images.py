@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.processes import next_line, outcome_of, run_process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +54,7 @@ def test_the_environment_becomes_properties(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_emulator_takes_what_it_knows_and_tells_what_it_does_not(tmp_path: Path) -> None:
     properties = configured(
         tmp_path,
@@ -73,6 +76,7 @@ def test_the_emulator_takes_what_it_knows_and_tells_what_it_does_not(tmp_path: P
     assert (host, process.returncode) == ("127.0.0.1", 0)
 
 
+@pytest.mark.slow
 def test_an_option_that_is_refused_ends_the_emulator_in_one_line(tmp_path: Path) -> None:
     process = launched(configured(tmp_path, KAFKA_LISTENERS="PLAINTEXT://127.0.0.1:0", KAFKA_NODE_ID="x"))
     _, said = outcome_of(process, 30)

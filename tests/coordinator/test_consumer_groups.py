@@ -28,6 +28,7 @@ from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state
 
 
+@pytest.mark.slow
 def test_offsets_expire_when_nobody_reads_the_topic_and_the_empty_group_with_them() -> None:
     group = Group()
     group.driver.coordinator.load((), 0)

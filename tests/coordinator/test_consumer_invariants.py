@@ -87,6 +87,7 @@ def _scripts(kind: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["consumer", "migration"])
 def test_one_owner_and_growing_epochs(kind: str) -> None:
     for script in _scripts(kind):
@@ -104,6 +105,7 @@ class _Written(GroupCoordinator):
         _Written.last = self
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["consumer", "migration"])
 def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None:
     """Records are bytes and back in between, as in the journal of `serve --data`."""

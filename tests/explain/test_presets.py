@@ -116,6 +116,7 @@ def test_a_long_preset_shows_its_pattern(tmp_path: Path, case: Case) -> None:
     check(tmp_path / "run", case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("preset", "variant", "settings", "pattern"),
     [

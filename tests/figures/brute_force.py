@@ -212,9 +212,9 @@ class BruteForce:
     def first_counted(self, name: str) -> int:
         """The first position that counts as skipped if nobody processes it.
 
-        That is where the log ended when the partition was created, or when ownership began if that was later
-        and before the first owner; or where its first owner began, if that lies before it or in the
-        instant of the creation.
+        That is where the log ended when the partition was created; or where its first owner began, if that is
+        in the instant of the creation, or before the end that the log had when ownership began (if that
+        was after the creation and before the first owner): then it had found a commit.
         """
         first = min(self.of(name), key=lambda interval: interval.from_row)
         created_row, created_us = self.created[name]
@@ -224,7 +224,9 @@ class BruteForce:
         row = self.begin_row
         if row is not None and created_row < row < first.from_row and self.rows[row][0] > created_us:
             end = self.log_end(name, row, self.rows[row][0])
-        return min(first.start, end // RECORD)
+        if first.start < end // RECORD:
+            return first.start
+        return min(first.start, self._at_creation(name) // RECORD)
 
     def skipped_lag(self, after_row: int, row: int) -> int:
         """The lag that went between these rows as somebody began beyond the furthest position of a partition

@@ -15,10 +15,12 @@ from groupstorm.figures.staleness import arrived_us, oldest_us
 RANGES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 25), st.integers(-2, 9)), max_size=12)
 
 
-@given(RANGES, st.integers(0, 12))
-def test_records_are_counted_as_sets_of_offsets(ranges: list[tuple[str, int, int]], deleted_at: int) -> None:
+@given(RANGES, st.integers(0, 12), st.sampled_from(["", "a", "b"]))
+def test_records_are_counted_as_sets_of_offsets(
+    ranges: list[tuple[str, int, int]], deleted_at: int, first_of_group: str
+) -> None:
     """Partition ``a`` is deleted once: the offsets of the next one of its name are other records. Two records
-    that the first owner does not begin with count as skipped."""
+    that the first owner does not begin with count as skipped, those of one partition as the group began."""
     sums = RecordSums()
     covered: dict[tuple[str, int], list[int]] = {}
     first: dict[tuple[str, int], int] = {}
@@ -29,7 +31,7 @@ def test_records_are_counted_as_sets_of_offsets(ranges: list[tuple[str, int, int
             sums.forget("a")
             life = 1
         key = name, life if name == "a" else 0
-        sums.begin(name, start, start - 2)
+        sums.begin(name, start, start - 2, begins_group=name == first_of_group)
         sums.end(name, start, start + size)
         first.setdefault(key, start - 2)
         covered.setdefault(key, []).extend(range(start, start + size))
@@ -39,6 +41,9 @@ def test_records_are_counted_as_sets_of_offsets(ranges: list[tuple[str, int, int
     assert sums.duplicated == len(offsets) - sum(len(set(of)) for of in covered.values())
     assert sums.skipped == sum(
         len(set(range(first[key], furthest[key])) - set(of)) for key, of in covered.items()
+    )
+    assert sums.skipped_at_start == sum(
+        len({first[key], first[key] + 1} - set(of)) for key, of in covered.items() if key[0] == first_of_group
     )
 
 

@@ -22,12 +22,12 @@ def group(*partitions: str, starts_at: float = 0) -> Trace:
 
 
 def test_the_first_owners_of_a_group_begin_after_its_start() -> None:
-    """The first member starts at 20 s, when logs have 200 records. Of later ones 30 and 50 are skipped."""
+    """The first member starts at 20 s: nobody reads the 200 records of each log, nor 30 and 50 later ones."""
     trace = group("t-0", "t-1", starts_at=20)
     trace.take(23, "a", 1, "t-0", at=230)
     trace.take(25, "a", 1, "t-1", at=250)
     trace.end(30)
-    assert skipped(trace) == (30 + 50, "t-1")
+    assert skipped(trace) == (230 + 250, "t-1")
 
 
 def test_whoever_begins_at_the_beginning_skips_nothing() -> None:
@@ -96,7 +96,24 @@ def test_the_answer_names_the_partition_and_the_remedy() -> None:
     trace.take(3, "a", 1, "t-0", at=30)
     trace.end(5)
     answer = trace.figures().answer
-    assert "30 records skipped, most of them in t-0 (auto.offset.reset=earliest reads them)" in answer
+    assert (
+        "30 records skipped, most of them in t-0, all of them as the group began without a commit "
+        "(auto.offset.reset=earliest reads them)"
+    ) in answer
+
+
+def test_of_skipped_records_those_of_the_groups_first_owners_are_told_apart() -> None:
+    """30 of t-0 as the group began, 60 of t-1, which came later. In a window from 10 s on the 30 are none."""
+    trace = group("t-0")
+    trace.take(3, "a", 1, "t-0", at=30)
+    create(trace, 40, "t-1")
+    trace.logs(40, {"t-1": (0, 10)})
+    trace.take(46, "a", 2, "t-1", at=60)
+    trace.end(50)
+    whole, later = trace.figures(), trace.figures(10 * SECOND)
+    assert (whole.records_skipped, whole.records_skipped_at_start) == (90, 30)
+    assert (later.records_skipped, later.records_skipped_at_start) == (60, 0)
+    assert "30 of them as the group began without a commit" in whole.answer
 
 
 def test_a_partition_that_no_row_creates_counts_from_its_first_owner_on() -> None:

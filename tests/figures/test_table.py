@@ -58,6 +58,7 @@ NAMES = [
     "records_processed",
     "records_duplicated",
     "records_skipped",
+    "records_skipped_at_start",
     "skipped_worst_partition",
     "commits_rejected",
     "requests",

@@ -84,9 +84,12 @@ KINDS: Final[dict[str, Callable[[], list[bytes]]]] = {
     "console-offsets": lambda: printed("console-offsets"),
     "describe": lambda: printed("describe*"),
 }
+#: Those of a bare `pytest`: each way in which lines are taken apart.
+_FEW = {"broker", "java", "aiokafka", "dump"}
 lines_of = cache(lambda kind: KINDS[kind]())
 
 
+@pytest.mark.slow
 def test_the_kinds_are_all_there(tmp_path: Path) -> None:
     """Every writer that a log may have, and every kind of source."""
     writers: set[Writer] = set()
@@ -102,7 +105,9 @@ def test_the_kinds_are_all_there(tmp_path: Path) -> None:
     assert writers == {*Writer} - {Writer.BARE, Writer.CAPTURE}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in _FEW else [pytest.mark.slow]) for kind in KINDS]
+)
 @given(seed=st.integers(0, 2**32), logs=st.integers(1, 3), count=st.integers(1, 60))
 def test_damaged_sources_import_or_are_refused(kind: str, seed: int, logs: int, count: int) -> None:
     """A piece of a source of this kind; others are of any kind, and lines of theirs are between its own."""

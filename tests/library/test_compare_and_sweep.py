@@ -269,6 +269,7 @@ def test_a_wrong_argument_of_sweep_is_named(arguments: dict[str, Any], problem: 
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_result_writes_its_report(tmp_path: Path) -> None:
     comparison = groupstorm.compare(SCENARIO, ["static", "eager"], seeds=1, settings=FEW)
     for number, result in enumerate((comparison, comparison.runs["eager"][0])):

@@ -213,6 +213,7 @@ _CONSUMERS: dict[str, Callable[[Case], bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "traits"), [(CONSUMER, _BOTH | _CLAIMS | _CONSUMERS), (SERVER, _BOTH | _CLAIMS)]
 )

@@ -96,6 +96,7 @@ def test_tables_and_figures_of_the_local_engine(traces: Path, window: Window) ->
     assert all(tables.values())
 
 
+@pytest.mark.slow
 def test_the_local_engine_confirms_every_run(traces: Path) -> None:
     analysis = analyze(Request(find_traces([traces])), Engine.LOCAL)
     assert not analysis.disagreements

@@ -84,6 +84,7 @@ def mutate(data: bytes, draw: random.Random) -> bytes:
     return bytes(mutated)
 
 
+@pytest.mark.slow
 def test_mutated_bytes_give_a_message_or_the_codecs_own_error() -> None:
     draw = random.Random(3)
     refused = 0

@@ -14,6 +14,7 @@ from tests.generated_pages import DOCS
 PAGE = (DOCS / "simulation.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_example_runs() -> None:
     (example, *_) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {"__name__": "example"}

@@ -154,6 +154,7 @@ def test_an_instance_that_is_cut_off_is_expelled_and_comes_back() -> None:
     simulate(test, failures=(), topics={"orders": 1})
 
 
+@pytest.mark.slow
 def test_the_first_failing_seed_is_reported_with_its_shortest_schedule() -> None:
     async def test(world: World) -> None:
         one = await world.start(billing, world.bootstrap_servers, "one", [], name="one", restarts=True)

@@ -39,6 +39,7 @@ def test_all_invariants_hold(storms: dict[tuple[str, str], Storm]) -> None:
         assert not broken, (preset, variant)
 
 
+@pytest.mark.slow
 def test_the_shootout_gives_every_assignor_the_same_churn(storms: dict[tuple[str, str], Storm]) -> None:
     variants = load("assignor-shootout").variants
     steps = [
@@ -61,6 +62,7 @@ def test_the_shootout_gives_every_assignor_the_same_churn(storms: dict[tuple[str
         assert (each.nobody_consuming_seconds == start_s) == ("cooperative" in name), name
 
 
+@pytest.mark.slow
 def test_stream_join_sticky_rebuilds_less_state_than_range(storms: dict[tuple[str, str], Storm]) -> None:
     ranged = storms["stream-join", "range"].figures
     sticky = storms["stream-join", "stream-join-sticky"].figures
@@ -87,6 +89,7 @@ def test_joins_that_are_torn_apart_are_reported() -> None:
     assert (whole.figures.invariants or {})[CO_PARTITIONED] == HELD
 
 
+@pytest.mark.slow
 def test_the_sketches_of_12464_leave_the_new_partition_unassigned(
     storms: dict[tuple[str, str], Storm],
 ) -> None:
@@ -123,6 +126,7 @@ def test_the_cost_of_assignors_is_in_measured_json_alone(tmp_path: Path) -> None
     assert "cpu" not in (tmp_path / "figures.json").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["stream-join", "kafka-12464"])
 def test_exact_and_computed_traces_are_equal(preset: str) -> None:
     for variant in load(preset).variants:

@@ -89,6 +89,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS[:1])
 def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: dict[str, Any]) -> None:
     assert_equal_traces(name, variant, 0, settings)

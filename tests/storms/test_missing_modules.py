@@ -42,6 +42,7 @@ def storm(code: str, protocol: str, folder: Path) -> subprocess.CompletedProcess
     return run_process(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_storm_gives_the_same_trace_without_them(protocol: str, tmp_path: Path) -> None:
     whole = storm(_STORM, protocol, tmp_path / "whole")

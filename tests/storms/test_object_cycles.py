@@ -52,6 +52,7 @@ def test_a_run_begins_with_a_look_if_others_have_left_much_behind(
     assert second() is not None, "little was left behind since the last look"
 
 
+@pytest.mark.slow
 def test_what_small_runs_leave_behind_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_cycles, "_LEFT_BEHIND_MAX", 1_900)
     cycles = ObjectCycles()
@@ -63,6 +64,7 @@ def test_what_small_runs_leave_behind_adds_up(monkeypatch: pytest.MonkeyPatch) -
     assert first() is None
 
 
+@pytest.mark.slow
 def test_after_a_run_python_looks_as_often_as_before_and_at_everything() -> None:
     gc.collect()
     before = gc.get_threshold()

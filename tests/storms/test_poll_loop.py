@@ -210,6 +210,7 @@ LONG = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(
     FULL_RATES,
@@ -270,7 +271,7 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
 
 
 @pytest.mark.parametrize("behind", [0, 130, 20_000])
-@pytest.mark.parametrize("process_ms", [1.9, 2, 2.5])
+@pytest.mark.parametrize("process_ms", [pytest.param(1.9, marks=pytest.mark.slow), 2, 2.5])
 @pytest.mark.parametrize("fetch_records", [30, 60])
 def test_a_round_of_looks_is_left_at_any_instant(behind: int, process_ms: float, fetch_records: int) -> None:
     """500 records a second arrive: more, as many, or less than the application works on. After a time that

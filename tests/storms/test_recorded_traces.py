@@ -62,7 +62,13 @@ def recorded(done: Storm) -> dict[str, Any]:
     return {"events": dict(sorted(counts.items())), "sha256": digest.hexdigest()}
 
 
-@pytest.mark.parametrize("name", CASES)
+#: All of them take half a minute: the loop of a working day has one variant of each world.
+SLOW = {name for name in CASES if not name.endswith("cooperative")} | {"all-of-the-world, cooperative"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CASES]
+)
 def test_the_trace_is_the_recorded_one(name: str) -> None:
     found = recorded(CASES[name]())
     kept = json.loads(RECORDED.read_text("utf-8")) if RECORDED.exists() else {}

@@ -209,6 +209,7 @@ def test_only_runs_that_are_missing_are_done(store: SweepStore) -> None:
     assert store.count() == 0
 
 
+@pytest.mark.slow
 def test_runs_are_done_in_processes_and_kept_as_they_come(store: SweepStore) -> None:
     wanted, shown = plan(sweep()), list[int]()
     run_here(wanted.orders[1:], store, shown.append)

@@ -45,6 +45,7 @@ def test_each_transcript_derives_its_times_first(file: Path) -> None:
     assert sum(line.startswith("#") for line in comment.splitlines()) >= 2
 
 
+@pytest.mark.slow
 def test_each_seed_draws_an_order_of_its_own() -> None:
     """`order: random`: all six orders of three members come, none of them much more often than another."""
     world = (Path(__file__).parent / "transcripts" / "rolling_restart_random.txt").read_text("utf-8")

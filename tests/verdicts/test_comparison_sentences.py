@@ -84,10 +84,23 @@ def test_two_differences_are_named_the_largest_first_and_one_of_a_family() -> No
         moves=600,  # 3 times
         records_skipped=300,  # 30 times
     )
-    assert said(a=one, b=other)[-2:] == [
+    assert said(a=one, b=other)[-3:] == [
         "Peak lag in records: a 0, b 50,000.",
         "Records skipped: a 0, b 300.",
+        "Up to 300 records skipped (auto.offset.reset=earliest reads them).",
     ]
+
+
+def test_records_that_are_skipped_as_the_group_begins_decide_nothing() -> None:
+    """A variant whose group begins 6 s later skips 2,220 records, and costs least of all else."""
+    slow_start = figures(unowned_partition_seconds=360, records_skipped=2_220, records_skipped_at_start=2_220)
+    quick_start = figures(unowned_partition_seconds=5_000, records_skipped=60, records_skipped_at_start=60)
+    sentences = said(slow_start=slow_start, quick_start=quick_start)
+    assert bare(sentences[0]).endswith(": slow_start.")
+    assert (
+        "Up to 2,220 records skipped, all of them as the group began without a commit "
+        "(auto.offset.reset=earliest reads them); those do not count in the ranking."
+    ) in sentences
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def places(data: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(data[key])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places_per_test", sizes(60, 10_000, 10))
 def test_a_value_of_another_type_anywhere_is_refused(places_per_test: int) -> None:
     data, random = small_state(), Random(0)

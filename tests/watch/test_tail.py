@@ -53,6 +53,7 @@ def test_a_line_counts_when_it_is_whole_and_a_last_one_without_its_end_does(tmp_
     assert reader.texts == ['{"seq":0}', '{"seq":1}', '{"seq":2}']
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_in_batches_and_a_later_tail_goes_on_behind_the_last_one(tmp_path: Path) -> None:
     lines = [f'"{number:0100d}"' for number in range(200_000)]
     append(tmp_path / "trace.jsonl", "".join(f"{line}\n" for line in lines))

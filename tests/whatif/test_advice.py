@@ -61,6 +61,7 @@ def test_restarts_that_take_longer_than_the_session_need_two_changes(tmp_path: P
     assert [len(one.changes) for one in advice.steps()] == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_nothing_has_to_change_if_the_goal_is_met(tmp_path: Path) -> None:
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<60")
     assert (advice.chosen, advice.tried) == (None, [])

@@ -53,6 +53,7 @@ def test_frames_that_once_failed_are_answered_or_close_their_connection(sort: st
     world.check_restart()
 
 
+@pytest.mark.slow
 def test_a_failure_is_found_and_shrunk_to_the_frame_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     receive = Broker.receive
 

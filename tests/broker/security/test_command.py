@@ -50,6 +50,7 @@ def test_a_broker_with_tls_and_users(certificates: Certificates, users: Path) ->
     assert "Traceback" not in log
 
 
+@pytest.mark.slow
 def test_certificate_and_key_in_one_file(certificates: Certificates, tmp_path: Path) -> None:
     both = tmp_path / "both.pem"
     both.write_bytes(certificates.server.read_bytes() + certificates.server_key.read_bytes())

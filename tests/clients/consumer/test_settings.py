@@ -96,6 +96,7 @@ def test_a_group_and_brokers_are_needed() -> None:
         read_settings(("t",), "a", "g", {})
 
 
+@pytest.mark.slow
 def test_the_import_needs_no_aiokafka_and_a_consumer_without_it_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['aiokafka'] = None\n"

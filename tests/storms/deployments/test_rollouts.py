@@ -298,6 +298,7 @@ def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], 
     assert took_ms <= after_ms < took_ms + 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["deployment", "statefulset", "processes"])
 @pytest.mark.parametrize(("surge", "unavailable"), [(0, 1), (0, 3), (2, 0), ("25%", "25%"), (3, 2)])
 def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable: int | str) -> None:

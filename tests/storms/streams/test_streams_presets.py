@@ -41,6 +41,7 @@ def number(value: float | None) -> float:
     return value
 
 
+@pytest.mark.slow
 def test_stateful_warmup_sets_downtime_against_time_to_balance(
     figures: dict[str, dict[str, Figures]],
 ) -> None:
@@ -64,6 +65,7 @@ def test_stateful_warmup_sets_downtime_against_time_to_balance(
     assert f"({shipped.probing_rebalances} probing rebalances)" in sentence
 
 
+@pytest.mark.slow
 def test_rack_bill_shows_the_traffic_saved_and_its_cost(figures: dict[str, dict[str, Figures]]) -> None:
     found = figures["rack-bill"]
     dear = number(found["none"].cross_rack_usd)
@@ -79,6 +81,7 @@ def test_rack_bill_shows_the_traffic_saved_and_its_cost(figures: dict[str, dict[
     assert f"{found['none'].moves} moves and" in sentence
 
 
+@pytest.mark.slow
 def test_standby_loss_shows_that_the_placements_differ(figures: dict[str, dict[str, Figures]]) -> None:
     found = figures["standby-loss"]
     reliable = found["reliable-first"]
