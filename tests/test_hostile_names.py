@@ -249,8 +249,9 @@ def check_page(text: str) -> None:
     if text.startswith("<!doctype html>"):
         page = Page()
         page.feed(text)
-        assert json.loads(page.content)["names"]
+        assert json.loads(page.content)["runs"]
         assert page.tags[-2:] == ["script", "script"], "no name has become an element"
+        assert "b" not in page.tags, "no name has become an element"
     else:
         check_tables(text)
 

@@ -1,4 +1,4 @@
-"""One picture of a report as SVG: the lanes of runs on one time axis, or the curves of a sweep."""
+"""Pictures of a report as SVG: the lanes of runs on one time axis, curves of a sweep, a bar for each run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
 from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.samples import Bucket
 from groupstorm.report.page.steps import SHARES, cells
-from groupstorm.verdicts.measures import BY_FIGURE
-from groupstorm.visible import visible_xml
+from groupstorm.verdicts.measures import BY_FIGURE, Measure
+from groupstorm.verdicts.ranking import Runs
+from groupstorm.verdicts.spread import Spread, spread_of
+from groupstorm.visible import name_end, visible_xml
 from groupstorm.wording import number, seconds
 
 WIDTH: Final = 960
@@ -21,6 +23,10 @@ _PLOT: Final = WIDTH - _LEFT - _RIGHT
 _COLUMNS: Final = 200
 _ROWS_MAX: Final = 120
 _CURVE: Final = 56
+#: So many runs have a bar: those with the least values. The table of figures has all of them.
+BARS_MAX: Final = 12
+#: A name of so many characters has room beside a value on a phone.
+_NAME_MAX: Final = 32
 
 
 class _Drawing:
@@ -30,13 +36,13 @@ class _Drawing:
         self.elements: list[str] = []
         self.y = 0
 
-    def text(self, x: float, y: float, words: str, **attributes: str) -> None:
+    def text(self, x: float | str, y: float, words: str, **attributes: str) -> None:
         written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-        self.elements.append(f'<text x="{x:g}" y="{y:g}"{written}>{visible_xml(words)}</text>')
+        self.elements.append(f'<text x="{_length(x)}" y="{y:g}"{written}>{visible_xml(words)}</text>')
 
-    def rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
+    def rect(self, x: float | str, y: float, width: float | str, height: float, fill: str) -> None:
         self.elements.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"/>'
+            f'<rect x="{_length(x)}" y="{y:g}" width="{_length(width)}" height="{height:g}" fill="{fill}"/>'
         )
 
     def path(self, d: str, **attributes: str) -> None:
@@ -56,6 +62,62 @@ class _Drawing:
             f"<title>{visible_xml(title)}</title>\n"
             f'<rect width="{WIDTH}" height="{height}" fill="{LIGHT["ground"]}"/>\n{body}\n</svg>\n'
         )
+
+    def fluid_svg(self, title: str, description: str) -> str:
+        """An element of a page that is as wide as there is room: all x are pixels or shares of the width."""
+        body = "\n".join(self.elements)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="{self.y}" role="img">\n'
+            f"<title>{visible_xml(title)}</title>\n<desc>{visible_xml(description)}</desc>\n{body}\n</svg>"
+        )
+
+
+def _length(pixels_or_share: float | str) -> str:
+    return pixels_or_share if isinstance(pixels_or_share, str) else f"{pixels_or_share:g}"
+
+
+def bars_svg(measure: Measure, runs: Runs) -> str:
+    """A bar for the median of each run, the least first, with the range over several seeds as a whisker."""
+    spreads = {name: spread_of(map(measure.read, each)) for name, each in runs.items()}
+    known = {name: spread for name, spread in spreads.items() if spread is not None}
+    ascending = sorted(known, key=lambda name: known[name].median)
+    most = max((spread.most for spread in known.values()), default=0) or 1
+    seeds = max(map(len, runs.values()))
+    figure = f"{measure.phrase[0].upper()}{measure.phrase[1:]}"
+    drawing = _Drawing()
+    drawing.text(0, 14, figure, font_weight="600")
+    drawing.y = 24
+    title = figure
+    if seeds > 1:
+        drawing.text(0, 32, f"median and range of {seeds} seeds")
+        title, drawing.y = f"{figure}: median and range of {seeds} seeds", 42
+    for name in ascending[:BARS_MAX]:
+        _bar(drawing, name, known[name], measure, most)
+    unknown = [name for name in spreads if name not in known]
+    below = [f"{name_end(name, _NAME_MAX)}: not known" for name in unknown]
+    if len(ascending) > BARS_MAX:
+        below.append(f"{len(ascending) - BARS_MAX} with larger values are in the table")
+    for words in below:
+        drawing.text(0, drawing.y + 14, words)
+        drawing.y += 22
+    told = [f"{name}: {measure.show_range(known[name])}" for name in ascending]
+    told += [f"{name}: not known" for name in unknown]
+    return drawing.fluid_svg(title, "; ".join(told))
+
+
+def _bar(drawing: _Drawing, name: str, spread: Spread, measure: Measure, most: float) -> None:
+    """The name and the value stand above the bar, so that they have room on a phone."""
+    y = drawing.y
+    least, middle, end = (98 * value / most for value in spread)
+    drawing.text(0, y + 14, name_end(name, _NAME_MAX))
+    drawing.text("100%", y + 14, measure.show(spread.median), text_anchor="end", font_weight="600")
+    drawing.rect(0, y + 20, "100%", 14, "var(--empty)")
+    drawing.rect(0, y + 20, f"{middle:.2f}%", 14, "var(--lag)")
+    if spread.least < spread.most:
+        drawing.rect(f"{least:.2f}%", y + 26, f"{end - least:.2f}%", 2, "var(--text)")
+        for edge in (least, end):
+            drawing.rect(f"{edge:.2f}%", y + 22, 2, 10, "var(--text)")
+    drawing.y += 44
 
 
 def runs_svg(views: Sequence[RunView], title: str) -> str:

@@ -1,28 +1,4 @@
-// What stands in words: the question, the answer, the table of figures, the patterns, how to run it again.
-
-function headPart(content) {
-  const [first, ...rest] = content.answer;
-  return element("header", {},
-    element("h1", {}, content.question),
-    first ? element("p", { class: "answer" }, first) : null,
-    rest.length ? element("ul", {}, rest.slice(0, 4).map((one) => element("li", {}, one))) : null,
-    rest.length > 4 ? element("details", {}, element("summary", {}, "More of the answer"),
-      element("ul", {}, rest.slice(4).map((one) => element("li", {}, one)))) : null,
-    content.patterns.length ? element("ul", { class: "patterns" }, content.patterns.map((one) => element("li", {}, one))) : null);
-}
-
-function factsPart(content) {
-  if (!content.facts.length) return null;
-  const head = element("tr", {}, element("th", {}, ""), content.names.map((name) => element("th", { scope: "col" }, name)));
-  const rows = content.facts.map((fact) => element("tr", {},
-    element("th", { scope: "row", title: fact.figure }, fact.phrase),
-    fact.values.map((value, place) => element("td", { class: fact.best.includes(place) ? "best" : "" },
-      fact.best.includes(place) ? element("strong", {}, value) : value,
-      fact.ranges[place] ? element("small", {}, fact.ranges[place]) : null))));
-  return element("section", {}, element("h2", {}, "Figures"),
-    content.names.length > 1 ? element("p", { class: "note" }, "Bold: the least, if a person would notice the difference. Below a median: its range over seeds.") : null,
-    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), element("tbody", {}, rows))));
-}
+// Words below the lanes: the patterns, what is not known, how to run it again.
 
 function patternsPart(run) {
   if (!run.patterns.length) return null;

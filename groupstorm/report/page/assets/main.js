@@ -16,10 +16,6 @@ function useColours(content, isDark) {
     brush_.stroke();
     return pen.createPattern(tile, "repeat");
   };
-  for (const [name, colour] of Object.entries(scene.colours)) {
-    if (typeof colour === "string") document.documentElement.style.setProperty(`--${name}`, colour);
-  }
-  scene.colours.owners.forEach((colour, place) => document.documentElement.style.setProperty(`--owner${place}`, colour));
 }
 
 function redraw() {
@@ -120,9 +116,9 @@ async function start() {
   const runs = scene.runs.map((run) => runPart(run, most));
   const points = [...content.points, ...content.sweeps.flatMap((sweep) => sweep.points)];
   const measures = content.sweeps.length ? content.sweeps[0].measures : content.measures;
-  page.append(headPart(content), ...content.sweeps.map(sweepPart));
+  page.append(...content.sweeps.map(sweepPart));
   if (runs.length) page.append(element("section", {}, element("h2", {}, "Over time"), legendPart(), controls(), runs));
-  page.append(...[factsPart(content), scatterPart(points, measures), againPart(content)].filter(Boolean), tip);
+  page.append(...[scatterPart(points, measures), againPart(content)].filter(Boolean), tip);
   for (const one of document.querySelectorAll("[data-colour]")) one.style.background = `var(--${one.dataset.colour})`;
   if (!scene.runs.length) page.append(element("span", { id: "seen", hidden: true }));
   attachKeys();
