@@ -263,6 +263,91 @@ def test_a_sweep_shows_its_curve_and_other_figures(chrome: Any, pages: Path) -> 
     assert problems(chrome) == []
 
 
+#: The boxes of the texts of each axis, from left to right: of pictures, and of a canvas as it is drawn.
+AXIS_LABELS = """
+const rows = [...document.querySelectorAll(".picture svg")].map((picture) => {
+  const boxes = [...picture.querySelectorAll("text")].map((text) => text.getBoundingClientRect());
+  return boxes.map((box) => [box.left, box.right, box.top, box.bottom]);
+});
+const draw = CanvasRenderingContext2D.prototype.fillText;
+for (const axis of document.querySelectorAll("canvas[data-lane=axis]")) rows.push([]);
+const first = rows.length - document.querySelectorAll("canvas[data-lane=axis]").length;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const place = [...document.querySelectorAll("canvas[data-lane=axis]")].indexOf(this.canvas);
+  const half = this.measureText(text).width / 2;
+  if (place >= 0) rows[first + place].push([x - half, x + half, y, y + 12]);
+  draw.apply(this, arguments);
+};
+const done = arguments[0];
+window.dispatchEvent(new Event("resize"));
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  CanvasRenderingContext2D.prototype.fillText = draw;
+  done(rows);
+}));
+"""
+
+
+@contextmanager
+def screen(chrome: Any, width: int) -> Iterator[None]:
+    """A screen so many CSS pixels wide."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        yield
+    finally:
+        chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def overlap(one: list[float], other: list[float]) -> bool:
+    """Boxes: left, right, top, bottom."""
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("page", ["both.html", "sweep.html"])
+def test_no_screen_scrolls_sideways_and_no_axis_label_hides_another(
+    chrome: Any, pages: Path, page: str, width: int
+) -> None:
+    with screen(chrome, width):
+        opened(chrome, pages / page)
+        wide, room = chrome.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert room == width
+        assert wide <= room
+        axes = chrome.execute_async_script(AXIS_LABELS)
+        assert axes
+        for labels in axes:
+            assert len(labels) > 1
+            for place, one in enumerate(labels):
+                assert 0 <= one[0] < one[1] <= width
+                assert not [other for other in labels[place + 1 :] if overlap(one, other)]
+        assert problems(chrome) == []
+
+
+def test_the_figures_scroll_in_their_box_and_their_names_stay(chrome: Any, pages: Path) -> None:
+    with screen(chrome, 360):
+        opened(chrome, pages / "both.html")
+        before, after = chrome.execute_script(
+            """
+            const [box, name] = [document.querySelector(".scroll"), document.querySelector("tbody th")];
+            document.querySelector("table").style.width = "900px";
+            const before = name.getBoundingClientRect().left;
+            box.scrollLeft = 200;
+            return [before, name.getBoundingClientRect().left];
+            """
+        )
+        assert before == after
+        assert chrome.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_answer_and_the_bars_are_there_without_a_script(pages: Path, tmp_path: Path) -> None:
+    with browser(tmp_path / "log", "--blink-settings=scriptEnabled=false") as driver:
+        driver.get((pages / "both.html").as_uri())
+        assert driver.find_element("tag name", "h1").text.startswith("What does a rolling deploy cost")
+        bars = driver.find_element("css selector", "figure svg")
+        assert bars.size["width"] > 300
+        assert "eager" in driver.find_element("css selector", "figure").text
+
+
 def test_dark_colours_for_those_who_want_them(pages: Path, tmp_path: Path) -> None:
     from groupstorm.report.page.palette import DARK, OWNERS_DARK
 

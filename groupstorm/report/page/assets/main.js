@@ -123,7 +123,7 @@ async function start() {
   if (!scene.runs.length) page.append(element("span", { id: "seen", hidden: true }));
   attachKeys();
   redraw();
-  window.addEventListener("resize", drawSoon);
+  window.addEventListener("resize", redraw);
   dark.addEventListener("change", () => { useColours(content, dark.matches); redraw(); });
   window.addEventListener("beforeprint", () => { useColours(content, false); redraw(); });
   window.addEventListener("afterprint", () => { useColours(content, dark.matches); redraw(); });
