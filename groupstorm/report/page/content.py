@@ -279,6 +279,8 @@ class _Packer:
         self, steps: Steps, names: Sequence[str], special: int, before: int, renumbered: Mapping[int, int]
     ) -> dict[str, Any]:
         """``renumbered``: old value -> new value; others stay."""
+        lasted = (steps.lasted_us(name, special, self._span_us, before) / 1000 for name in names)
+        totals = {"specialMs": packed(min(round(one), 2**31 - 1) for one in lasted)}
         if not self._exact:
             count = max(60, min(1200, CELLS_MAX // max(1, len(names))))
             found = cells(steps, names, self._span_us, count, special, before)
@@ -286,7 +288,7 @@ class _Packer:
                 renumbered.get(value // SHARES, value // SHARES) * SHARES + value % SHARES
                 for value in found.values
             )
-            return {
+            return totals | {
                 "bucketSeconds": found.bucket_us / 1e6,
                 "counts": packed(found.counts),
                 "times": packed_times(found.counts, found.buckets),
@@ -298,7 +300,7 @@ class _Packer:
             counts.append(len(of_name))
             times += [self.unit(step.from_us) for step in of_name]
             changed += [renumbered.get(step.value, step.value) for step in of_name]
-        return {
+        return totals | {
             "bucketSeconds": 0,
             "counts": packed(counts),
             "times": packed_times(counts, times),

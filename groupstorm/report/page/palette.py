@@ -46,6 +46,8 @@ OWNERS_LIGHT: Final = (
 OWNERS_DARK: Final = (
     "#3f6a95", "#8a7c35", "#23705a", "#6d5a8c", "#3a7f9e", "#66721b", "#666c75", "#5c5c10",
 )  # fmt: skip
+#: The number of the grey one: the colour of all owners if they are too many to be told apart.
+CROWD: Final = 6
 
 
 def css() -> str:

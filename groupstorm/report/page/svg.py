@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
-from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT, owner_colour
+from groupstorm.report.page.palette import CROWD, LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.samples import Bucket
 from groupstorm.report.page.steps import SHARES, cells
 from groupstorm.verdicts.measures import BY_FIGURE, Measure
@@ -19,9 +19,10 @@ from groupstorm.wording import number, seconds
 WIDTH: Final = 960
 _LEFT, _RIGHT = 96, 16
 _PLOT: Final = WIDTH - _LEFT - _RIGHT
-#: Columns and rows of the partitions' lane: more partitions are drawn by a selection.
 _COLUMNS: Final = 200
-_ROWS_MAX: Final = 120
+#: The partitions' lane has so many rows. Of more partitions those are drawn that had no owner the longest.
+_ROWS_MAX: Final = 40
+_ROWS_CHOSEN: Final = 20
 _CURVE: Final = 56
 #: So many runs have a bar: those with the least values. The table of figures has all of them.
 BARS_MAX: Final = 12
@@ -172,16 +173,15 @@ def _short(view: RunView) -> str:
 
 def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
     """A row per partition: its owners by colour, over them the share of the time without one."""
-    every = view.partitions
-    step = -(-len(every) // _ROWS_MAX) if every else 1
-    names = every[::step]
-    height = max(1.0, min(8.0, 160 / max(1, len(names))))
+    names, left_out = _chosen(view)
+    height = min(8.0, 160 / max(1, len(names)))
     top, span_us = drawing.y, view.span_us
-    drawing.label(top + 11, "partitions" if step == 1 else f"1 of {step} partitions")
+    drawing.label(top + 11, "partitions")
     width = _PLOT * (span_us[1] - span_us[0]) / longest_us
     drawing.rect(_LEFT, top, width, height * len(names), LIGHT["empty"])
     found = cells(view.history.owners, names, span_us, _COLUMNS, UNOWNED, ABSENT)
     cell_width = width * found.bucket_us / (span_us[1] - span_us[0])
+    is_crowded = len(view.history.members) > _ROWS_MAX
     boxes: dict[str, list[str]] = {}
     place = 0
     for row, count in enumerate(found.counts):
@@ -191,7 +191,7 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
         place += count
         ends = [*edges[1:], round(width / cell_width)]
         for begin, end, value in zip(edges, ends, values, strict=True):
-            for colour in _colours(value // SHARES, value % SHARES):
+            for colour in _colours(value // SHARES, value % SHARES, is_crowded):
                 x, wide = _LEFT + begin * cell_width, (end - begin) * cell_width
                 boxes.setdefault(colour, []).append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{height:.1f}h-{wide:.1f}z")
     for colour in sorted(boxes, key=lambda one: one.startswith(LIGHT["gap"])):
@@ -204,14 +204,35 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
         drawing.rect(x, top, wide, height * len(names), LIGHT["idle"])
         drawing.text(x + 4, top + 12, "owners are not known here", font_size="11", fill=LIGHT["text"])
     drawing.y = round(top + height * len(names)) + 4
+    if left_out:
+        drawing.y += 12
+        drawing.text(_LEFT, drawing.y, left_out, font_size="11", fill=LIGHT["faint"])
+        drawing.y += 4
 
 
-def _colours(value: int, share: int) -> Iterable[str]:
-    """The colours of a cell: the owner's, then the gap's with its opacity."""
+def _chosen(view: RunView) -> tuple[list[str], str]:
+    """The partitions that are drawn, and a sentence on the others; "" if there are none."""
+    every, owners = view.partitions, view.history.owners
+    if len(every) <= _ROWS_MAX:
+        return every, ""
+    lasted_us = {name: owners.lasted_us(name, UNOWNED, view.span_us, ABSENT) for name in every}
+    ranked = sorted(every, key=lambda name: -lasted_us[name])
+    drawn, others = {*ranked[:_ROWS_CHOSEN]}, ranked[_ROWS_CHOSEN:]
+    least, most = (seconds(lasted_us[name] / 1e6) for name in (others[-1], others[0]))
+    range_shown = most if least == most else f"{least} to {most}"
+    sentence = f"Drawn: those that had no owner the longest. Each of {len(others):,} others: {range_shown}."
+    return [name for name in every if name in drawn], sentence
+
+
+def _colours(value: int, share: int, is_crowded: bool) -> Iterable[str]:
+    """The colours of a cell: the owner's, then the gap's with its opacity.
+
+    ``is_crowded``: there are so many members that a colour does not tell them apart.
+    """
     if value == TWO_OWNERS:
         yield LIGHT["two"]
     elif value >= 0:
-        yield owner_colour(value)
+        yield owner_colour(CROWD if is_crowded else value)
     if share:
         opacity = max(4, -(-share * 10 // (SHARES - 1))) / 10
         yield f"{LIGHT['gap']}/{opacity:g}" if opacity < 1 else LIGHT["gap"]

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 PATIENCE_S = 120
 
 SMALL = ["--set", "members=5", "--set", "partitions=20", "--set", "start_ms=7s", "--set", "ready_ms=500"]
+MANY = ["--set", "members=42", "--set", "partitions=84"]
 #: The colours of a canvas in a row of its middle, as the browser has drawn them.
 COLOURS = """
 const canvas = [...document.querySelectorAll("canvas[data-lane=" + arguments[0] + "]")][arguments[1]];
@@ -80,6 +81,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "s",
         ],
         ["report", "s", "-o", "sweep.html"],
+        ["run", "rolling-deploy", "--variant", "consumer", *SMALL[4:], *MANY, "--out", "many"],
+        ["report", "many", "-o", "many.html"],
     ]
     for command in commands:
         ran = groupstorm(*command, cwd=folder)
@@ -221,6 +224,48 @@ def test_filters_choose_partitions_members_and_runs(chrome: Any, pages: Path) ->
         "css selector", "section[data-name=static] canvas[data-lane=members]"
     ).is_displayed()
     assert problems(chrome) == []
+
+
+def test_of_many_rows_those_are_drawn_that_lost_most_and_the_others_are_told(
+    chrome: Any, pages: Path
+) -> None:
+    from groupstorm.report.page.palette import OWNERS_LIGHT
+
+    opened(chrome, pages / "many.html")
+    rows = """
+        const lane = scene.lanes.find((one) => one.kind === arguments[0]);
+        return [lane.rows.map((row) => lane.run.partitions[row]), lane.canvas.clientHeight];
+    """
+    for kind, every in (("partitions", 84), ("members", 42)):
+        names, height = chrome.execute_script(rows, kind)
+        assert len(names) == 20
+        assert height / 20 >= 10
+        note = chrome.find_element("css selector", f"canvas[data-lane={kind}] + .note").text
+        assert note.startswith(f"20 of {every} {kind} are drawn")
+        assert f"the other {every - 20} " in note
+    partitions, _ = chrome.execute_script(rows, "partitions")
+    lost = dict.fromkeys((f"topic-0-{number}" for number in range(84)), 0.0)
+    gaps = chrome.execute_script("return scene.runs[0].gaps.map((gap) => [gap.partition, gap.seconds])")
+    for partition, seconds in gaps:
+        lost[partition] += seconds
+    left_out = max((name for name in lost if name not in partitions), key=lambda name: lost[name])
+    assert all(lost[name] >= lost[left_out] - 0.001 for name in partitions)
+    grey, others = rgb(OWNERS_LIGHT[6]), {rgb(colour) for colour in OWNERS_LIGHT if colour != OWNERS_LIGHT[6]}
+    found = set(chrome.execute_script(COLOURS, "partitions", 0))
+    assert grey in found
+    assert not others & found
+    chrome.find_element("id", "partition").send_keys(left_out)
+    chrome.find_element("id", "member").send_keys("member-1")
+    frame_drawn(chrome)
+    assert left_out in chrome.execute_script(rows, "partitions")[0]
+    assert chrome.find_element("css selector", "canvas[data-lane=members] + .note").text == ""
+    assert problems(chrome) == []
+
+
+def test_the_picture_of_many_partitions_says_how_many_are_not_drawn(pages: Path) -> None:
+    drawn = groupstorm("report", "many", "--svg", cwd=pages)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "Each of 64 others: " in drawn.stdout
 
 
 def test_rebalances_are_gone_through_from_the_first_one_on(chrome: Any, pages: Path) -> None:

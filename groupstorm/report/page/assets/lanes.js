@@ -143,7 +143,7 @@ class GroupLane extends Lane {
 
   draw() {
     const pen = this.begin(34);
-    this.label(pen, ["rebalances", "state"]);
+    this.label(pen, [`${whole(this.run.rebalances.length)} rebalance${this.run.rebalances.length === 1 ? "" : "s"}`, "state"]);
     this.clip(pen);
     const { stateTimes: times, stateValues: states } = this.run;
     for (let n = 0; n < times.length; n += 1) {

@@ -58,6 +58,7 @@ function applyShown() {
     run.section.hidden = Boolean(run.hidden) || (scene.group !== "" && run.group !== scene.group);
     for (const lane of run.lanes) {
       lane.canvas.hidden = Object.hasOwn(scene.shown, lane.kind) && !scene.shown[lane.kind];
+      if (lane.note) lane.note.hidden = lane.canvas.hidden;
     }
   }
   drawSoon();
@@ -66,7 +67,7 @@ function applyShown() {
 function runPart(run, most) {
   run.lanes = lanesOf(run, most);
   const lanes = element("div", { class: "lanes", tabindex: 0, "aria-label": `Lanes of ${run.name}` },
-    run.lanes.map((lane) => lane.canvas), element("div", { class: "brush", hidden: true }));
+    run.lanes.flatMap((lane) => (lane.note ? [lane.canvas, lane.note] : [lane.canvas])), element("div", { class: "brush", hidden: true }));
   run.section = element("section", { class: "run", "data-name": run.name },
     element("h3", {}, run.name, element("small", {}, `${amount(run.partitions.length, "partition")}, ${amount(run.members.length, "member")}; ${run.answer}`)),
     lanes, unknownPart(run), patternsPart(run));
