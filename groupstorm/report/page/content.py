@@ -206,7 +206,6 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
         "toSeconds": span_us[1] / 1e6,
         "unitSeconds": unit_us / 1e6,
         "began": of_group.began,
-        "trace": str(view.trace),
         "answer": sentence_case(view.figures.answer),
         "byMembers": history.by_members,
         "partitions": partitions,
@@ -315,7 +314,6 @@ def _samples(view: RunView) -> dict[str, Any]:
     return {
         "bucketSeconds": samples.bucket_us / 1e6,
         "unowned": [round(bucket.unowned_us / samples.bucket_us, 3) for bucket in buckets],
-        "unownedMax": [bucket.unowned for bucket in buckets],
         "lag": [None if one.lag is None else round(one.lag) for one in buckets] if has_lag else None,
         "ageSeconds": [None if one.age_us is None else round(one.age_us / 1e6, 3) for one in buckets]
         if has_lag
@@ -344,13 +342,11 @@ def _rebalances(view: RunView, packer: _Packer) -> list[list[Any]]:
 
 def _pattern(finding: Finding, known: bool) -> dict[str, Any]:
     return {
-        "name": finding.pattern.name,
         "title": finding.pattern.title,
         "kind": finding.pattern.kind.name.lower(),
         "sentence": finding.match.sentence,
         "advice": finding.pattern.advice,
         "unowned": seconds(finding.unowned_us / 1e6) if known else None,
-        "rebalances": len(finding.rebalances) + finding.shared,
         "unknown": finding.match.unknown or None,
     }
 
