@@ -34,7 +34,7 @@ function legendPart() {
   const box = (colour) => element("i", { "data-colour": colour });
   const item = (colour, words) => element("span", {}, box(colour), words);
   return element("p", { class: "legend" },
-    item("gap", "no owner"), scene.runs.some(isCrowded) ? item(`owner${CROWD}`, "an owner: so many members have one colour, until you filter by member")
+    item("gap", "no owner (paler: for a part of the time)"), scene.runs.some(isCrowded) ? item(`owner${CROWD}`, "an owner: so many members have one colour, until you filter by member")
       : element("span", {}, box("owner0"), box("owner1"), box("owner2"), "owners: a colour is a member"),
     item("two", "two owners"), item("owns", "owns, or Stable"), item("joining", "in a rebalance, owns nothing"),
     item("rejoining", "in a rebalance, keeps partitions"), item("idle", "owns nothing"), item("paused", "stands still"), item("line", "not known"));

@@ -103,7 +103,7 @@ class AxisLane extends Lane {
     const seen = scene.to - scene.from;
     const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
       900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
-    const most = Math.max(3, Math.floor((this.width - LEFT - RIGHT) / 110));
+    const most = Math.max(4, Math.floor((this.width - LEFT - RIGHT) / 110));
     const step = steps.find((one) => seen / one <= most) || steps.at(-1);
     let free = 0;
     const offset = this.run.fromSeconds + (this.run.began ? dayTime(this.run.began) : 0);

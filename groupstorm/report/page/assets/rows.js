@@ -64,6 +64,26 @@ class RowsLane extends Lane {
     return scene.colours.owners[member % scene.colours.owners.length];
   }
 
+  // Paints times with one value, each [x, width, share]: the opacity is the share of a pixel's time, but a little
+  // of it is seen.
+  paint(pen, spells, y, high, colour) {
+    const shares = new Float32Array(Math.ceil(this.width) + 1);
+    for (const [x, wide, share] of spells) {
+      for (let pixel = Math.max(0, Math.floor(x)); pixel < Math.min(x + wide, this.width); pixel += 1) {
+        shares[pixel] += (Math.min(pixel + 1, x + wide) - Math.max(pixel, x)) * (share ?? 1);
+      }
+    }
+    const opacity = (share) => (share > 0 ? Math.min(1, Math.max(0.25, Math.ceil(share * 10 - 0.01) / 10)) : 0);
+    pen.fillStyle = colour;
+    for (let begin = 0, end = 1; end < shares.length; end += 1) {
+      if (opacity(shares[end]) === opacity(shares[begin])) continue;
+      pen.globalAlpha = opacity(shares[begin]);
+      pen.fillRect(begin, y, end - begin, high);
+      begin = end;
+    }
+    pen.globalAlpha = 1;
+  }
+
   rowAt(y) {
     const row = Math.floor((y / this.height) * this.rows.length);
     return row >= 0 && row < this.rows.length ? this.rows[row] : null;
@@ -124,12 +144,7 @@ class PartitionsLane extends RowsLane {
       pen.fillStyle = value === TWO_OWNERS ? colours.two : this.colour(value);
       pen.fillRect(x, y, isCrowded(this.run) && wide > 3 ? wide - 1 : wide + 0.5, high);
     });
-    pen.fillStyle = colours.gap;
-    for (const [x, wide, share] of gaps) {
-      pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-      pen.fillRect(x, y, Math.max(1, wide), high);
-    }
-    pen.globalAlpha = 1;
+    this.paint(pen, gaps, y, high, colours.gap);
   }
 
   describe(x, y) {
@@ -196,12 +211,7 @@ class MembersLane extends RowsLane {
         pen.fillStyle = scene.colours[PHASE_COLOURS[value]];
         pen.fillRect(x, y, wide + 0.5, tall);
       });
-      pen.fillStyle = scene.colours.joining;
-      for (const [x, wide, share] of joins) {
-        pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-        pen.fillRect(x, y, Math.max(1, wide), tall);
-      }
-      pen.globalAlpha = 1;
+      this.paint(pen, joins, y, tall, scene.colours.joining);
     });
     this.cursor(pen);
     pen.restore();
