@@ -133,7 +133,7 @@ def runs_svg(views: Sequence[RunView], title: str) -> str:
     for view in views:
         _run(drawing, view, longest_us, unowned_most, lag_most)
     _time_axis(drawing, longest_us)
-    _legend(drawing)
+    _legend(drawing, any(map(_is_crowded, views)))
     return drawing.svg(title)
 
 
@@ -181,7 +181,7 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
     drawing.rect(_LEFT, top, width, height * len(names), LIGHT["empty"])
     found = cells(view.history.owners, names, span_us, _COLUMNS, UNOWNED, ABSENT)
     cell_width = width * found.bucket_us / (span_us[1] - span_us[0])
-    is_crowded = len(view.history.members) > _ROWS_MAX
+    is_crowded = _is_crowded(view)
     boxes: dict[str, list[str]] = {}
     place = 0
     for row, count in enumerate(found.counts):
@@ -224,11 +224,13 @@ def _chosen(view: RunView) -> tuple[list[str], str]:
     return [name for name in every if name in drawn], sentence
 
 
-def _colours(value: int, share: int, is_crowded: bool) -> Iterable[str]:
-    """The colours of a cell: the owner's, then the gap's with its opacity.
+def _is_crowded(view: RunView) -> bool:
+    """Whether there are more members than colours: then all owners are grey."""
+    return len(view.history.members) > len(OWNERS_LIGHT)
 
-    ``is_crowded``: there are so many members that a colour does not tell them apart.
-    """
+
+def _colours(value: int, share: int, is_crowded: bool) -> Iterable[str]:
+    """The colours of a cell: the owner's, then the gap's with its opacity."""
     if value == TWO_OWNERS:
         yield LIGHT["two"]
     elif value >= 0:
@@ -284,16 +286,18 @@ def _time_axis(drawing: _Drawing, longest_us: int) -> None:
     drawing.y += 24
 
 
-def _legend(drawing: _Drawing) -> None:
+def _legend(drawing: _Drawing, is_crowded: bool) -> None:
     y, x = drawing.y + 4, float(_LEFT)
     drawing.rect(x, y, 14, 10, LIGHT["gap"])
     drawing.text(x + 20, y + 9, "no owner", fill=LIGHT["text"], font_size="11")
     x += 90
     for place, colour in enumerate(OWNERS_LIGHT[:4]):
         drawing.rect(x + place * 12, y, 12, 10, colour)
-    drawing.text(x + 54, y + 9, "owners: a colour is a member", fill=LIGHT["text"], font_size="11")
-    drawing.rect(x + 240, y, 14, 10, LIGHT["two"])
-    drawing.text(x + 260, y + 9, "two owners at a time", fill=LIGHT["text"], font_size="11")
+    words = "owners: a colour is a member, grey any of many" if is_crowded else "owners: a colour is a member"
+    drawing.text(x + 54, y + 9, words, fill=LIGHT["text"], font_size="11")
+    x += 340 if is_crowded else 240
+    drawing.rect(x, y, 14, 10, LIGHT["two"])
+    drawing.text(x + 20, y + 9, "two owners at a time", fill=LIGHT["text"], font_size="11")
     drawing.y = y + 14
 
 
