@@ -51,11 +51,6 @@ def escaped(text: str) -> str:
     return _ESCAPED_SIGN.sub(_python_escape, text)
 
 
-def name_end(name: str, most: int) -> str:
-    """``name``, or as much of its end as has ``most`` characters: names differ at their ends."""
-    return name if len(name) <= most else f"..{name[2 - most :]}"
-
-
 def wrapped(text: str, width: int) -> list[str]:
     """``text``, made visible, in lines of at most ``width`` characters; no word is broken."""
     return textwrap.wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]

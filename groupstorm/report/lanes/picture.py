@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from groupstorm.explain.explanation import Explanation
 from groupstorm.report.lanes.members import Activity, Member
 from groupstorm.report.lanes.recording import Recording, Track
-from groupstorm.visible import name_end, visible, wrapped
+from groupstorm.visible import visible, wrapped
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ def picture(
     recording.finish()
     members = [member for member in recording.lanes.members.values() if only is None or only(member)]
     drawn = _most_concerned(members, one, recording)
-    labels = [name_end(visible(member.label), _LABEL_MAX) for member in drawn]
+    labels = [_cut(visible(member.label)) for member in drawn]
     label_width = max(map(len, (_AXIS, _GROUP, _UNOWNED, *labels)))
     from_us = max(from_us, min(history.first_us, history.to_us))
     columns = Columns(from_us, max(history.to_us, from_us + 1), max(1, width - label_width - 2))
@@ -236,3 +236,8 @@ def _legend(lines: Sequence[Line]) -> Iterator[str]:
 def _named(meanings: Mapping[str, str], lines: Iterable[Line]) -> str:
     drawn = set("".join(line.cells for line in lines).lower()) - {" "}
     return ", ".join(f"{glyph} {meaning}" for glyph, meaning in meanings.items() if glyph in drawn)
+
+
+def _cut(label: str) -> str:
+    """Names differ at their ends."""
+    return label if len(label) <= _LABEL_MAX else ".." + label[2 - _LABEL_MAX :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Final
 
 from groupstorm.report.page.content import RunView
@@ -13,7 +14,7 @@ from groupstorm.report.page.steps import SHARES, cells
 from groupstorm.verdicts.measures import BY_FIGURE, Measure
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.verdicts.spread import Spread, spread_of
-from groupstorm.visible import name_end, visible_xml
+from groupstorm.visible import visible_xml
 from groupstorm.wording import number, seconds
 
 WIDTH: Final = 960
@@ -26,8 +27,9 @@ _ROWS_CHOSEN: Final = 20
 _CURVE: Final = 56
 #: So many runs have a bar: those with the least values. The table of figures has all of them.
 BARS_MAX: Final = 12
-#: A name of so many characters has room beside a value on a phone.
+#: A line of a name that has room beside a value on a phone; of more lines the first ones and the last.
 _NAME_MAX: Final = 32
+_NAME_LINES_MAX: Final = 4
 
 
 class _Drawing:
@@ -95,30 +97,36 @@ def bars_svg(measure: Measure, runs: Runs) -> str:
     for name in ascending[:BARS_MAX]:
         _bar(drawing, name, known[name], measure, most)
     unknown = [name for name in spreads if name not in known]
-    below = [f"{name_end(name, _NAME_MAX)}: not known" for name in unknown]
+    for name in unknown:
+        _bar_head(drawing, name, "not known")
     if len(ascending) > BARS_MAX:
-        below.append(f"{len(ascending) - BARS_MAX} with larger values are in the table")
-    for words in below:
-        drawing.text(0, drawing.y + 14, words)
-        drawing.y += 22
+        _bar_head(drawing, f"and {len(ascending) - BARS_MAX:,} more, none with less", "")
     told = [f"{name}: {measure.show_range(known[name])}" for name in ascending]
     told += [f"{name}: not known" for name in unknown]
     return drawing.fluid_svg(title, "; ".join(told))
 
 
 def _bar(drawing: _Drawing, name: str, spread: Spread, measure: Measure, most: float) -> None:
-    """The name and the value stand above the bar, so that they have room on a phone."""
+    _bar_head(drawing, name, measure.show(spread.median))
     y = drawing.y
     least, middle, end = (98 * value / most for value in spread)
-    drawing.text(0, y + 14, name_end(name, _NAME_MAX))
-    drawing.text("100%", y + 14, measure.show(spread.median), text_anchor="end", font_weight="600")
-    drawing.rect(0, y + 20, "100%", 14, "var(--empty)")
-    drawing.rect(0, y + 20, f"{middle:.2f}%", 14, "var(--lag)")
+    drawing.rect(0, y, "100%", 14, "var(--empty)")
+    drawing.rect(0, y, f"{middle:.2f}%", 14, "var(--lag)")
     if spread.least < spread.most:
-        drawing.rect(f"{least:.2f}%", y + 26, f"{end - least:.2f}%", 2, "var(--text)")
+        drawing.rect(f"{least:.2f}%", y + 6, f"{end - least:.2f}%", 2, "var(--text)")
         for edge in (least, end):
-            drawing.rect(f"{edge:.2f}%", y + 22, 2, 10, "var(--text)")
-    drawing.y += 44
+            drawing.rect(f"{edge:.2f}%", y + 2, 2, 10, "var(--text)")
+    drawing.y += 24
+
+
+def _bar_head(drawing: _Drawing, name: str, value: str) -> None:
+    """A line above a bar, where the words have room on a phone; a long name has several."""
+    lines = wrap(name, _NAME_MAX, expand_tabs=False, replace_whitespace=False)
+    drawing.text("100%", drawing.y + 14, value, text_anchor="end", font_weight="600")
+    for line in lines if len(lines) <= _NAME_LINES_MAX else [*lines[: _NAME_LINES_MAX - 1], f"..{lines[-1]}"]:
+        drawing.text(0, drawing.y + 14, line)
+        drawing.y += 18
+    drawing.y += 2
 
 
 def runs_svg(views: Sequence[RunView], title: str) -> str:

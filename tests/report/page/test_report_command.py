@@ -106,6 +106,18 @@ def test_the_bars_have_the_figure_that_ranks(compared: Path) -> None:
     assert page.findtext("figure/{*}svg/{*}title") == "Partitions moved"
 
 
+def test_long_names_have_several_lines_and_of_many_runs_those_with_the_least_have_bars(
+    compared: Path,
+) -> None:
+    names = [f"session.timeout.ms={number}0s, heartbeat.interval.ms=3s" for number in range(1, 14)]
+    for name in names:
+        shutil.copytree(compared / "both" / "eager" / "seed-0", compared / "long" / name)
+    groupstorm("report", *(f"long/{name}" for name in names), "-o", "long.html", cwd=compared)
+    words = [text.text for text in shown(compared / "long.html").iterfind("figure/{*}svg/{*}text")]
+    assert words.count("heartbeat.interval.ms=3s") == 12
+    assert words[-1] == "and 1 more, none with less"
+
+
 def test_one_run_has_no_bars(compared: Path) -> None:
     groupstorm("report", "both/eager/seed-0", "-o", "single.html", cwd=compared)
     assert shown(compared / "single.html").find("figure") is None
