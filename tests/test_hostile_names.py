@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -59,6 +60,8 @@ LOG = [
 ]
 #: A name in a log cannot hold a line end.
 LOGGED = EVIL.replace("\r\n", "")
+#: A run goes by the name of its folder.
+FOLDER = EVIL.replace("/", "")
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -118,9 +121,11 @@ CASES: dict[str, list[Case]] = {
     "analyze": cases(
         "analyze trace", "analyze trace --csv", "analyze trace --markdown", "analyze trace --json"
     ),
-    "report": cases(
-        "report trace -o r.html", "report trace --markdown", "report trace --svg", "report trace -o r.md"
-    ),
+    "report": [
+        *cases("report trace -o r.html", "report trace --markdown"),
+        *cases("report trace --svg", "report trace -o r.md"),
+        Case(("report", "trace", FOLDER, "-o", "bars.html")),
+    ],
     "explain": cases("explain trace", "explain trace --all", "explain trace --json"),
     "replay": refusing("replay", EVIL),
     "trace": [
@@ -184,6 +189,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "trace" / "trace.jsonl").write_text(
         "".join(f"{json.dumps(hostile_row(row))}\n" for row in rows)
     )
+    shutil.copytree(folder / "trace", folder / FOLDER)
     (folder / "scenario.yaml").write_text(json.dumps(SCENARIO))
     (folder / "bad.yaml").write_text(json.dumps({**SCENARIO, "settings": {f"members{EVIL}": 1}}))
     (folder / "deployment.json").write_text(json.dumps(DEPLOYMENT))
@@ -249,8 +255,9 @@ def check_page(text: str) -> None:
     if text.startswith("<!doctype html>"):
         page = Page()
         page.feed(text)
-        assert json.loads(page.content)["names"]
+        assert json.loads(page.content)["runs"]
         assert page.tags[-2:] == ["script", "script"], "no name has become an element"
+        assert "b" not in page.tags, "no name has become an element"
     else:
         check_tables(text)
 

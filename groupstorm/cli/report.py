@@ -58,10 +58,10 @@ def report(
 ) -> None:
     """Write one HTML file that shows a run, a comparison, a sweep or an import, and needs no network.
 
-    It begins with the question and the answer. Then each run has lanes over one time axis: the group's
-    state and its rebalances with causes, partitions by owner with the times without one, members by phase,
-    lag. Drag to zoom; filter by member, partition or generation; go from gap to gap. A sweep has its curve
-    with the knee, and all figures can be drawn against each other.
+    It begins with the question, the answer, a bar for each variant and the figures. Then each run has lanes
+    over one time axis: the group's state and its rebalances with causes, partitions by owner with the times
+    without one, members by phase, lag. Drag to zoom; filter by member, partition or generation; go from gap
+    to gap. A sweep has its curve with the knee, and all figures can be drawn against each other.
 
     --markdown and --svg print to standard output without -o.
 

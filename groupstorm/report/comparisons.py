@@ -17,7 +17,7 @@ def comparison_content(
 ) -> dict[str, Any]:
     """The content of `comparison.json`: figures of the first seed; of several seeds also their spread.
 
-    ``weights``: how the variants are ranked (`groupstorm.verdicts.ranking`).
+    ``weights``: how the variants are ranked (`groupstorm.verdicts.ranking`); of --rank or the scenario.
     """
     first_seed = next(iter(runs.values()))[0].scenario.seed
     content: dict[str, Any] = {
@@ -26,6 +26,8 @@ def comparison_content(
         "variants": {variant: each[0].figures.to_json() for variant, each in runs.items()},
         "answer": " ".join([*sentences(runs, weights), *recommended(runs, weights)]),
     }
+    if weights is not None:
+        content["rank"] = dict(weights)
     if max(map(len, runs.values())) > 1:
         content["spread"] = {variant: spread([run.figures for run in each]) for variant, each in runs.items()}
     return content

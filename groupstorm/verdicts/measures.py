@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
+from groupstorm.verdicts.spread import Spread
 from groupstorm.wording import dollars, number, seconds, size
 
 #: The least difference that counts, as a share of the larger value.
@@ -66,6 +67,11 @@ class Measure(NamedTuple):
         if self.unit is Unit.BYTES:
             return size(value)
         return dollars(value) if self.unit is Unit.DOLLARS else number(value)
+
+    def show_range(self, spread: Spread) -> str:
+        """The median in a sentence, with the range if there is one."""
+        least, middle, most = map(self.show, spread)
+        return middle if least == most else f"{middle} ({least} to {most})"
 
     def noticed_among(self, runs: Iterable[Figures]) -> float:
         """The least difference that counts between ``runs``."""

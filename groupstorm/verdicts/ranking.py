@@ -66,10 +66,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     """The verdict; None if there is only one variant, or no figure of the ranking has a value in all runs."""
     if len(variants) < 2:
         return None
-    if weights is None:
-        weights = DEFAULT_RANKING_OF_TASKS if has_tasks(variants) else DEFAULT_RANKING
-        if not _known(BY_KEY["staleness"], variants):
-            weights = {"lag" if key == "staleness" else key: weight for key, weight in weights.items()}
+    weights = _default_ranking(variants) if weights is None else weights
     measures = [BY_KEY[key] for key in weights if _known(BY_KEY[key], variants)]
     if not measures:
         return None
@@ -93,6 +90,29 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         within_spread=several and any(within_spread(costs[least], costs[name]) for name in tied),
         families=frozenset(measure.family for measure in measures),
     )
+
+
+def deciding_measure(variants: Runs, weights: Mapping[str, float] | None = None) -> Measure | None:
+    """The first figure of the ranking by which the variants differ so much that a person would notice.
+
+    If they differ by none, the first one that is not 0 everywhere; None if there is no such figure.
+    """
+    weights = _default_ranking(variants) if weights is None else weights
+    every = [figures for runs in variants.values() for figures in runs]
+    measures = [BY_KEY[key] for key in weights if any(map(BY_KEY[key].read, every))]
+    for measure in measures:
+        spreads = [spread_of(map(measure.read, runs)) for runs in variants.values()]
+        medians = [spread.median for spread in spreads if spread is not None]
+        if max(medians) - min(medians) >= measure.noticed_among(every):
+            return measure
+    return measures[0] if measures else None
+
+
+def _default_ranking(variants: Runs) -> Mapping[str, float]:
+    weights = DEFAULT_RANKING_OF_TASKS if has_tasks(variants) else DEFAULT_RANKING
+    if _known(BY_KEY["staleness"], variants):
+        return weights
+    return {"lag" if key == "staleness" else key: weight for key, weight in weights.items()}
 
 
 def _known(measure: Measure, variants: Runs) -> bool:

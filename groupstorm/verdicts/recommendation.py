@@ -158,7 +158,7 @@ def _price(runs: Sequence[Figures]) -> str:
     for measure in (one for one in MEASURES if one.figure in PRICE):
         spread = _spread(measure, runs)
         if spread is not None:
-            parts.append(f"{measure.phrase} {_with_range(measure, spread)}")
+            parts.append(f"{measure.phrase} {measure.show_range(spread)}")
     if not parts:
         return ""
     basis = (
@@ -167,15 +167,10 @@ def _price(runs: Sequence[Figures]) -> str:
     return f"It costs ({basis}): {'; '.join(parts)}."
 
 
-def _with_range(measure: Measure, spread: Spread) -> str:
-    least, middle, most = map(measure.show, spread)
-    return middle if least == most else f"{middle} ({least} to {most})"
-
-
 def _widely(measure: Measure, spread: Spread) -> str:
     """The median; with the range if seeds differ by more than a quarter of it."""
     differs = max(spread.median - spread.least, spread.most - spread.median) > WIDE_SHARE * abs(spread.median)
-    return _with_range(measure, spread) if differs else measure.show(spread.median)
+    return measure.show_range(spread) if differs else measure.show(spread.median)
 
 
 def _against(before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:

@@ -11,7 +11,7 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.verdicts.comparison import compare_answer, compare_sentences, one_run_each
 from groupstorm.verdicts.measures import BY_FIGURE, BY_KEY, MEASURES
-from groupstorm.verdicts.ranking import parse_ranking, rank
+from groupstorm.verdicts.ranking import deciding_measure, parse_ranking, rank
 from groupstorm.verdicts.spread import Spread, spread_of, within_spread
 
 NOTHING = FiguresAccumulator().figures()
@@ -44,6 +44,27 @@ def test_variants_stand_in_order_with_ratios() -> None:
         "under static for 488 s (8.0 times as long), under eager for 1 h 27 min (85 times as long).",
         "Nobody consuming at all: cooperative and static 0 s, eager 310 s.",
     ]
+
+
+def decided_by(variants: dict[str, list[Figures]], ranking: str = "") -> str:
+    found = deciding_measure(variants, parse_ranking(ranking) if ranking else None)
+    return found.key if found else ""
+
+
+def test_unowned_time_decides_if_it_differs_and_else_the_next_figure_of_the_ranking() -> None:
+    duplicates = {"a": unowned(100, 900, records_duplicated=0), "b": unowned(90, 80, records_duplicated=900)}
+    assert decided_by(duplicates) == "unowned"
+    alike = {"a": unowned(100, records_duplicated=0), "b": unowned(90, records_duplicated=900)}
+    assert decided_by(alike) == "duplicates"
+    assert decided_by({"a": unowned(100), "b": unowned(90)}) == "unowned"
+    assert decided_by({"a": unowned(0), "b": unowned(0)}) == ""
+    tasks = [figures(probing_rebalances=0, task_downtime_seconds=value) for value in (0.0, 400.0)]
+    assert decided_by({"a": tasks[:1], "b": tasks[1:]}) == "downtime"
+
+
+def test_the_ranking_that_was_asked_for_decides() -> None:
+    variants = {"a": unowned(100, moves=3), "b": unowned(900, moves=900), "c": unowned(5, moves=None)}
+    assert decided_by(variants, "moves,unowned") == "moves"
 
 
 def test_ties_zeros_and_nulls() -> None:

@@ -206,7 +206,6 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
         "toSeconds": span_us[1] / 1e6,
         "unitSeconds": unit_us / 1e6,
         "began": of_group.began,
-        "trace": str(view.trace),
         "answer": sentence_case(view.figures.answer),
         "byMembers": history.by_members,
         "partitions": partitions,
@@ -279,6 +278,8 @@ class _Packer:
         self, steps: Steps, names: Sequence[str], special: int, before: int, renumbered: Mapping[int, int]
     ) -> dict[str, Any]:
         """``renumbered``: old value -> new value; others stay."""
+        lasted = (steps.lasted_us(name, special, self._span_us, before) / 1000 for name in names)
+        totals = {"specialMs": packed(min(round(one), 2**31 - 1) for one in lasted)}
         if not self._exact:
             count = max(60, min(1200, CELLS_MAX // max(1, len(names))))
             found = cells(steps, names, self._span_us, count, special, before)
@@ -286,7 +287,7 @@ class _Packer:
                 renumbered.get(value // SHARES, value // SHARES) * SHARES + value % SHARES
                 for value in found.values
             )
-            return {
+            return totals | {
                 "bucketSeconds": found.bucket_us / 1e6,
                 "counts": packed(found.counts),
                 "times": packed_times(found.counts, found.buckets),
@@ -298,7 +299,7 @@ class _Packer:
             counts.append(len(of_name))
             times += [self.unit(step.from_us) for step in of_name]
             changed += [renumbered.get(step.value, step.value) for step in of_name]
-        return {
+        return totals | {
             "bucketSeconds": 0,
             "counts": packed(counts),
             "times": packed_times(counts, times),
@@ -313,7 +314,6 @@ def _samples(view: RunView) -> dict[str, Any]:
     return {
         "bucketSeconds": samples.bucket_us / 1e6,
         "unowned": [round(bucket.unowned_us / samples.bucket_us, 3) for bucket in buckets],
-        "unownedMax": [bucket.unowned for bucket in buckets],
         "lag": [None if one.lag is None else round(one.lag) for one in buckets] if has_lag else None,
         "ageSeconds": [None if one.age_us is None else round(one.age_us / 1e6, 3) for one in buckets]
         if has_lag
@@ -342,13 +342,11 @@ def _rebalances(view: RunView, packer: _Packer) -> list[list[Any]]:
 
 def _pattern(finding: Finding, known: bool) -> dict[str, Any]:
     return {
-        "name": finding.pattern.name,
         "title": finding.pattern.title,
         "kind": finding.pattern.kind.name.lower(),
         "sentence": finding.match.sentence,
         "advice": finding.pattern.advice,
         "unowned": seconds(finding.unowned_us / 1e6) if known else None,
-        "rebalances": len(finding.rebalances) + finding.shared,
         "unknown": finding.match.unknown or None,
     }
 

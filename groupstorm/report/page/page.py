@@ -23,8 +23,10 @@ from groupstorm.report.page.content import (
     run_content,
 )
 from groupstorm.report.page.facts import facts, measures_of, points, sweep_page
+from groupstorm.report.page.head import head_html, table_html
 from groupstorm.report.page.sources import Sources, find_sources
-from groupstorm.report.page.svg import runs_svg, sweep_svg
+from groupstorm.report.page.svg import bars_svg, runs_svg, sweep_svg
+from groupstorm.verdicts.ranking import deciding_measure
 from groupstorm.version import __version__
 from groupstorm.visible import visible_markdown, visible_xml
 
@@ -69,11 +71,6 @@ class Report:
         every = points(self.runs)
         content: dict[str, Any] = {
             "version": __version__,
-            "question": self.question,
-            "answer": self.answer,
-            "patterns": patterns_told(self.views),
-            "names": [*self.runs],
-            "facts": facts(self.runs),
             "points": every,
             "measures": measures_of(every),
             "runs": [run_content(view, budget) | {"command": commands.get(view.name, "")} for view in drawn],
@@ -83,7 +80,19 @@ class Report:
                 "dark": {**palette.DARK, "owners": palette.OWNERS_DARK},
             },
         }
-        return _page(self.question, json_for_html(content))
+        head = [
+            head_html(self.question, self.answer, patterns_told(self.views)),
+            self._chart(),
+            table_html([*self.runs], facts(self.runs)),
+        ]
+        return _page(self.question, "\n".join(filter(None, head)), json_for_html(content))
+
+    def _chart(self) -> str:
+        """A bar for each run by the figure that decides between them; "" if there is nothing to compare."""
+        measure = deciding_measure(self.runs, self.sources.rank)
+        if len(self.runs) < 2 or measure is None:
+            return ""
+        return f"<figure>{bars_svg(measure, self.runs)}</figure>"
 
     def svg(self) -> str:
         """The runs' lanes; of a sweep its curves."""
@@ -121,8 +130,8 @@ def _markdown_table(names: Sequence[str], found: Sequence[Mapping[str, Any]]) ->
     return lines
 
 
-def _page(title: str, content: str) -> str:
-    """Styles, content and scripts in one document; its policy lets it load nothing."""
+def _page(title: str, head: str, content: str) -> str:
+    """Styles, content and scripts in one document; its policy lets it load nothing. ``head``: HTML."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:"
     scripts = "\n".join(_asset(name) for name in SCRIPTS)
     return f"""<!doctype html>
@@ -134,11 +143,14 @@ def _page(title: str, content: str) -> str:
 <meta name="color-scheme" content="light dark">
 <title>{visible_xml(title)}</title>
 <style>
-{_asset("page.css")}</style>
+{palette.css()}{_asset("page.css")}</style>
 </head>
 <body>
-<noscript>This page draws with JavaScript: please allow it. It loads nothing from the network.</noscript>
-<main id="page"></main>
+<main>
+{head}
+<noscript>The lanes over time need JavaScript: please allow it. It loads nothing from the network.</noscript>
+<div id="page"></div>
+</main>
 <script type="application/json" id="content">{content}</script>
 <script>
 "use strict";

@@ -6,7 +6,7 @@ one dark, or bright, red, which its lightness alone tells from every owner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 #: Names of colours -> colour. The page takes the scheme of the reader's system, a picture the light one.
@@ -46,6 +46,21 @@ OWNERS_LIGHT: Final = (
 OWNERS_DARK: Final = (
     "#3f6a95", "#8a7c35", "#23705a", "#6d5a8c", "#3a7f9e", "#66721b", "#666c75", "#5c5c10",
 )  # fmt: skip
+#: The number of the grey one: the colour of all owners if they are too many to be told apart.
+CROWD: Final = 6
+
+
+def css() -> str:
+    """The colours as custom properties of CSS, the dark ones for a screen that asks for them."""
+    return (
+        f":root {{ {_properties(LIGHT, OWNERS_LIGHT)} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_properties(DARK, OWNERS_DARK)} }} }}\n"
+    )
+
+
+def _properties(colours: Mapping[str, str], owners: Sequence[str]) -> str:
+    named = {**colours, **{f"owner{place}": colour for place, colour in enumerate(owners)}}
+    return " ".join(f"--{name}: {colour};" for name, colour in named.items())
 
 
 def owner_colour(member: int) -> str:

@@ -13,18 +13,21 @@ from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
 from groupstorm.storms.runs.past_runs import read_json, read_runs
 from groupstorm.storms.runs.several import COMPARISON_FILE
+from groupstorm.verdicts.measures import BY_KEY
 
 
 @dataclass(slots=True)
 class Sources:
     """``traces``: run name -> trace. ``seeds``: run name -> figures of all seeds, if there are several.
 
-    ``answer``: of a comparison; "" if there is none, or more than one. ``sweeps``: their contents, by path.
+    ``answer``: of a comparison; "" if there is none, or more than one. ``rank``: its weights, if it has
+    a ranking of its own. ``sweeps``: their contents, by path.
     """
 
     traces: dict[str, Path] = field(default_factory=dict)
     seeds: dict[str, list[Figures]] = field(default_factory=dict)
     answer: str = ""
+    rank: Mapping[str, float] | None = None
     sweeps: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -50,8 +53,15 @@ def find_sources(paths: Sequence[Path]) -> Sources:
             if len(runs) > 1:
                 found.seeds[name] = [run.figures for run in runs]
     if len(comparisons) == 1 == len(paths):
-        found.answer = str(_read_object(comparisons[0] / COMPARISON_FILE).get("answer", ""))
+        comparison = _read_object(comparisons[0] / COMPARISON_FILE)
+        found.answer, found.rank = str(comparison.get("answer", "")), _ranking(comparison)
     return found
+
+
+def _ranking(comparison: Mapping[str, Any]) -> Mapping[str, float] | None:
+    """The figures by which the comparison ranks, as far as this version knows them."""
+    rank = comparison.get("rank")
+    return {key: rank[key] for key in rank if key in BY_KEY} if isinstance(rank, dict) else None
 
 
 def _read_sweep(file: Path) -> Mapping[str, Any]:

@@ -66,6 +66,11 @@ class Steps:
         if to_us > begun_us:
             yield Step(begun_us, to_us, value)
 
+    def lasted_us(self, name: str, value: int, span_us: tuple[int, int], before: int) -> int:
+        """The part of the span in which the name had the value."""
+        found = self.of(name, *span_us, before)
+        return sum(step.to_us - step.from_us for step in found if step.value == value)
+
 
 @dataclass(frozen=True, slots=True)
 class Cells:

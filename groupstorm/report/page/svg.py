@@ -1,26 +1,35 @@
-"""One picture of a report as SVG: the lanes of runs on one time axis, or the curves of a sweep."""
+"""Pictures of a report as SVG: the lanes of runs on one time axis, curves of a sweep, a bar for each run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Final
 
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
-from groupstorm.report.page.palette import LIGHT, OWNERS_LIGHT, owner_colour
+from groupstorm.report.page.palette import CROWD, LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.samples import Bucket
 from groupstorm.report.page.steps import SHARES, cells
-from groupstorm.verdicts.measures import BY_FIGURE
+from groupstorm.verdicts.measures import BY_FIGURE, Measure
+from groupstorm.verdicts.ranking import Runs
+from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.visible import visible_xml
 from groupstorm.wording import number, seconds
 
 WIDTH: Final = 960
 _LEFT, _RIGHT = 96, 16
 _PLOT: Final = WIDTH - _LEFT - _RIGHT
-#: Columns and rows of the partitions' lane: more partitions are drawn by a selection.
 _COLUMNS: Final = 200
-_ROWS_MAX: Final = 120
+#: The partitions' lane has so many rows. Of more partitions those are drawn that had no owner the longest.
+_ROWS_MAX: Final = 40
+_ROWS_CHOSEN: Final = 20
 _CURVE: Final = 56
+#: So many runs have a bar: those with the least values. The table of figures has all of them.
+BARS_MAX: Final = 12
+#: A line of a name that has room beside a value on a phone; of more lines the first ones and the last.
+_NAME_MAX: Final = 32
+_NAME_LINES_MAX: Final = 4
 
 
 class _Drawing:
@@ -30,13 +39,13 @@ class _Drawing:
         self.elements: list[str] = []
         self.y = 0
 
-    def text(self, x: float, y: float, words: str, **attributes: str) -> None:
+    def text(self, x: float | str, y: float, words: str, **attributes: str) -> None:
         written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-        self.elements.append(f'<text x="{x:g}" y="{y:g}"{written}>{visible_xml(words)}</text>')
+        self.elements.append(f'<text x="{_length(x)}" y="{y:g}"{written}>{visible_xml(words)}</text>')
 
-    def rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
+    def rect(self, x: float | str, y: float, width: float | str, height: float, fill: str) -> None:
         self.elements.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{fill}"/>'
+            f'<rect x="{_length(x)}" y="{y:g}" width="{_length(width)}" height="{height:g}" fill="{fill}"/>'
         )
 
     def path(self, d: str, **attributes: str) -> None:
@@ -57,6 +66,68 @@ class _Drawing:
             f'<rect width="{WIDTH}" height="{height}" fill="{LIGHT["ground"]}"/>\n{body}\n</svg>\n'
         )
 
+    def fluid_svg(self, title: str, description: str) -> str:
+        """An element of a page that is as wide as there is room: all x are pixels or shares of the width."""
+        body = "\n".join(self.elements)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="100%" height="{self.y}" role="img">\n'
+            f"<title>{visible_xml(title)}</title>\n<desc>{visible_xml(description)}</desc>\n{body}\n</svg>"
+        )
+
+
+def _length(pixels_or_share: float | str) -> str:
+    return pixels_or_share if isinstance(pixels_or_share, str) else f"{pixels_or_share:g}"
+
+
+def bars_svg(measure: Measure, runs: Runs) -> str:
+    """A bar for the median of each run, the least first, with the range over several seeds as a whisker."""
+    spreads = {name: spread_of(map(measure.read, each)) for name, each in runs.items()}
+    known = {name: spread for name, spread in spreads.items() if spread is not None}
+    ascending = sorted(known, key=lambda name: known[name].median)
+    most = max((spread.most for spread in known.values()), default=0) or 1
+    seeds = max(map(len, runs.values()))
+    figure = f"{measure.phrase[0].upper()}{measure.phrase[1:]}"
+    drawing = _Drawing()
+    drawing.text(0, 14, figure, font_weight="600")
+    drawing.y = 24
+    title = figure
+    if seeds > 1:
+        drawing.text(0, 32, f"median and range of {seeds} seeds")
+        title, drawing.y = f"{figure}: median and range of {seeds} seeds", 42
+    for name in ascending[:BARS_MAX]:
+        _bar(drawing, name, known[name], measure, most)
+    unknown = [name for name in spreads if name not in known]
+    for name in unknown:
+        _bar_head(drawing, name, "not known")
+    if len(ascending) > BARS_MAX:
+        _bar_head(drawing, f"and {len(ascending) - BARS_MAX:,} more, none with less", "")
+    told = [f"{name}: {measure.show_range(known[name])}" for name in ascending]
+    told += [f"{name}: not known" for name in unknown]
+    return drawing.fluid_svg(title, "; ".join(told))
+
+
+def _bar(drawing: _Drawing, name: str, spread: Spread, measure: Measure, most: float) -> None:
+    _bar_head(drawing, name, measure.show(spread.median))
+    y = drawing.y
+    least, middle, end = (98 * value / most for value in spread)
+    drawing.rect(0, y, "100%", 14, "var(--empty)")
+    drawing.rect(0, y, f"{middle:.2f}%", 14, "var(--lag)")
+    if spread.least < spread.most:
+        drawing.rect(f"{least:.2f}%", y + 6, f"{end - least:.2f}%", 2, "var(--text)")
+        for edge in (least, end):
+            drawing.rect(f"{edge:.2f}%", y + 2, 2, 10, "var(--text)")
+    drawing.y += 24
+
+
+def _bar_head(drawing: _Drawing, name: str, value: str) -> None:
+    """A line above a bar, where the words have room on a phone; a long name has several."""
+    lines = wrap(name, _NAME_MAX, expand_tabs=False, replace_whitespace=False)
+    drawing.text("100%", drawing.y + 14, value, text_anchor="end", font_weight="600")
+    for line in lines if len(lines) <= _NAME_LINES_MAX else [*lines[: _NAME_LINES_MAX - 1], f"..{lines[-1]}"]:
+        drawing.text(0, drawing.y + 14, line)
+        drawing.y += 18
+    drawing.y += 2
+
 
 def runs_svg(views: Sequence[RunView], title: str) -> str:
     """The lanes of each run, all on one time axis."""
@@ -70,7 +141,7 @@ def runs_svg(views: Sequence[RunView], title: str) -> str:
     for view in views:
         _run(drawing, view, longest_us, unowned_most, lag_most)
     _time_axis(drawing, longest_us)
-    _legend(drawing)
+    _legend(drawing, any(map(_is_crowded, views)))
     return drawing.svg(title)
 
 
@@ -110,16 +181,15 @@ def _short(view: RunView) -> str:
 
 def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
     """A row per partition: its owners by colour, over them the share of the time without one."""
-    every = view.partitions
-    step = -(-len(every) // _ROWS_MAX) if every else 1
-    names = every[::step]
-    height = max(1.0, min(8.0, 160 / max(1, len(names))))
+    names, left_out = _chosen(view)
+    height = min(8.0, 160 / max(1, len(names)))
     top, span_us = drawing.y, view.span_us
-    drawing.label(top + 11, "partitions" if step == 1 else f"1 of {step} partitions")
+    drawing.label(top + 11, "partitions")
     width = _PLOT * (span_us[1] - span_us[0]) / longest_us
     drawing.rect(_LEFT, top, width, height * len(names), LIGHT["empty"])
     found = cells(view.history.owners, names, span_us, _COLUMNS, UNOWNED, ABSENT)
     cell_width = width * found.bucket_us / (span_us[1] - span_us[0])
+    is_crowded = _is_crowded(view)
     boxes: dict[str, list[str]] = {}
     place = 0
     for row, count in enumerate(found.counts):
@@ -129,7 +199,7 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
         place += count
         ends = [*edges[1:], round(width / cell_width)]
         for begin, end, value in zip(edges, ends, values, strict=True):
-            for colour in _colours(value // SHARES, value % SHARES):
+            for colour in _colours(value // SHARES, value % SHARES, is_crowded):
                 x, wide = _LEFT + begin * cell_width, (end - begin) * cell_width
                 boxes.setdefault(colour, []).append(f"M{x:.1f} {y:.1f}h{wide:.1f}v{height:.1f}h-{wide:.1f}z")
     for colour in sorted(boxes, key=lambda one: one.startswith(LIGHT["gap"])):
@@ -142,14 +212,37 @@ def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:
         drawing.rect(x, top, wide, height * len(names), LIGHT["idle"])
         drawing.text(x + 4, top + 12, "owners are not known here", font_size="11", fill=LIGHT["text"])
     drawing.y = round(top + height * len(names)) + 4
+    if left_out:
+        drawing.y += 12
+        drawing.text(_LEFT, drawing.y, left_out, font_size="11", fill=LIGHT["faint"])
+        drawing.y += 4
 
 
-def _colours(value: int, share: int) -> Iterable[str]:
+def _chosen(view: RunView) -> tuple[list[str], str]:
+    """The partitions that are drawn, and a sentence on the others; "" if there are none."""
+    every, owners = view.partitions, view.history.owners
+    if len(every) <= _ROWS_MAX:
+        return every, ""
+    lasted_us = {name: owners.lasted_us(name, UNOWNED, view.span_us, ABSENT) for name in every}
+    ranked = sorted(every, key=lambda name: -lasted_us[name])
+    drawn, others = {*ranked[:_ROWS_CHOSEN]}, ranked[_ROWS_CHOSEN:]
+    least, most = (seconds(lasted_us[name] / 1e6) for name in (others[-1], others[0]))
+    range_shown = most if least == most else f"{least} to {most}"
+    sentence = f"Drawn: those that had no owner the longest. Each of {len(others):,} others: {range_shown}."
+    return [name for name in every if name in drawn], sentence
+
+
+def _is_crowded(view: RunView) -> bool:
+    """Whether there are more members than colours: then all owners are grey."""
+    return len(view.history.members) > len(OWNERS_LIGHT)
+
+
+def _colours(value: int, share: int, is_crowded: bool) -> Iterable[str]:
     """The colours of a cell: the owner's, then the gap's with its opacity."""
     if value == TWO_OWNERS:
         yield LIGHT["two"]
     elif value >= 0:
-        yield owner_colour(value)
+        yield owner_colour(CROWD if is_crowded else value)
     if share:
         opacity = max(4, -(-share * 10 // (SHARES - 1))) / 10
         yield f"{LIGHT['gap']}/{opacity:g}" if opacity < 1 else LIGHT["gap"]
@@ -201,16 +294,18 @@ def _time_axis(drawing: _Drawing, longest_us: int) -> None:
     drawing.y += 24
 
 
-def _legend(drawing: _Drawing) -> None:
+def _legend(drawing: _Drawing, is_crowded: bool) -> None:
     y, x = drawing.y + 4, float(_LEFT)
     drawing.rect(x, y, 14, 10, LIGHT["gap"])
     drawing.text(x + 20, y + 9, "no owner", fill=LIGHT["text"], font_size="11")
     x += 90
     for place, colour in enumerate(OWNERS_LIGHT[:4]):
         drawing.rect(x + place * 12, y, 12, 10, colour)
-    drawing.text(x + 54, y + 9, "owners: a colour is a member", fill=LIGHT["text"], font_size="11")
-    drawing.rect(x + 240, y, 14, 10, LIGHT["two"])
-    drawing.text(x + 260, y + 9, "two owners at a time", fill=LIGHT["text"], font_size="11")
+    words = "owners: a colour is a member, grey any of many" if is_crowded else "owners: a colour is a member"
+    drawing.text(x + 54, y + 9, words, fill=LIGHT["text"], font_size="11")
+    x += 340 if is_crowded else 240
+    drawing.rect(x, y, 14, 10, LIGHT["two"])
+    drawing.text(x + 20, y + 9, "two owners at a time", fill=LIGHT["text"], font_size="11")
     drawing.y = y + 14
 
 

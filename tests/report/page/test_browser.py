@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 PATIENCE_S = 120
 
 SMALL = ["--set", "members=5", "--set", "partitions=20", "--set", "start_ms=7s", "--set", "ready_ms=500"]
+MANY = ["--set", "members=42", "--set", "partitions=84"]
 #: The colours of a canvas in a row of its middle, as the browser has drawn them.
 COLOURS = """
 const canvas = [...document.querySelectorAll("canvas[data-lane=" + arguments[0] + "]")][arguments[1]];
@@ -80,6 +81,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "s",
         ],
         ["report", "s", "-o", "sweep.html"],
+        ["run", "rolling-deploy", "--variant", "consumer", *SMALL[4:], *MANY, "--out", "many"],
+        ["report", "many", "-o", "many.html"],
     ]
     for command in commands:
         ran = groupstorm(*command, cwd=folder)
@@ -223,6 +226,48 @@ def test_filters_choose_partitions_members_and_runs(chrome: Any, pages: Path) ->
     assert problems(chrome) == []
 
 
+def test_of_many_rows_those_are_drawn_that_lost_most_and_the_others_are_told(
+    chrome: Any, pages: Path
+) -> None:
+    from groupstorm.report.page.palette import OWNERS_LIGHT
+
+    opened(chrome, pages / "many.html")
+    rows = """
+        const lane = scene.lanes.find((one) => one.kind === arguments[0]);
+        return [lane.rows.map((row) => lane.run.partitions[row]), lane.canvas.clientHeight];
+    """
+    for kind, every in (("partitions", 84), ("members", 42)):
+        names, height = chrome.execute_script(rows, kind)
+        assert len(names) == 20
+        assert height / 20 >= 10
+        note = chrome.find_element("css selector", f"canvas[data-lane={kind}] + .note").text
+        assert note.startswith(f"20 of {every} {kind} are drawn")
+        assert f"the other {every - 20} " in note
+    partitions, _ = chrome.execute_script(rows, "partitions")
+    lost = dict.fromkeys((f"topic-0-{number}" for number in range(84)), 0.0)
+    gaps = chrome.execute_script("return scene.runs[0].gaps.map((gap) => [gap.partition, gap.seconds])")
+    for partition, seconds in gaps:
+        lost[partition] += seconds
+    left_out = max((name for name in lost if name not in partitions), key=lambda name: lost[name])
+    assert all(lost[name] >= lost[left_out] - 0.001 for name in partitions)
+    grey, others = rgb(OWNERS_LIGHT[6]), {rgb(colour) for colour in OWNERS_LIGHT if colour != OWNERS_LIGHT[6]}
+    found = set(chrome.execute_script(COLOURS, "partitions", 0))
+    assert grey in found
+    assert not others & found
+    chrome.find_element("id", "partition").send_keys(left_out)
+    chrome.find_element("id", "member").send_keys("member-1")
+    frame_drawn(chrome)
+    assert left_out in chrome.execute_script(rows, "partitions")[0]
+    assert chrome.find_element("css selector", "canvas[data-lane=members] + .note").text == ""
+    assert problems(chrome) == []
+
+
+def test_the_picture_of_many_partitions_says_how_many_are_not_drawn(pages: Path) -> None:
+    drawn = groupstorm("report", "many", "--svg", cwd=pages)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "Each of 64 others: " in drawn.stdout
+
+
 def test_rebalances_are_gone_through_from_the_first_one_on(chrome: Any, pages: Path) -> None:
     opened(chrome, pages / "both.html")
     begins = chrome.execute_script(
@@ -261,6 +306,91 @@ def test_a_sweep_shows_its_curve_and_other_figures(chrome: Any, pages: Path) -> 
     assert before != after
     assert len(chrome.find_elements("css selector", "[data-part=scatter] circle")) == 6
     assert problems(chrome) == []
+
+
+#: The boxes of the texts of each axis, from left to right: of pictures, and of a canvas as it is drawn.
+AXIS_LABELS = """
+const rows = [...document.querySelectorAll(".picture svg")].map((picture) => {
+  const boxes = [...picture.querySelectorAll("text")].map((text) => text.getBoundingClientRect());
+  return boxes.map((box) => [box.left, box.right, box.top, box.bottom]);
+});
+const draw = CanvasRenderingContext2D.prototype.fillText;
+for (const axis of document.querySelectorAll("canvas[data-lane=axis]")) rows.push([]);
+const first = rows.length - document.querySelectorAll("canvas[data-lane=axis]").length;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const place = [...document.querySelectorAll("canvas[data-lane=axis]")].indexOf(this.canvas);
+  const half = this.measureText(text).width / 2;
+  if (place >= 0) rows[first + place].push([x - half, x + half, y, y + 12]);
+  draw.apply(this, arguments);
+};
+const done = arguments[0];
+window.dispatchEvent(new Event("resize"));
+requestAnimationFrame(() => requestAnimationFrame(() => {
+  CanvasRenderingContext2D.prototype.fillText = draw;
+  done(rows);
+}));
+"""
+
+
+@contextmanager
+def screen(chrome: Any, width: int) -> Iterator[None]:
+    """A screen so many CSS pixels wide."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    try:
+        yield
+    finally:
+        chrome.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def overlap(one: list[float], other: list[float]) -> bool:
+    """Boxes: left, right, top, bottom."""
+    return one[0] < other[1] and other[0] < one[1] and one[2] < other[3] and other[2] < one[3]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("page", ["both.html", "sweep.html"])
+def test_no_screen_scrolls_sideways_and_no_axis_label_hides_another(
+    chrome: Any, pages: Path, page: str, width: int
+) -> None:
+    with screen(chrome, width):
+        opened(chrome, pages / page)
+        wide, room = chrome.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert room == width
+        assert wide <= room
+        axes = chrome.execute_async_script(AXIS_LABELS)
+        assert axes
+        for labels in axes:
+            assert len(labels) > 1
+            for place, one in enumerate(labels):
+                assert 0 <= one[0] < one[1] <= width
+                assert not [other for other in labels[place + 1 :] if overlap(one, other)]
+        assert problems(chrome) == []
+
+
+def test_the_figures_scroll_in_their_box_and_their_names_stay(chrome: Any, pages: Path) -> None:
+    with screen(chrome, 360):
+        opened(chrome, pages / "both.html")
+        before, after = chrome.execute_script(
+            """
+            const [box, name] = [document.querySelector(".scroll"), document.querySelector("tbody th")];
+            document.querySelector("table").style.width = "900px";
+            const before = name.getBoundingClientRect().left;
+            box.scrollLeft = 200;
+            return [before, name.getBoundingClientRect().left];
+            """
+        )
+        assert before == after
+        assert chrome.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_answer_and_the_bars_are_there_without_a_script(pages: Path, tmp_path: Path) -> None:
+    with browser(tmp_path / "log", "--blink-settings=scriptEnabled=false") as driver:
+        driver.get((pages / "both.html").as_uri())
+        assert driver.find_element("tag name", "h1").text.startswith("What does a rolling deploy cost")
+        bars = driver.find_element("css selector", "figure svg")
+        assert bars.size["width"] > 300
+        assert "eager" in driver.find_element("css selector", "figure").text
 
 
 def test_dark_colours_for_those_who_want_them(pages: Path, tmp_path: Path) -> None:

@@ -43,20 +43,84 @@ def content_of(file: Path) -> dict[str, Any]:
     return content
 
 
+def shown(file: Path) -> ET.Element:
+    """The part of a page that a browser shows without a script, which is XML, too."""
+    found = re.search(r"<main>.*</main>", file.read_text("utf-8"), re.DOTALL)
+    assert found is not None
+    return ET.fromstring(found[0])
+
+
+def answer_of(page: ET.Element) -> list[str]:
+    """The sentences of the answer, in their order."""
+    lists = [part for part in page.findall("header//ul") if part.get("class") != "patterns"]
+    return [one.text or "" for one in (*page.findall("header/p"), *(li for part in lists for li in part))]
+
+
+def figures_of(page: ET.Element) -> dict[str, list[ET.Element]]:
+    """Measure, in words -> its cells."""
+    return {row.findtext("th", ""): row.findall("td") for row in page.iterfind(".//tbody/tr")}
+
+
+def names_of(page: ET.Element) -> list[str]:
+    return [head.text or "" for head in page.iterfind(".//thead/tr/th")]
+
+
 @pytest.mark.slow
 def test_a_comparison(compared: Path) -> None:
     ran = groupstorm("report", "both", "-o", "page.html", cwd=compared)
     assert ran.returncode == 0, ran.stderr
     assert "page.html" in ran.stdout
-    content = content_of(compared / "page.html")
-    assert content["question"].startswith("What does a rolling deploy cost")
+    content, page = content_of(compared / "page.html"), shown(compared / "page.html")
+    assert page.findtext("header/h1", "").startswith("What does a rolling deploy cost")
     assert [run["name"] for run in content["runs"]] == ["eager", "static"]
     written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
-    assert all(sentence in written for sentence in content["answer"])
-    unowned = next(row for row in content["facts"] if row["figure"] == "unowned_partition_seconds")
-    assert len(unowned["values"]) == 2
-    assert all(" to " in one for one in unowned["ranges"])
+    assert (page.findtext("header/p[@class='answer']") or "").startswith("Recommendation: ")
+    assert all(sentence in written for sentence in answer_of(page))
+    unowned = figures_of(page)["un-owned time, in all"]
+    assert len(unowned) == 2
+    assert all(" to " in one.findtext("small", "") for one in unowned)
     assert len(content["points"]) == 4
+
+
+def test_the_answer_comes_first_then_bars_and_figures_and_none_needs_a_script(compared: Path) -> None:
+    groupstorm("report", "both", "-o", "order.html", cwd=compared)
+    page = shown(compared / "order.html")
+    assert [part.tag for part in page] == ["header", "figure", "section", "noscript", "div"]
+    picture = page.find("figure/{*}svg")
+    assert picture is not None
+    assert picture.get("role") == "img"
+    assert picture.findtext("{*}title") == "Un-owned time, in all: median and range of 2 seeds"
+    description = picture.findtext("{*}desc", "")
+    for name, cell in zip(names_of(page), figures_of(page)["un-owned time, in all"], strict=True):
+        median = cell.findtext("strong") or cell.text
+        assert f"{name}: {median} ({cell.findtext('small')})" in description
+
+
+@pytest.mark.slow
+def test_the_bars_have_the_figure_that_ranks(compared: Path) -> None:
+    wanted = ["--variant", "eager", "--variant", "static", "--rank", "moves", "--seeds", "1"]
+    ran = groupstorm("compare", "rolling-deploy", *SMALL, *wanted, "--out", "moves", cwd=compared)
+    assert ran.returncode == 0, ran.stderr
+    groupstorm("report", "moves", "-o", "moves.html", cwd=compared)
+    page = shown(compared / "moves.html")
+    assert page.findtext("figure/{*}svg/{*}title") == "Partitions moved"
+
+
+def test_long_names_have_several_lines_and_of_many_runs_those_with_the_least_have_bars(
+    compared: Path,
+) -> None:
+    names = [f"session.timeout.ms={number}0s, heartbeat.interval.ms=3s" for number in range(1, 14)]
+    for name in names:
+        shutil.copytree(compared / "both" / "eager" / "seed-0", compared / "long" / name)
+    groupstorm("report", *(f"long/{name}" for name in names), "-o", "long.html", cwd=compared)
+    words = [text.text for text in shown(compared / "long.html").iterfind("figure/{*}svg/{*}text")]
+    assert words.count("heartbeat.interval.ms=3s") == 12
+    assert words[-1] == "and 1 more, none with less"
+
+
+def test_one_run_has_no_bars(compared: Path) -> None:
+    groupstorm("report", "both/eager/seed-0", "-o", "single.html", cwd=compared)
+    assert shown(compared / "single.html").find("figure") is None
 
 
 def test_the_page_names_no_other_file(compared: Path) -> None:
@@ -133,11 +197,12 @@ def test_the_question_of_a_sweep_is_about_what_it_sweeps_over(swept: Path) -> No
     over = ["--over", "session.timeout.ms=10s,20s", "--seeds", "1"]
     groupstorm("sweep", "rolling-deploy", *SMALL, "--variant", "static", *over, "--out", "one", cwd=swept)
     groupstorm("report", "one", "-o", "one.html", cwd=swept)
-    assert (
-        content_of(swept / "one.html")["question"] == "Which session.timeout.ms for rolling-deploy (static)?"
-    )
+    question = shown(swept / "one.html").findtext("header/h1")
+    assert question == "Which session.timeout.ms for rolling-deploy (static)?"
     groupstorm("report", "s", "-o", "both.html", cwd=swept)
-    assert content_of(swept / "both.html")["question"].startswith("What does a rolling deploy cost")
+    question = shown(swept / "both.html").findtext("header/h1")
+    assert question is not None
+    assert question.startswith("What does a rolling deploy cost")
 
 
 def test_of_several_groups_the_one_with_the_most_unowned_time_is_named_first(compared: Path) -> None:
@@ -155,13 +220,14 @@ def test_of_several_groups_the_one_with_the_most_unowned_time_is_named_first(com
     (compared / "groups" / "trace.jsonl").write_text("".join(f"{line}\n" for line in lines))
     ran = groupstorm("report", "groups", "-o", "groups.html", cwd=compared)
     assert ran.returncode == 0, ran.stderr
-    content = content_of(compared / "groups.html")
-    cost = next(row for row in content["facts"] if row["figure"] == "unowned_partition_seconds")
-    worst = max(zip(cost["values"], content["names"], strict=True), key=lambda one: float(one[0].split()[0]))
-    assert content["answer"][0] == f"Most un-owned time: {worst[1]}."
-    assert [one.partition(": ")[0] for one in content["answer"][1:]] == content["names"]
-    assert {one.split(": ")[0] for one in content["patterns"]} <= {*content["names"]}
-    assert content["patterns"]
+    page = shown(compared / "groups.html")
+    names, answer = names_of(page), answer_of(page)
+    costs = [float("".join(one.itertext()).split()[0]) for one in figures_of(page)["un-owned time, in all"]]
+    assert answer[0] == f"Most un-owned time: {names[costs.index(max(costs))]}."
+    assert [one.partition(": ")[0] for one in answer[1:]] == names
+    patterns = [one.text or "" for one in page.iterfind("header/ul[@class='patterns']/li")]
+    assert {one.split(": ")[0] for one in patterns} <= {*names}
+    assert patterns
 
 
 def test_one_group_and_a_window(compared: Path) -> None:
@@ -176,11 +242,11 @@ def test_the_answer_on_a_part_is_about_that_part(compared: Path) -> None:
     """comparison.json speaks of the whole runs, and of all seeds."""
     ran = groupstorm("report", "both", "--from", "0", "--to", "5", "-o", "early.html", cwd=compared)
     assert ran.returncode == 0, ran.stderr
-    content = content_of(compared / "early.html")
     written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
-    assert content["answer"]
-    assert not any(sentence in written for sentence in content["answer"] if "un-owned" in sentence)
-    assert len(content["points"]) == 2
+    answer = answer_of(shown(compared / "early.html"))
+    assert answer
+    assert not any(sentence in written for sentence in answer if "un-owned" in sentence)
+    assert len(content_of(compared / "early.html")["points"]) == 2
 
 
 def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None:

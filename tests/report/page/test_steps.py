@@ -35,6 +35,13 @@ def test_steps_follow_each_other() -> None:
     assert steps.changes == 3
 
 
+def test_the_time_of_a_value_is_exact() -> None:
+    steps = made((10, 1), (20, SPECIAL), (27, 1), (45, SPECIAL))
+    assert steps.lasted_us("p", SPECIAL, (0, 50), -2) == 12
+    assert steps.lasted_us("p", SPECIAL, (22, 46), -2) == 6
+    assert steps.lasted_us("p", -2, (0, 50), -2) == 10
+
+
 def test_a_change_that_is_taken_back_at_once_is_none() -> None:
     assert [*made((10, 1), (20, 2), (20, 1)).of("p", 0, 30, 0)] == [Step(0, 10, 0), Step(10, 30, 1)]
 

@@ -12,13 +12,14 @@ async function unpack(text) {
 const SHARES = 16;
 
 // Values over time, list by list. Exact steps hold a value; cells hold the value that took most of a bucket,
-// and the share of the bucket that had the special one.
+// and the share of the bucket that had the special one. ``specialMs``: how long each list had it, exactly.
 class Steps {
   static async read(packed, unitSeconds, span) {
     const made = new Steps();
-    const [counts, deltas, values] = await Promise.all(
-      [packed.counts, packed.times, packed.values].map(unpack),
+    const [counts, deltas, values, specialMs] = await Promise.all(
+      [packed.counts, packed.times, packed.values, packed.specialMs].map(unpack),
     );
+    made.specialMs = specialMs;
     made.isExact = packed.bucketSeconds === 0;
     made.unit = made.isExact ? unitSeconds : packed.bucketSeconds;
     made.span = span;
@@ -73,15 +74,6 @@ class Steps {
       if (one.from >= to) return;
       use(one.from, one.to, one.value, one.share);
     }
-  }
-
-  // The seconds of a list that had the special value.
-  total(list, special) {
-    let sum = 0;
-    this.each(list, 0, this.span, (from, to, value, share) => {
-      sum += (to - from) * (share === null ? Number(value === special) : share);
-    });
-    return sum;
   }
 }
 

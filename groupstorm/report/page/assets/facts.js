@@ -1,28 +1,4 @@
-// What stands in words: the question, the answer, the table of figures, the patterns, how to run it again.
-
-function headPart(content) {
-  const [first, ...rest] = content.answer;
-  return element("header", {},
-    element("h1", {}, content.question),
-    first ? element("p", { class: "answer" }, first) : null,
-    rest.length ? element("ul", {}, rest.slice(0, 4).map((one) => element("li", {}, one))) : null,
-    rest.length > 4 ? element("details", {}, element("summary", {}, "More of the answer"),
-      element("ul", {}, rest.slice(4).map((one) => element("li", {}, one)))) : null,
-    content.patterns.length ? element("ul", { class: "patterns" }, content.patterns.map((one) => element("li", {}, one))) : null);
-}
-
-function factsPart(content) {
-  if (!content.facts.length) return null;
-  const head = element("tr", {}, element("th", {}, ""), content.names.map((name) => element("th", { scope: "col" }, name)));
-  const rows = content.facts.map((fact) => element("tr", {},
-    element("th", { scope: "row", title: fact.figure }, fact.phrase),
-    fact.values.map((value, place) => element("td", { class: fact.best.includes(place) ? "best" : "" },
-      fact.best.includes(place) ? element("strong", {}, value) : value,
-      fact.ranges[place] ? element("small", {}, fact.ranges[place]) : null))));
-  return element("section", {}, element("h2", {}, "Figures"),
-    content.names.length > 1 ? element("p", { class: "note" }, "Bold: the least, if a person would notice the difference. Below a median: its range over seeds.") : null,
-    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, head), element("tbody", {}, rows))));
-}
+// Words below the lanes: the patterns, what is not known, how to run it again.
 
 function patternsPart(run) {
   if (!run.patterns.length) return null;
@@ -58,7 +34,8 @@ function legendPart() {
   const box = (colour) => element("i", { "data-colour": colour });
   const item = (colour, words) => element("span", {}, box(colour), words);
   return element("p", { class: "legend" },
-    item("gap", "no owner"), element("span", {}, box("owner0"), box("owner1"), box("owner2"), "owners: a colour is a member"),
+    item("gap", "no owner (paler: for a part of the time)"), scene.runs.some(isCrowded) ? item(`owner${CROWD}`, "an owner: so many members have one colour, until you filter by member")
+      : element("span", {}, box("owner0"), box("owner1"), box("owner2"), "owners: a colour is a member"),
     item("two", "two owners"), item("owns", "owns, or Stable"), item("joining", "in a rebalance, owns nothing"),
     item("rejoining", "in a rebalance, keeps partitions"), item("idle", "owns nothing"), item("paused", "stands still"), item("line", "not known"));
 }

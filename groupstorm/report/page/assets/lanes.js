@@ -103,8 +103,9 @@ class AxisLane extends Lane {
     const seen = scene.to - scene.from;
     const steps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
       900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 604800];
-    const most = Math.max(2, Math.floor((this.width - LEFT - RIGHT) / 110));
+    const most = Math.max(4, Math.floor((this.width - LEFT - RIGHT) / 110));
     const step = steps.find((one) => seen / one <= most) || steps.at(-1);
+    let free = 0;
     const offset = this.run.fromSeconds + (this.run.began ? dayTime(this.run.began) : 0);
     for (let n = Math.ceil((scene.from + offset) / step); n * step <= scene.to + offset; n += 1) {
       const at = n * step - offset;
@@ -113,7 +114,11 @@ class AxisLane extends Lane {
       pen.fillRect(x, 0, 1, 6);
       pen.fillStyle = scene.colours.faint;
       const text = this.run.began ? moment(this.run, at).slice(11, 23).replace(/\.000$/, "") : axisTime(n * step, step);
-      pen.fillText(text, x, 8);
+      const half = pen.measureText(text).width / 2;
+      const middle = Math.min(x, this.width - half);
+      if (middle - half < free) continue;
+      pen.fillText(text, middle, 8);
+      free = middle + half + 6;
     }
   }
 
@@ -138,7 +143,7 @@ class GroupLane extends Lane {
 
   draw() {
     const pen = this.begin(34);
-    this.label(pen, ["rebalances", "state"]);
+    this.label(pen, [`${whole(this.run.rebalances.length)} rebalance${this.run.rebalances.length === 1 ? "" : "s"}`, "state"]);
     this.clip(pen);
     const { stateTimes: times, stateValues: states } = this.run;
     for (let n = 0; n < times.length; n += 1) {

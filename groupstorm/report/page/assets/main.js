@@ -16,10 +16,6 @@ function useColours(content, isDark) {
     brush_.stroke();
     return pen.createPattern(tile, "repeat");
   };
-  for (const [name, colour] of Object.entries(scene.colours)) {
-    if (typeof colour === "string") document.documentElement.style.setProperty(`--${name}`, colour);
-  }
-  scene.colours.owners.forEach((colour, place) => document.documentElement.style.setProperty(`--owner${place}`, colour));
 }
 
 function redraw() {
@@ -62,6 +58,7 @@ function applyShown() {
     run.section.hidden = Boolean(run.hidden) || (scene.group !== "" && run.group !== scene.group);
     for (const lane of run.lanes) {
       lane.canvas.hidden = Object.hasOwn(scene.shown, lane.kind) && !scene.shown[lane.kind];
+      if (lane.note) lane.note.hidden = lane.canvas.hidden;
     }
   }
   drawSoon();
@@ -70,7 +67,7 @@ function applyShown() {
 function runPart(run, most) {
   run.lanes = lanesOf(run, most);
   const lanes = element("div", { class: "lanes", tabindex: 0, "aria-label": `Lanes of ${run.name}` },
-    run.lanes.map((lane) => lane.canvas), element("div", { class: "brush", hidden: true }));
+    run.lanes.flatMap((lane) => (lane.note ? [lane.canvas, lane.note] : [lane.canvas])), element("div", { class: "brush", hidden: true }));
   run.section = element("section", { class: "run", "data-name": run.name },
     element("h3", {}, run.name, element("small", {}, `${amount(run.partitions.length, "partition")}, ${amount(run.members.length, "member")}; ${run.answer}`)),
     lanes, unknownPart(run), patternsPart(run));
@@ -120,14 +117,14 @@ async function start() {
   const runs = scene.runs.map((run) => runPart(run, most));
   const points = [...content.points, ...content.sweeps.flatMap((sweep) => sweep.points)];
   const measures = content.sweeps.length ? content.sweeps[0].measures : content.measures;
-  page.append(headPart(content), ...content.sweeps.map(sweepPart));
+  page.append(...content.sweeps.map(sweepPart));
   if (runs.length) page.append(element("section", {}, element("h2", {}, "Over time"), legendPart(), controls(), runs));
-  page.append(...[factsPart(content), scatterPart(points, measures), againPart(content)].filter(Boolean), tip);
+  page.append(...[scatterPart(points, measures), againPart(content)].filter(Boolean), tip);
   for (const one of document.querySelectorAll("[data-colour]")) one.style.background = `var(--${one.dataset.colour})`;
   if (!scene.runs.length) page.append(element("span", { id: "seen", hidden: true }));
   attachKeys();
   redraw();
-  window.addEventListener("resize", drawSoon);
+  window.addEventListener("resize", redraw);
   dark.addEventListener("change", () => { useColours(content, dark.matches); redraw(); });
   window.addEventListener("beforeprint", () => { useColours(content, false); redraw(); });
   window.addEventListener("afterprint", () => { useColours(content, dark.matches); redraw(); });

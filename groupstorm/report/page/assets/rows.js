@@ -1,38 +1,44 @@
 // The lanes that have a row for each partition or member.
 
-// Rows of at least so many pixels have their names beside them.
+// A row has at least so many pixels: its name stands beside it.
 const NAMED_ROW = 10;
 
+// So many rows have a height at which a reader tells them apart; of more, half as many are drawn.
+function rowsMost() {
+  return scene.runs.length > 2 ? 24 : 40;
+}
+
+// With more members than that a colour does not tell them apart: all owners have one.
+function isCrowded(run) {
+  return run.members.length > rowsMost();
+}
+
+// The grey one, as `palette.py` has it.
+const CROWD = 6;
+
 class RowsLane extends Lane {
-  rowsFor(candidates, special, heightMost, steps) {
-    const height = candidates.length <= 30 ? 12 * candidates.length : heightMost;
-    const rows = Math.min(candidates.length, Math.floor(height / 2));
-    const step = Math.max(1, Math.ceil(candidates.length / Math.max(1, rows)));
-    if (step === 1) return [candidates, Math.max(24, height), 1];
-    const chosen = [];
-    for (let n = 0; n < candidates.length; n += step) {
-      const near = candidates.slice(n, n + step);
-      chosen.push(near.reduce((best, one) => (this.weight(one, special, steps) > this.weight(best, special, steps) ? one : best)));
+  constructor(run, kind, label) {
+    super(run, kind, kind, label);
+    this.note = element("p", { class: "note" });
+  }
+
+  // Chooses `rows` among lists: all, or those that had the special value the longest; a note tells of the others.
+  choose(every, steps, what, does) {
+    this.rows = every;
+    this.note.textContent = "";
+    if (every.length > rowsMost()) {
+      const sorted = [...every].sort((one, other) => steps.specialMs[other] - steps.specialMs[one]);
+      this.rows = sorted.slice(0, rowsMost() / 2).sort((one, other) => one - other);
+      const [most, least] = [sorted[rowsMost() / 2], sorted.at(-1)].map((list) => seconds(steps.specialMs[list] / 1000));
+      this.note.textContent = `${whole(this.rows.length)} of ${whole(every.length)} ${what} are drawn, those that ${does} the longest. `
+        + `Each of the other ${whole(every.length - this.rows.length)} ${does} for ${least === most ? most : `${least} to ${most}`}: a filter shows them.`;
     }
-    return [chosen, height, step];
+    this.height = Math.max(24, (this.rows.length > 30 ? NAMED_ROW : 12) * this.rows.length);
   }
 
-  // How long a list had the special value; looked at once.
-  weight(list, special, steps) {
-    this.weights = this.weights || new Map();
-    if (!this.weights.has(list)) this.weights.set(list, steps.total(list, special));
-    return this.weights.get(list);
-  }
-
-  // The name of each row if there is room for it; otherwise how many rows there are, and what a row is if it
-  // stands for several. ``ownerOf``: row -> the member whose colour stands before the name, or null.
-  nameRows(pen, count, step, what, chosenBy, nameOf, ownerOf) {
+  // The name of each row. ``ownerOf``: row -> the member whose colour stands before the name, or null.
+  nameRows(pen, nameOf, ownerOf) {
     const high = this.height / Math.max(1, this.rows.length);
-    if (step > 1 || high < NAMED_ROW) {
-      const more = step > 1 ? [`a row: of ${step} the`, `one ${chosenBy}`] : [];
-      this.label(pen, [`${whole(count)} ${what}${count === 1 ? "" : "s"}`, ...more]);
-      return;
-    }
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     pen.font = "11px system-ui, sans-serif";
@@ -54,7 +60,28 @@ class RowsLane extends Lane {
   colour(member) {
     const name = this.run.members[member];
     if (scene.member && !name.toLowerCase().includes(scene.member.toLowerCase())) return scene.colours.empty;
+    if (isCrowded(this.run)) return scene.colours.owners[CROWD];
     return scene.colours.owners[member % scene.colours.owners.length];
+  }
+
+  // Paints times with one value, each [x, width, share]: the opacity is the share of a pixel's time, but a little
+  // of it is seen.
+  paint(pen, spells, y, high, colour) {
+    const shares = new Float32Array(Math.ceil(this.width) + 1);
+    for (const [x, wide, share] of spells) {
+      for (let pixel = Math.max(0, Math.floor(x)); pixel < Math.min(x + wide, this.width); pixel += 1) {
+        shares[pixel] += (Math.min(pixel + 1, x + wide) - Math.max(pixel, x)) * (share ?? 1);
+      }
+    }
+    const opacity = (share) => (share > 0 ? Math.min(1, Math.max(0.25, Math.ceil(share * 10 - 0.01) / 10)) : 0);
+    pen.fillStyle = colour;
+    for (let begin = 0, end = 1; end < shares.length; end += 1) {
+      if (opacity(shares[end]) === opacity(shares[begin])) continue;
+      pen.globalAlpha = opacity(shares[begin]);
+      pen.fillRect(begin, y, end - begin, high);
+      begin = end;
+    }
+    pen.globalAlpha = 1;
   }
 
   rowAt(y) {
@@ -74,23 +101,23 @@ class RowsLane extends Lane {
 
 class PartitionsLane extends RowsLane {
   constructor(run) {
-    super(run, "partitions", "partitions", `Partitions of ${run.name} over time, by owner`);
+    super(run, "partitions", `Partitions of ${run.name} over time, by owner`);
   }
 
   draw() {
     const wanted = scene.partition.toLowerCase();
     const every = this.run.partitions.map((name, number) => number)
       .filter((number) => this.run.partitions[number].toLowerCase().includes(wanted));
-    const [rows, height, step] = this.rowsFor(every, UNOWNED, scene.runs.length > 2 ? 160 : 320, this.run.owners);
+    this.choose(every, this.run.owners, "partitions", "had no owner");
     if (scene.chosen && scene.chosen.run === this.run) {
       const number = this.run.partitions.indexOf(scene.chosen.partition);
-      if (every.includes(number) && !rows.includes(number)) {
-        rows[Math.max(0, lastBefore(rows, number))] = number;
+      if (every.includes(number) && !this.rows.includes(number)) {
+        this.rows[Math.max(0, lastBefore(this.rows, number))] = number;
       }
     }
-    this.rows = rows;
+    const { rows, height } = this;
     const pen = this.begin(height);
-    this.nameRows(pen, every.length, step, "partition", "un-owned most", (number) => this.run.partitions[number], () => null);
+    this.nameRows(pen, (number) => this.run.partitions[number], () => null);
     this.clip(pen);
     pen.fillStyle = scene.colours.empty;
     pen.fillRect(LEFT, 0, this.width - LEFT - RIGHT, height);
@@ -115,14 +142,9 @@ class PartitionsLane extends RowsLane {
       if (share === null ? value === UNOWNED : share > 0) gaps.push([x, wide, share]);
       if (value === UNOWNED || value === ABSENT || wide < 0.3) return;
       pen.fillStyle = value === TWO_OWNERS ? colours.two : this.colour(value);
-      pen.fillRect(x, y, wide + 0.5, high);
+      pen.fillRect(x, y, isCrowded(this.run) && wide > 3 ? wide - 1 : wide + 0.5, high);
     });
-    pen.fillStyle = colours.gap;
-    for (const [x, wide, share] of gaps) {
-      pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-      pen.fillRect(x, y, Math.max(1, wide), high);
-    }
-    pen.globalAlpha = 1;
+    this.paint(pen, gaps, y, high, colours.gap);
   }
 
   describe(x, y) {
@@ -163,17 +185,18 @@ const PHASE_COLOURS = ["empty", "joining", "rejoining", "owns", "idle", "paused"
 
 class MembersLane extends RowsLane {
   constructor(run) {
-    super(run, "members", "members", `Members of ${run.name} over time, by phase`);
+    super(run, "members", `Members of ${run.name} over time, by phase`);
   }
 
   draw() {
     const wanted = scene.member.toLowerCase();
     const every = this.run.phaseMembers.map((member, list) => list)
       .filter((list) => this.nameOf(list).toLowerCase().includes(wanted));
-    const [rows, height, step] = this.rowsFor(every, JOINING, scene.runs.length > 2 ? 80 : 200, this.run.phases);
-    this.rows = rows;
+    this.choose(every, this.run.phases, "members", "joined without partitions");
+    const { rows, height } = this;
     const pen = this.begin(height);
-    this.nameRows(pen, every.length, step, "member", "that joins most", (list) => this.nameOf(list), (list) => (this.run.partitions.length ? this.run.phaseMembers[list] : null));
+    const hasColours = this.run.partitions.length && !isCrowded(this.run);
+    this.nameRows(pen, (list) => this.nameOf(list), (list) => (hasColours ? this.run.phaseMembers[list] : null));
     this.clip(pen);
     const high = height / Math.max(1, rows.length);
     const tall = high > 5 ? high - 1 : high;
@@ -188,12 +211,7 @@ class MembersLane extends RowsLane {
         pen.fillStyle = scene.colours[PHASE_COLOURS[value]];
         pen.fillRect(x, y, wide + 0.5, tall);
       });
-      pen.fillStyle = scene.colours.joining;
-      for (const [x, wide, share] of joins) {
-        pen.globalAlpha = share === null ? Math.min(1, Math.max(0.55, wide)) : Math.max(0.35, share);
-        pen.fillRect(x, y, Math.max(1, wide), tall);
-      }
-      pen.globalAlpha = 1;
+      this.paint(pen, joins, y, tall, scene.colours.joining);
     });
     this.cursor(pen);
     pen.restore();

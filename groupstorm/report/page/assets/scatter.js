@@ -1,7 +1,8 @@
 // Pictures of figures: the curves of a sweep with their knees, and one figure against another.
 
 const LINES = ["lag", "gap", "owns", "paused", "joining", "two"];
-const [W, H, PAD] = [760, 320, 78];
+const [H, PAD] = [320, 78];
+const LETTER = 7;
 
 // A round number that is not below the value; of seconds also round minutes and hours.
 function roundUp(value, unit) {
@@ -16,10 +17,12 @@ function largest(values) {
   return values.reduce((most, one) => Math.max(most, one), 0);
 }
 
-// A frame with two axes from 0 (or from the least x); returns the drawing and what places a point.
+// A frame with two axes from 0 (or from the least x), as wide as there is room, so that its letters keep their
+// size; returns the drawing and what places a point.
 function frame(xs, ys, xWords, yMeasure, xUnit, xTicks) {
   const [xLabel, yLabel] = [xUnit, yMeasure.unit].map((unit) => (value) => inUnit(value, unit));
   const yWords = yMeasure.phrase;
+  const W = Math.min(820, document.getElementById("page").clientWidth);
   const least = xTicks ? Math.min(...xs) : 0;
   const mostX = xTicks ? Math.max(...xs) : roundUp(largest(xs), xUnit);
   const mostY = roundUp(largest(ys), yMeasure.unit);
@@ -35,12 +38,15 @@ function frame(xs, ys, xWords, yMeasure, xUnit, xTicks) {
     drawing.append(shape("text", { x: PAD - 8, y: y + 4, "text-anchor": "end" }, yLabel(mostY * share)));
   }
   const ticks = xTicks || [0, 0.25, 0.5, 0.75, 1].map((share) => [mostX * share, xLabel(mostX * share)]);
-  const every = Math.ceil(ticks.length / 10);
-  ticks.forEach(([x, label], place) => {
-    if (place % every) return;
-    drawing.append(shape("text", { x: at(x, 0)[0], y: H - 28, "text-anchor": "middle" }, label));
-  });
-  drawing.append(shape("text", { x: (PAD + W) / 2, y: H - 8, "text-anchor": "middle" }, xWords));
+  let free = 0;
+  for (const [x, label] of ticks) {
+    const half = (label.length * LETTER) / 2;
+    const middle = Math.min(at(x, 0)[0], W - half);
+    if (middle - half < free) continue;
+    free = middle + half + LETTER;
+    drawing.append(shape("text", { x: middle, y: H - 25, "text-anchor": "middle" }, label));
+  }
+  drawing.append(shape("text", { x: W / 2, y: H - 7, "text-anchor": "middle" }, xWords));
   return [drawing, at];
 }
 
@@ -119,12 +125,11 @@ function scatterPart(points, measures) {
       const [cx, cy] = at(one.values[x], one.values[y]);
       const words = `${one.run}: ${mx.phrase} ${inUnit(one.values[x], mx.unit)}, ${my.phrase} ${inUnit(one.values[y], my.unit)}`;
       drawing.append(shape("circle", { cx, cy, r: 5, fill: colourOf(names.indexOf(one.run)), "fill-opacity": 0.7, tabindex: 0, "aria-label": words }, shape("title", {}, words)));
-      if (names.length <= 8 && known.length <= 8) {
-        drawing.append(shape("text", { x: cx + 9, y: cy + 4 }, one.run));
-      }
     }
     const left = points.length - known.length;
-    holder.replaceChildren(drawing, left ? element("p", { class: "note" }, `${left} without a value are not drawn.`) : "");
+    const legend = names.length > LINES.length ? "" : element("ul", { class: "lines" },
+      names.map((name, place) => element("li", {}, element("i", { style: `background:${colourOf(place)}` }), name)));
+    holder.replaceChildren(drawing, legend, left ? element("p", { class: "note" }, `${left} without a value are not drawn.`) : "");
   };
   const section = element("section", { "data-part": "scatter" }, element("h2", {}, "Figures against each other"),
     chooser("Across", measures, x, (wanted) => { x = wanted; draw(); }), " ",
