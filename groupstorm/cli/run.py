@@ -226,6 +226,7 @@ def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_sh
     print_paragraph(figures[0].answer if len(runs) == 1 else compare_answer({first.variant: figures}))
     print_paragraphs(reasons_sentences({first.variant: [run.reasons for run in runs]}))
     print_paragraphs(deployment_notes(runs[0]))
+    print()
     print_files(runs, folder)
     if len(runs) == 1:
         print_command("The story of it:", "trace", str(folder))
@@ -235,5 +236,4 @@ def print_files(runs: Sequence[Run], folder: Path) -> None:
     """The last paragraph: how long it took, and where the files are."""
     events = sum(run.events for run in runs)
     seconds = sum(run.wall_seconds for run in runs)
-    print()
     print_paragraph(f"{events:,} events in {seconds:.1f} s; files in {folder}")
