@@ -16,6 +16,7 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
+from groupstorm.whatif.growth import Growth
 from groupstorm.whatif.lived import LivedFigures
 from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
 
@@ -76,6 +77,7 @@ class Reading:
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
     epochs: EpochReader = field(default_factory=EpochReader)
+    growth: Growth = field(default_factory=Growth)
     #: The assignors that rounds chose, each with the row that says so first.
     assignors: dict[str, str] = field(default_factory=dict)
     #: The settings that the scenario of a storm had, and what client logs say of each member.
@@ -217,6 +219,7 @@ class _Reader:
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])
+        self.reading.growth.add(entry[0], entry[2])
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])
