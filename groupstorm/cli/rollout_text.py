@@ -106,7 +106,8 @@ def _print_alarms(plan: Plan) -> None:
 
 
 def _print_told(plan: Plan) -> None:
-    for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
+    measured = f"Measured in {plan.trace}"
+    for heading, sentences in (("Read", plan.read), (measured, plan.measured), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
     if plan.unknown:
@@ -139,6 +140,7 @@ def rollout_content(answer: Answer) -> dict[str, Any]:
         "workload": {"kind": workload.kind, "name": workload.name, "namespace": workload.namespace},
         "settings": plan.settings,
         "read": plan.read,
+        "measured": plan.measured,
         "assumed": plan.assumed,
         "unknown": plan.unknown,
         "findings": [*plan.alarms, *plan.findings],
