@@ -21,15 +21,20 @@ from groupstorm.cli.whatif import GroupOption
 from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.rollout_answer import Rollouts, rollout_answer
-from groupstorm.storms.deployments.alternatives import ROLLING, alternatives_to, scenarios_of
+from groupstorm.storms.deployments.alternatives import (
+    ROLLING,
+    alternatives_to,
+    read_outcome,
+    remedies_for,
+    scenarios_of,
+)
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
-from groupstorm.storms.deployments.manifests.outcome import read_outcome, remedies_for
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
 from groupstorm.storms.scenario.files import parse
-from groupstorm.storms.scenario.knowledge import Measured
+from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.settings import read
 from groupstorm.verdicts.alternatives import AS_IT_IS
@@ -89,7 +94,7 @@ def rollout(
     given = overrides(settings)
     if group is not None and trace is None:
         raise InputError("--group: means something only with --from")
-    plan = _plan(manifest, workload, given, None if trace is None else measure(trace, group))
+    plan = _plan(manifest, workload, given, NO_TRACE if trace is None else measure(trace, group))
     # a file must not name code: assignors of the user's own go with each run
     code = {STRATEGY: given[STRATEGY]} if named_code(given) is not None else {}
     as_it_is = parse(_as_yaml(plan.scenario()), "yaml", SCENARIO_FILE).resolve(None, None, code).settings
@@ -132,7 +137,7 @@ def rollout(
     check_all_meet({f"seed {run.scenario.seed}": run.figures for run in rollouts[AS_IT_IS].runs}, required)
 
 
-def _plan(manifest: str, workload: str | None, given: Mapping[str, Any], measured: Measured | None) -> Plan:
+def _plan(manifest: str, workload: str | None, given: Mapping[str, Any], measured: Measured) -> Plan:
     """The plan of the rollout that the manifests describe. Raises InputError."""
     source = "standard input" if manifest == "-" else manifest
     if manifest == "-":

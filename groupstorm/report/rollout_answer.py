@@ -11,7 +11,7 @@ from groupstorm.figures.answer import skipped_words
 from groupstorm.report.deployment_notes import static_membership_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, range_shown
-from groupstorm.storms.deployments.manifests.outcome import Outcome, read_outcome
+from groupstorm.storms.deployments.alternatives import Outcome, read_outcome
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.run import Run

@@ -2,80 +2,41 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.figures.percentiles import percentile
 from groupstorm.storms.scenario.knowledge import How, Known, Measured, inferred, observed
+from groupstorm.storms.scenario.member_rules import OF_ONE_MEMBER
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.whatif.inference import (
-    CONSUMER_ASSIGNMENT,
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
-    HEARTBEAT,
     INITIAL_DELAY,
     INSTANCE,
-    POLL_INTERVAL,
-    PROTOCOL,
-    SESSION,
     STRATEGY,
     differs_from_default,
     infer_settings,
     timeouts_of,
 )
-from groupstorm.whatif.knobs import POLL_RECORDS
-from groupstorm.whatif.lives import Lives, lives_of
+from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import JOINED, REMOVED, REPLACED, Reading, Sign, read_run
 from groupstorm.whatif.waves import QUIET_US, Restart, restarts_of
 from groupstorm.wording import counted
 
-#: Settings that logs say, or from which they follow.
-_OF_LOGS: Final = (
-    "client_profile",
-    PROTOCOL,
-    STRATEGY,
-    SESSION,
-    HEARTBEAT,
-    CONSUMER_SESSION,
-    CONSUMER_HEARTBEAT,
-    CONSUMER_ASSIGNMENT,
-    POLL_INTERVAL,
-    INITIAL_DELAY,
-    "assign_ms",
-)
-#: Settings of a storm that its group keeps in another deployment.
-_OF_STORM: Final = (
-    *_OF_LOGS,
-    "start_ms",
-    "stop_grace_ms",
-    "drain_ms",
-    "record_rate",
-    "record_skew",
-    INSTANCE,
-    POLL_RECORDS,
-    "process_ms",
-    "poll_interval_ms",
-    "concurrency",
-    "revoke_callback_ms",
-    "assign_callback_ms",
-    "restore_ms",
-    "enable.auto.commit",
-    "auto.commit.interval.ms",
-    "commits",
-    "commit_interval_ms",
-    "gc_pause_ms",
-    "gc_interval_ms",
-    "net_latency_ms",
+#: Settings of the steps that repeat a run.
+_OF_STEPS: Final = frozenset({"stop_grace_ms", "phases", "tail_ms"})
+#: Settings of a storm that its group keeps in another deployment, beside those of its members.
+_OF_GROUP: Final = frozenset(
+    {INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT, "record_skew", "stop_grace_ms", "drain_ms"}
 )
 #: Settings of a storm that count even if they are the defaults: nothing else says them.
 _ALWAYS: Final = frozenset({"start_ms", "record_rate"})
-#: A partition with so many times the mean rate is named.
-_BUSY: Final = 2
+#: Offsets that were seen for less than this say nothing: commits come every 5 s.
+_SPAN_US: Final = 30_000_000
 #: Settings that no log says -> why.
 _NOT_IN_LOGS: Final = {
     "stop_grace_ms": "no log says when a process got SIGTERM",
@@ -90,68 +51,65 @@ def measure(run: Path, group: str | None) -> Measured:
     ``group``: its id; needed if the trace has several.
     """
     reading = read_run(run, group)
-    settings = infer_settings(reading, {})
-    lives = lives_of(reading, timeouts_of(reading, settings))
+    lives = lives_of(reading, timeouts_of(reading, infer_settings(reading, {})))
     shared = {name for name, signs in reading.signs.items() if _is_shared(signs)}
     restarts = [
         one
         for one in restarts_of(lives)
         if one.name not in shared and 0 <= one.start_us - one.stop_us <= QUIET_US
     ]
-    if reading.is_storm:
-        found = {
-            name: observed(value, "the run's own setting")
-            for name, value in reading.scenario.items()
-            if name in _OF_STORM and (name in _ALWAYS or differs_from_default(name, value))
-        }
-    else:
-        found = {
-            name: known._replace(why=known.why.rsplit("/", 1)[-1])  # the name of the log, without its folder
-            for name, known in settings.items()
-            if name in _OF_LOGS and known.how != How.ASSUMED
-        }
-        default = PROFILES[str(settings["client_profile"].value[0])].defaults.get(
-            STRATEGY, BY_NAME[STRATEGY].default
-        )
-        if STRATEGY in found and found[STRATEGY].value == default[:1]:
-            del found[STRATEGY]  # the group chooses one, and its members may have the default's others, too
-        found |= _record_rate(reading)
-        if lives.stints and all(stint.name in reading.instances for stint in lives.stints):
-            kept = "ordinal" if restarts else "podname"
-            why = "its members are static"
-            found[INSTANCE] = observed(kept, f"{why}, and come back under their ids" if restarts else why)
+    found = _of_storm(reading) if reading.is_storm else _of_logs(reading)
+    if not reading.is_storm and lives.stints and all(one.name in reading.instances for one in lives.stints):
+        ids = ("ordinal", "and come back under their ids") if restarts else ("podname", "as far as rows say")
+        found[INSTANCE] = observed(ids[0], f"its members are static, {ids[1]}")
     if reading.topics:
         topics = dict(sorted(reading.topics.items()))
         found["topic_partitions"] = inferred(topics, "the highest partitions that its rows name")
-    if not shared:
-        found |= _members(lives, restarts, reading.ended_us)
     found |= _starts(restarts)
-    unknown = {} if reading.is_storm else {**_unknown(found, shared), **_NOT_IN_LOGS}
-    return Measured(str(run), found, unknown)
+    named = {*found, *(("partitions",) if reading.topics else ())}
+    return Measured(str(run), found, {} if reading.is_storm else _unknown(named, shared))
 
 
-def _unknown(found: Mapping[str, Known], shared: Collection[str]) -> dict[str, str]:
-    came_back = "no process stops and comes back under its name"
-    if shared:
-        came_back += f"; several at once have the client id {min(shared)}"
-    reasons = {
-        "partitions": ("topic_partitions", "no row names any: the log of the group's leader does"),
-        "record_rate": ("record_rate", "it has no ends of logs and no commits over 30 s, as a capture has"),
-        "start_ms": ("start_ms", came_back),
+def _of_storm(reading: Reading) -> dict[str, Known]:
+    return {
+        name: observed(value, "the run's own setting")
+        for name, value in reading.scenario.items()
+        if name in _ALWAYS or (name in _OF_GROUP | OF_ONE_MEMBER and differs_from_default(name, value))
     }
-    return {name: why for name, (setting, why) in reasons.items() if setting not in found}
+
+
+def _of_logs(reading: Reading) -> dict[str, Known]:
+    settings = infer_settings(reading, {})
+    found = {
+        name: known._replace(why=known.why.rsplit("/", 1)[-1])  # the log without its folder
+        for name, known in settings.items()
+        if name not in _OF_STEPS and known.how != How.ASSUMED
+    }
+    profile = PROFILES[str(settings["client_profile"].value[0])]
+    default = profile.defaults.get(STRATEGY, BY_NAME[STRATEGY].default)
+    if STRATEGY in found and found[STRATEGY].value == default[:1]:
+        del found[STRATEGY]  # the group chooses one, and its members may have the default's others, too
+    return found | _record_rate(reading)
+
+
+def _unknown(found: Collection[str], shared: Collection[str]) -> dict[str, str]:
+    several = f"; several at once have the client id {min(shared)}" if shared else ""
+    reasons = {
+        "partitions": "no row names any: the log of the group's leader does",
+        "record_rate": "it has no ends of logs and no commits over 30 s, as a capture has",
+        "start_ms": f"no process stops and comes back under its name{several}",
+    }
+    return {name: why for name, why in reasons.items() if name not in found} | _NOT_IN_LOGS
 
 
 def _is_shared(signs: Sequence[Sign]) -> bool:
     """Whether several processes have the client id at once: one joins while another is in the group."""
     present: set[str] = set()
     for sign in signs:
-        if sign.kind == JOINED:
-            present.add(sign.member_id)
-        elif sign.kind == REPLACED:
-            present = {sign.member_id}
-        elif sign.kind == REMOVED:
+        if sign.kind == REMOVED:
             present.discard(sign.member_id)
+        elif sign.kind in (JOINED, REPLACED):
+            present = {sign.member_id} | (present if sign.kind == JOINED else set())
         if len(present) > 1:
             return True
     return False
@@ -171,43 +129,16 @@ def _starts(restarts: Sequence[Restart]) -> dict[str, Known]:
     return {"start_ms": inferred({"quantiles": quantiles}, why)}
 
 
-def _members(lives: Lives, restarts: Sequence[Restart], ended_us: int) -> dict[str, Known]:
-    """How many members the group had for most of the time that it had any; those that restart count."""
-    changes: Counter[int] = Counter()
-    for stint in lives.stints:
-        changes[max(0, stint.start.at_us)] += 1
-        changes[ended_us if stint.end is None else stint.end.at_us] -= 1
-    for one in restarts:
-        changes[one.stop_us] += 1
-        changes[one.start_us] -= 1
-    lasted_us: Counter[int] = Counter()
-    count = 0
-    for at_us, next_us in pairwise(sorted(changes)):
-        count += changes[at_us]
-        lasted_us[count] += next_us - at_us
-    del lasted_us[0]
-    if not lasted_us:
-        return {}
-    return {"members": inferred(lasted_us.most_common(1)[0][0], "so many for most of the time")}
-
-
 def _record_rate(reading: Reading) -> dict[str, Known]:
-    """The mean over the partitions; of each topic if there are several."""
-    rates = reading.growth.rates()
+    """The mean over the partitions whose offsets were seen for long enough."""
+    source = "the ends of the logs" if reading.log_ends else "the commits of the group"
+    rates = [
+        (last - first) * 1e6 / (last_us - first_us)
+        for (first_us, first), (last_us, last) in (reading.log_ends or reading.commits).values()
+        if last_us - first_us >= _SPAN_US and last >= first
+    ]
     if not rates:
         return {}
-    by_topic: dict[str, list[float]] = {}
-    for name, rate in rates.items():
-        by_topic.setdefault(name.rpartition("-")[0], []).append(rate)
-    means = {topic: _rounded(fmean(each)) for topic, each in sorted(by_topic.items())}
-    value: Any = means if len(reading.topics) > 1 else next(iter(means.values()))
-    source = "the commits of the group" if reading.growth.by_commits else "the ends of the logs"
-    busiest = max(rates, key=lambda name: rates[name])
-    why = f"the mean by {source} over {counted(len(rates), 'partition')}"
-    if rates[busiest] > _BUSY * fmean(rates.values()):
-        why += f"; {_rounded(rates[busiest]):,} in {busiest}"
-    return {"record_rate": inferred(value, why)}
-
-
-def _rounded(rate: float) -> float | int:
-    return round(rate) if rate >= 10 else round(rate, 3)
+    mean, most = (round(rate) if rate >= 10 else round(rate, 3) for rate in (fmean(rates), max(rates)))
+    why = f"the mean by {source} over {counted(len(rates), 'partition')}, of which one has {most:,} at most"
+    return {"record_rate": inferred(mean, why)}

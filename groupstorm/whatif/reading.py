@@ -16,7 +16,6 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.whatif.growth import Growth
 from groupstorm.whatif.lived import LivedFigures
 from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
 
@@ -60,6 +59,9 @@ _OF_MEMBERS: Final = (coordinator.MemberPending, coordinator.MemberAdded, coordi
 _LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DELETED, Cause.OVER_CAPACITY})
 
 
+Offsets = tuple[tuple[int, int], tuple[int, int]]
+
+
 @dataclass
 class Reading:
     """The facts of a trace about one group. Times are microseconds since the trace began."""
@@ -77,7 +79,9 @@ class Reading:
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
     epochs: EpochReader = field(default_factory=EpochReader)
-    growth: Growth = field(default_factory=Growth)
+    #: The ends of logs, and what the group committed, of each partition: (when, offset) first and last.
+    log_ends: dict[str, Offsets] = field(default_factory=dict)
+    commits: dict[str, Offsets] = field(default_factory=dict)
     #: The assignors that rounds chose, each with the row that says so first.
     assignors: dict[str, str] = field(default_factory=dict)
     #: The settings that the scenario of a storm had, and what client logs say of each member.
@@ -170,10 +174,12 @@ class _Reader:
         self._handlers: Mapping[type, Callable[[Any], None]] = {
             scenario.ScenarioStarted: self._scenario,
             scenario.PartitionsCreated: self._created,
+            scenario.RecordRatesChanged: lambda event: self._offsets(self.reading.log_ends, event),
             imported.GroupImported: self._imported,
             imported.EvidenceMissing: self._missing,
             imported.MemberConfigured: self._configured,
             imported.BrokerConfigured: self._broker_configured,
+            coordinator.OffsetsCommitted: self._committed,
             coordinator.GroupStateChanged: self._state,
             coordinator.MemberAdded: self._added,
             coordinator.MemberPending: lambda event: self._sign(event, JOINED),
@@ -219,7 +225,6 @@ class _Reader:
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
         self.reading.epochs.add(entry[0], entry[2])
-        self.reading.growth.add(entry[0], entry[2])
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])
@@ -278,6 +283,17 @@ class _Reader:
         for topic in event.topics:
             count = self.reading.topics[topic]
             self.reading.grown.append((self._now_us, topic, count, self._place))
+
+    def _committed(self, event: coordinator.OffsetsCommitted) -> None:
+        if event.error is None:
+            self._offsets(self.reading.commits, event)
+
+    def _offsets(
+        self, known: dict[str, Offsets], event: scenario.RecordRatesChanged | coordinator.OffsetsCommitted
+    ) -> None:
+        for name, offset in zip(event.partitions, event.positions, strict=True):
+            now = (self._now_us, offset)
+            known[name] = known.get(name, (now, now))[0], now
 
     def _imported(self, event: imported.GroupImported) -> None:
         self.reading.imported_view = event.cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,7 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.knowledge import Measured
-from groupstorm.trace.events.coordinator import OffsetsCommitted
-from groupstorm.trace.events.scenario import RecordRatesChanged
 from groupstorm.trace.reader import read_rows
-from groupstorm.whatif.growth import Growth
 from groupstorm.whatif.measuring import measure
 from tests.imports.importing import LOGS
 from tests.whatif.storms import as_logs, storm
@@ -38,14 +36,13 @@ def test_starts_that_logs_show_are_those_of_the_storm(tmp_path: Path) -> None:
     run = storm(tmp_path / "run", "rolling-deploy", "eager", **START, record_rate=7, drain_ms="2s")
     of_storm = values(measure(run, None))
     assert (of_storm["record_rate"], of_storm["drain_ms"]) == (7, "2s")
-    assert (of_storm["members"], of_storm["topic_partitions"]) == (4, {"topic-0": 12})
+    assert of_storm["topic_partitions"] == {"topic-0": 12}
     found = measure(as_logs(run, tmp_path / "logs"), None)
     starts = found.settings["start_ms"]
     assert starts.why.startswith("4 starts, ")
     for at, ms in starts.value["quantiles"].items():
         assert ms == pytest.approx(of_storm["start_ms"]["quantiles"][at], abs=2)
         assert 8_000 <= ms <= 31_100
-    assert values(found)["members"] == 4
     assert list(found.unknown) == ["record_rate", "stop_grace_ms", "drain_ms", "process_ms"]
 
 
@@ -66,7 +63,7 @@ def test_a_client_id_of_several_processes_says_nothing_of_starts(tmp_path: Path)
     log.write_text(text, "utf-8")
     import_logs(find_logs([str(log)]), tmp_path / "out", Options())
     found = measure(tmp_path / "out", None)
-    assert {"start_ms", "members"}.isdisjoint(found.settings)
+    assert "start_ms" not in found.settings
     assert "several at once have the client id consumer-orders-1" in found.unknown["start_ms"]
 
 
@@ -78,7 +75,6 @@ def test_real_logs(tmp_path: Path) -> None:
     assert dynamic["session.timeout.ms"] == 6_000
     assert dynamic["max.poll.interval.ms"] == 8_000
     assert dynamic["topic_partitions"] == {"orders": 6}
-    assert dynamic["members"] == 3
     assert "group.instance.id" not in dynamic
     assert "partition.assignment.strategy" not in dynamic  # range is the first of the client's default
     static = measure(out, "orders-static").settings
@@ -87,15 +83,28 @@ def test_real_logs(tmp_path: Path) -> None:
     assert static["group.instance.id"].value == "ordinal"
 
 
-def test_logs_grow_by_their_ends_or_else_by_commits() -> None:
-    growth = Growth()
-    for second in (0, 20, 40):
-        growth.add(
-            second * 1_000_000, OffsetsCommitted("g", None, None, ("a-0", "a-1"), (second, 5 * second), None)
-        )
-    growth.add(50_000_000, OffsetsCommitted("g", None, None, ("a-0",), (9_999,), "REBALANCE_IN_PROGRESS"))
-    assert (growth.rates(), growth.by_commits) == ({"a-0": 1.0, "a-1": 5.0}, True)
-    growth.add(60_000_000, RecordRatesChanged("g", ("a-0",), (100,), (3_000,)))
-    assert (growth.rates(), growth.by_commits) == ({"a-0": 3.0}, False)
-    growth.add(160_000_000, RecordRatesChanged("g", ("a-0",), (900,), (1_000,)))
-    assert growth.rates() == {"a-0": 8.0}
+def written(folder: Path, *rows: dict[str, Any]) -> Measured:
+    """The measures of a trace of these rows."""
+    common = {"source": "coordinator", "group": "g"}
+    lines = [
+        json.dumps({**common, **row, "seq": number, "time_us": row["time_us"] * 1_000_000})
+        for number, row in enumerate(rows)
+    ]
+    (folder / "trace.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    return measure(folder / "trace.jsonl", None)
+
+
+def test_the_record_rate_is_that_of_the_ends_of_logs_or_else_of_commits(tmp_path: Path) -> None:
+    def committed(second: int) -> dict[str, Any]:
+        positions = {"partitions": ["a-0", "a-1"], "positions": [second, 5 * second]}
+        return {"time_us": second, "event": "offsets_committed", **positions}
+
+    refused = {**committed(50), "positions": [9_999, 9_999], "error": "REBALANCE_IN_PROGRESS"}
+    commits = [committed(0), committed(20), committed(40), refused]
+    rate = written(tmp_path, *commits).settings["record_rate"]
+    assert (rate.value, "by the commits of the group over 2 partitions" in rate.why) == (3.0, True)
+    assert "record_rate" in written(tmp_path, committed(0), committed(20)).unknown
+    ends = {"event": "record_rates_changed", "source": "world", "partitions": ["a-0"], "rates": [1_000]}
+    grown = [{**ends, "time_us": 60, "positions": [100]}, {**ends, "time_us": 160, "positions": [9_100]}]
+    rate = written(tmp_path, *commits, *grown).settings["record_rate"]
+    assert (rate.value, "by the ends of the logs over 1 partition" in rate.why) == (90, True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class How(StrEnum):
@@ -47,3 +47,6 @@ class Measured(NamedTuple):
     source: str
     settings: Mapping[str, Known]
     unknown: Mapping[str, str]
+
+
+NO_TRACE: Final = Measured("", {}, {})

@@ -2,66 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
-from groupstorm.storms.scenario.knowledge import Known, Measured
+from groupstorm.storms.scenario.knowledge import Known
 
-_TOPICS: Final = frozenset({"partitions", "topics", "topic_partitions"})
 #: More entries of a value than a sentence takes.
 _ENTRIES_MAX: Final = 6
 
 
-def usable(measured: Measured, stated: Mapping[str, Any]) -> dict[str, Known]:
-    """The settings of the trace that count beside ``stated``."""
-    found = {name: known for name, known in measured.settings.items() if name not in stated}
-    if not _TOPICS.isdisjoint(stated):
-        found.pop("topic_partitions", None)
-        rate = found.get("record_rate")
-        if rate is not None and isinstance(rate.value, Mapping):  # of topics that are not those of the trace
-            del found["record_rate"]
-    return found
-
-
-class Taken(NamedTuple):
-    """Sentences: on settings that a trace has filled in, and on those that the manifest says otherwise."""
-
-    measured: list[str]
-    findings: list[str]
-
-
 def take_measured(
-    settings: dict[str, Any], of_trace: Mapping[str, Known], source: str, assumed: Collection[str]
-) -> Taken:
+    settings: dict[str, Any], of_trace: Mapping[str, Known], source: str, taken: list[str], other: list[str]
+) -> None:
     """Add the settings of the trace ``source`` to those of a manifest.
 
-    ``assumed``: those of ``settings`` that the manifest does not say.
+    A sentence on each that is added goes to ``taken``; to ``other`` if the manifest says another value.
     """
-    taken = Taken([], [])
+    own = dict(settings)
     protocol = of_trace.get(GROUP_PROTOCOL)
-    refused = {} if protocol is None else UNSUPPORTED.get(protocol.value, {})
-    stated = [name for name in refused if name in settings]
-    if protocol is not None and stated and GROUP_PROTOCOL not in settings:
-        taken.findings.append(
-            f"{GROUP_PROTOCOL}: {protocol.value} in {source}, but the manifest has {stated[0]}, which such a "
-            f"consumer refuses: the figures are those of {CLASSIC}."
-        )
-        of_trace = {name: known for name, known in of_trace.items() if name != GROUP_PROTOCOL}
-    in_use = settings.get(GROUP_PROTOCOL) or (CLASSIC if stated or protocol is None else protocol.value)
+    if protocol is not None and not UNSUPPORTED.get(protocol.value, {}).keys().isdisjoint(settings):
+        own.setdefault(GROUP_PROTOCOL, CLASSIC)  # whose settings the manifest has
+    in_use = own.get(GROUP_PROTOCOL, CLASSIC if protocol is None else protocol.value)
     for name, known in of_trace.items():
-        own = settings.get(name)
         if name in UNSUPPORTED.get(in_use, {}):
             continue
-        if own is None or name in assumed:
+        if name not in own:
             settings[name] = known.value
-            taken.measured.append(f"{name}={written(known.value)} ({known.why})")
-        elif not _agree(own, known.value):
-            taken.findings.append(
-                f"{name}: {written(known.value)} in {source} ({known.why}), {written(own)} in the manifest, "
-                "which counts."
-            )
-    return taken
+            taken.append(f"{name}={written(known.value)} ({known.why})")
+        elif not _agree(own[name], known.value):
+            there = f"{written(known.value)} in {source} ({known.why})"
+            other.append(f"{name}: {there}, {written(own[name])} in the manifest, which counts.")
 
 
 def _agree(own: Any, measured: Any) -> bool:

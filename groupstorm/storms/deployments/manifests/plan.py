@@ -22,7 +22,7 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     setting_value,
     shared_instance,
 )
-from groupstorm.storms.deployments.manifests.measured import take_measured, usable, written
+from groupstorm.storms.deployments.manifests.measured import take_measured, written
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,
@@ -41,7 +41,7 @@ from groupstorm.storms.scenario.deployment_settings import (
     STATEFUL_SET,
 )
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
-from groupstorm.storms.scenario.knowledge import Known, Measured
+from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.topics import topic_partitions
@@ -112,7 +112,7 @@ class Plan:
         }
 
 
-def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measured | None = None) -> Plan:
+def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measured = NO_TRACE) -> Plan:
     """The rollout that the manifest describes; ``given``: the settings of the command line, which go first.
 
     ``measured``: what a trace of the group says where neither the manifest nor the command line does.
@@ -128,15 +128,18 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     each, number = _consumers_per_pod(consumer, given)
-    of_trace = {} if measured is None else usable(measured, {**known, **given})
+    stated = {*known, *given}
+    if not stated.isdisjoint({"partitions", "topics"}):
+        stated.add("topic_partitions")
+    of_trace = {name: one for name, one in measured.settings.items() if name not in stated}
     answers = {**{name: one.value for name, one in of_trace.items()}, **known, **given}
-    replicas = answers.get("members", 0) // each if workload.replicas is None else workload.replicas
+    replicas = workload.replicas or 0
     if scaling is not None:
         replicas = max(1, scaling.least, min(replicas, scaling.most))
     _ask(workload, replicas, each, answers, measured)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
-    source = "" if measured is None else measured.source
-    plan = Plan(_scenario_name(workload.name), consumer, {}, step, source)
+    plan = Plan(_scenario_name(workload.name), consumer, {}, step, measured.source)
+    plan.unknown.extend(f"{name} ({why})" for name, why in measured.unknown.items() if name not in given)
     plan.unused.extend([*workload.unused, *consumer.unused_properties])
     if each > 1:
         plan.settings["members_per_pod"] = each
@@ -162,8 +165,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     if COMMITS not in given and AUTO_COMMIT not in given:
         _take_commits(plan)
     plan.settings.update(given)
-    if measured is not None:
-        _take_trace(plan, of_trace, measured, answers, given)
+    take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
@@ -202,9 +204,7 @@ def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[in
     return each, number
 
 
-def _ask(
-    workload: Workload, replicas: int, each: int, given: Mapping[str, Any], measured: Measured | None
-) -> None:
+def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any], measured: Measured) -> None:
     missing = [question for question in QUESTIONS if question.name not in given]
     if "topic_partitions" in given:
         missing = [question for question in missing if question.name != "partitions"]
@@ -214,13 +214,12 @@ def _ask(
             0, _MEMBERS._replace(meaning=_MEMBERS.meaning + several, example=f"members={10 * each}")
         )
     if missing:
-        unknown = {} if measured is None else measured.unknown
         asked = "; ".join(
-            f"{one.name} ({one.meaning}{f': {unknown[one.name]}' if one.name in unknown else ''})"
+            f"{one.name} ({': '.join([one.meaning, *filter(None, [measured.unknown.get(one.name)])])})"
             for one in missing
         )
         options = " ".join(f"--set {one.example}" for one in missing)
-        silent = "a manifest does not say" if measured is None else f"neither it nor {measured.source} says"
+        silent = f"neither it nor {measured.source} says" if measured.source else "a manifest does not say"
         raise InputError(f"{workload}: {silent} {asked}: give {options}")
 
 
@@ -241,7 +240,8 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["min_ready_ms"] = workload.min_ready_s * 1000
     settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
     settings["termination_grace_ms"] = workload.grace_s * 1000
-    settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+    if workload.pre_stop_s or "stop_grace_ms" not in given:
+        settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
     _take_probe(plan, given)
 
 
@@ -368,24 +368,6 @@ def _take_commits(plan: Plan) -> None:
     if mode.startswith("MANUAL"):
         why += ", if the listener acknowledges all that it has processed"
     plan.assumed.append(f"{COMMITS}={commits} ({why}: by hand after each {commits}, with a round trip)")
-
-
-def _take_trace(
-    plan: Plan,
-    of_trace: Mapping[str, Known],
-    measured: Measured,
-    answers: Mapping[str, Any],
-    given: Mapping[str, Any],
-) -> None:
-    """Take what the manifest does not say from the trace."""
-    workload = plan.consumer.workload
-    assumed = set() if workload.pre_stop_s else {"stop_grace_ms"}
-    if workload.replicas is None and plan.settings["members"] == answers.get("members"):
-        assumed.add("members")
-    taken = take_measured(plan.settings, of_trace, measured.source, assumed)
-    plan.measured.extend(taken.measured)
-    plan.findings.extend(taken.findings)
-    plan.unknown.extend(f"{name} ({why})" for name, why in measured.unknown.items() if name not in given)
 
 
 def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:
