@@ -62,8 +62,7 @@ def rollout(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="A trace of the group, or its folder (import, capture, serve, run): what it measures takes "
-            "the place of assumptions.",
+            help="A trace of the group: of import, capture, serve or run. It goes before assumptions.",
         ),
     ] = None,
     group: GroupOption = None,

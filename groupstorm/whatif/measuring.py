@@ -66,7 +66,7 @@ def measure(run: Path, group: str | None) -> Measured:
         topics = dict(sorted(reading.topics.items()))
         found["topic_partitions"] = inferred(topics, "the highest partitions that its rows name")
     found |= _starts(restarts)
-    named = {*found, *(("partitions",) if reading.topics else ())}
+    named = {*found, "partitions"} if reading.topics else found
     return Measured(str(run), found, {} if reading.is_storm else _unknown(named, shared))
 
 
@@ -140,5 +140,5 @@ def _record_rate(reading: Reading) -> dict[str, Known]:
     if not rates:
         return {}
     mean, most = (round(rate) if rate >= 10 else round(rate, 3) for rate in (fmean(rates), max(rates)))
-    why = f"the mean by {source} over {counted(len(rates), 'partition')}, of which one has {most:,} at most"
+    why = f"the mean of {counted(len(rates), 'partition')} by {source}; the busiest one has {most:,}"
     return {"record_rate": inferred(mean, why)}

@@ -102,9 +102,9 @@ def test_the_record_rate_is_that_of_the_ends_of_logs_or_else_of_commits(tmp_path
     refused = {**committed(50), "positions": [9_999, 9_999], "error": "REBALANCE_IN_PROGRESS"}
     commits = [committed(0), committed(20), committed(40), refused]
     rate = written(tmp_path, *commits).settings["record_rate"]
-    assert (rate.value, "by the commits of the group over 2 partitions" in rate.why) == (3.0, True)
+    assert (rate.value, "of 2 partitions by the commits of the group" in rate.why) == (3.0, True)
     assert "record_rate" in written(tmp_path, committed(0), committed(20)).unknown
     ends = {"event": "record_rates_changed", "source": "world", "partitions": ["a-0"], "rates": [1_000]}
     grown = [{**ends, "time_us": 60, "positions": [100]}, {**ends, "time_us": 160, "positions": [9_100]}]
     rate = written(tmp_path, *commits, *grown).settings["record_rate"]
-    assert (rate.value, "by the ends of the logs over 1 partition" in rate.why) == (90, True)
+    assert (rate.value, "of 1 partition by the ends of the logs" in rate.why) == (90, True)

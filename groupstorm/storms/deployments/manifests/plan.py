@@ -113,9 +113,8 @@ class Plan:
 
 
 def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measured = NO_TRACE) -> Plan:
-    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first.
-
-    ``measured``: what a trace of the group says where neither the manifest nor the command line does.
+    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first;
+    ``measured``: those of a trace, which go last.
 
     Raises InputError that asks for all settings that are missing, in one line.
     """
