@@ -62,7 +62,7 @@ def rollout(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="A trace of the group: of import, capture, serve or run. It goes before assumptions.",
+            help="A trace of the group (of import, capture, serve, run), in the place of assumptions.",
         ),
     ] = None,
     group: GroupOption = None,

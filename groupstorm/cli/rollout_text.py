@@ -49,11 +49,8 @@ class Answer:
             return None
         figures = {name: one.figures for name, one in self.rollouts.items()}
         never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
-        contradiction = " ".join(self.contradictions()) if outlasts_polls(self.settings) else ""
-        return advise_alternative(figures, self.alternatives, never, contradiction)
-
-    def contradictions(self) -> list[str]:
-        return contradictions({AS_IT_IS: self.settings})
+        against = contradictions({AS_IT_IS: self.settings}) if outlasts_polls(self.settings) else []
+        return advise_alternative(figures, self.alternatives, never, " ".join(against))
 
 
 def print_rollout(answer: Answer, everything: bool) -> None:

@@ -46,10 +46,7 @@ _NOT_IN_LOGS: Final = {
 
 
 def measure(run: Path, group: str | None) -> Measured:
-    """Measure one group of the trace at ``run``. Raises InputError.
-
-    ``group``: its id; needed if the trace has several.
-    """
+    """Measure a group of the trace at ``run``: ``group``, needed if it has several. Raises InputError."""
     reading = read_run(run, group)
     lives = lives_of(reading, timeouts_of(reading, infer_settings(reading, {})))
     shared = {name for name, signs in reading.signs.items() if _is_shared(signs)}
@@ -104,14 +101,14 @@ def _unknown(found: Collection[str], shared: Collection[str]) -> dict[str, str]:
 
 def _is_shared(signs: Sequence[Sign]) -> bool:
     """Whether several processes have the client id at once: one joins while another is in the group."""
-    present: set[str] = set()
+    present = None
     for sign in signs:
-        if sign.kind == REMOVED:
-            present.discard(sign.member_id)
-        elif sign.kind in (JOINED, REPLACED):
-            present = {sign.member_id} | (present if sign.kind == JOINED else set())
-        if len(present) > 1:
+        if sign.kind == JOINED and present not in (None, sign.member_id):
             return True
+        if sign.kind in (JOINED, REPLACED):
+            present = sign.member_id
+        elif sign.kind == REMOVED and sign.member_id == present:
+            present = None
     return False
 
 
@@ -121,12 +118,10 @@ def _starts(restarts: Sequence[Restart]) -> dict[str, Known]:
     if not took_ms:
         return {}
     least, most = took_ms[0], took_ms[-1]
-    where = "from LeaveGroup to the next JoinGroup"
-    if len(took_ms) == 1:
-        return {"start_ms": inferred(least, f"1 start, {least / 1000:.1f} s {where}")}
     quantiles = {0: least, 50: percentile(took_ms, 50), 95: percentile(took_ms, 95), 100: most}
-    why = f"{len(took_ms)} starts, {least / 1000:.1f} to {most / 1000:.1f} s {where}"
-    return {"start_ms": inferred({"quantiles": quantiles}, why)}
+    lasted = f"{least / 1000:.1f} to {most / 1000:.1f} s" if least < most else f"{least / 1000:.1f} s"
+    why = f"{counted(len(took_ms), 'start')}, {lasted} from LeaveGroup to the next JoinGroup"
+    return {"start_ms": inferred({"quantiles": quantiles} if least < most else least, why)}
 
 
 def _record_rate(reading: Reading) -> dict[str, Known]:

@@ -174,12 +174,12 @@ class _Reader:
         self._handlers: Mapping[type, Callable[[Any], None]] = {
             scenario.ScenarioStarted: self._scenario,
             scenario.PartitionsCreated: self._created,
-            scenario.RecordRatesChanged: lambda event: self._offsets(self.reading.log_ends, event),
+            scenario.RecordRatesChanged: self._offsets,
             imported.GroupImported: self._imported,
             imported.EvidenceMissing: self._missing,
             imported.MemberConfigured: self._configured,
             imported.BrokerConfigured: self._broker_configured,
-            coordinator.OffsetsCommitted: self._committed,
+            coordinator.OffsetsCommitted: self._offsets,
             coordinator.GroupStateChanged: self._state,
             coordinator.MemberAdded: self._added,
             coordinator.MemberPending: lambda event: self._sign(event, JOINED),
@@ -284,13 +284,10 @@ class _Reader:
             count = self.reading.topics[topic]
             self.reading.grown.append((self._now_us, topic, count, self._place))
 
-    def _committed(self, event: coordinator.OffsetsCommitted) -> None:
-        if event.error is None:
-            self._offsets(self.reading.commits, event)
-
-    def _offsets(
-        self, known: dict[str, Offsets], event: scenario.RecordRatesChanged | coordinator.OffsetsCommitted
-    ) -> None:
+    def _offsets(self, event: scenario.RecordRatesChanged | coordinator.OffsetsCommitted) -> None:
+        known = self.reading.log_ends
+        if isinstance(event, coordinator.OffsetsCommitted):
+            known = self.reading.commits if event.error is None else {}
         for name, offset in zip(event.partitions, event.positions, strict=True):
             now = (self._now_us, offset)
             known[name] = known.get(name, (now, now))[0], now

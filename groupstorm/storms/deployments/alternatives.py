@@ -1,7 +1,4 @@
-"""The changes that the owner of a consumer could make before its next rollout: scenarios and outcomes.
-
-Alternatives to a rollout that completes, remedies for one that never does.
-"""
+"""Changes that the owner of a consumer could make before a rollout, their scenarios and outcomes."""
 
 from __future__ import annotations
 

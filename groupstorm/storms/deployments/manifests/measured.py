@@ -46,9 +46,8 @@ def written(value: Any) -> str:
     """A value in a sentence, as --set takes it."""
     if isinstance(value, Mapping):
         entries = [f"{key}: {written(each)}" for key, each in value.items()]
-        more = len(entries) - _ENTRIES_MAX
-        if more > 0:
-            entries[_ENTRIES_MAX:] = [f"{more:,} more"]
+        if len(entries) > _ENTRIES_MAX:
+            entries[_ENTRIES_MAX:] = [f"{len(entries) - _ENTRIES_MAX:,} more"]
         return f"{{{', '.join(entries)}}}"
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
