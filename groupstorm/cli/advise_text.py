@@ -88,7 +88,7 @@ def _bought(advice: Advice, goals: Sequence[Requirement], before: Tried, after: 
 
 
 def _prices(plain: Tried, chosen: Tried) -> Iterator[str]:
-    prices = [f"{change.label}: {change.price}" for change in chosen.changes if change.price]
+    prices = [f"{change.name}: {change.price}" for change in chosen.changes if change.price]
     for figure in ("records_duplicated", "generations", UNOWNED):
         old, new = plain.spread(figure), chosen.spread(figure)
         if old is not None and new is not None and new.least > old.most:

@@ -17,19 +17,28 @@ from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json
 from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
-from groupstorm.problems import CheckFailed, writing
+from groupstorm.cli.whatif import GroupOption
+from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.rollout_answer import Rollouts, rollout_answer
-from groupstorm.storms.deployments.alternatives import ROLLING, alternatives_to, scenarios_of
+from groupstorm.storms.deployments.alternatives import (
+    ROLLING,
+    alternatives_to,
+    read_outcome,
+    remedies_for,
+    scenarios_of,
+)
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
-from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout, read_outcome, remedies_for
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
 from groupstorm.storms.scenario.files import parse
+from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.settings import read
 from groupstorm.verdicts.alternatives import AS_IT_IS
+from groupstorm.whatif.measuring import measure
 from groupstorm.yaml_documents import read_text, text_of
 
 #: The scenario of the rollout, beside its runs; alternatives of another kind of step have a file of its name.
@@ -48,6 +57,15 @@ def rollout(
         typer.Option("--workload", metavar="NAME", help="Which Deployment or StatefulSet consumes."),
     ] = None,
     settings: SetOption = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="A trace of the group (of import, capture, serve, run), in the place of assumptions.",
+        ),
+    ] = None,
+    group: GroupOption = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="Run the manifest as it is, without alternatives.")
     ] = False,
@@ -67,13 +85,15 @@ def rollout(
     Reads Deployment, StatefulSet, ConfigMap, HorizontalPodAutoscaler, ScaledObject and PodDisruptionBudget,
     and asks for what no manifest says: partitions, record_rate, start_ms. Runs what could be changed beside
     it: assignor, static members, protocol, surge, readiness probe. Exit code 1 if the rollout never
-    completes.
+    completes. What no manifest says, --from takes from a trace of the group, as far as that says it.
 
     Example: groupstorm rollout orders.yaml --set partitions=240 --set record_rate=50 --set start_ms=25s
     """
     required = requirements_of(require)
     given = overrides(settings)
-    plan = _plan(manifest, workload, given)
+    if group is not None and trace is None:
+        raise InputError("--group: means something only with --from")
+    plan = _plan(manifest, workload, given, NO_TRACE if trace is None else measure(trace, group))
     # a file must not name code: assignors of the user's own go with each run
     code = {STRATEGY: given[STRATEGY]} if named_code(given) is not None else {}
     as_it_is = parse(_as_yaml(plan.scenario()), "yaml", SCENARIO_FILE).resolve(None, None, code).settings
@@ -116,7 +136,7 @@ def rollout(
     check_all_meet({f"seed {run.scenario.seed}": run.figures for run in rollouts[AS_IT_IS].runs}, required)
 
 
-def _plan(manifest: str, workload: str | None, given: Mapping[str, Any]) -> Plan:
+def _plan(manifest: str, workload: str | None, given: Mapping[str, Any], measured: Measured) -> Plan:
     """The plan of the rollout that the manifests describe. Raises InputError."""
     source = "standard input" if manifest == "-" else manifest
     if manifest == "-":
@@ -126,7 +146,7 @@ def _plan(manifest: str, workload: str | None, given: Mapping[str, Any]) -> Plan
     consumer = choose_consumer(read_objects(text, source), source, workload)
     for name, value in given.items():
         read(name, value, "--set ")
-    return plan_rollout(consumer, given)
+    return plan_rollout(consumer, given, measured)
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:

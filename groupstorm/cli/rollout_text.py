@@ -49,11 +49,8 @@ class Answer:
             return None
         figures = {name: one.figures for name, one in self.rollouts.items()}
         never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
-        contradiction = " ".join(self.contradictions()) if outlasts_polls(self.settings) else ""
-        return advise_alternative(figures, self.alternatives, never, contradiction)
-
-    def contradictions(self) -> list[str]:
-        return contradictions({AS_IT_IS: self.settings})
+        against = contradictions({AS_IT_IS: self.settings}) if outlasts_polls(self.settings) else []
+        return advise_alternative(figures, self.alternatives, never, " ".join(against))
 
 
 def print_rollout(answer: Answer, everything: bool) -> None:
@@ -106,7 +103,8 @@ def _print_alarms(plan: Plan) -> None:
 
 
 def _print_told(plan: Plan) -> None:
-    for heading, sentences in (("Read", plan.read), ("Assumed", plan.assumed)):
+    measured = f"Measured in {plan.trace}"
+    for heading, sentences in (("Read", plan.read), (measured, plan.measured), ("Assumed", plan.assumed)):
         if sentences:
             print_paragraph(f"{heading}: {'; '.join(sentences)}.")
     if plan.unknown:
@@ -139,6 +137,7 @@ def rollout_content(answer: Answer) -> dict[str, Any]:
         "workload": {"kind": workload.kind, "name": workload.name, "namespace": workload.namespace},
         "settings": plan.settings,
         "read": plan.read,
+        "measured": plan.measured,
         "assumed": plan.assumed,
         "unknown": plan.unknown,
         "findings": [*plan.alarms, *plan.findings],

@@ -1,4 +1,4 @@
-"""The advice on a rollout: whether to leave it as it is, or which alternative to take, and what that buys."""
+"""Changes of settings, and the advice on a rollout: which of them to make, if any, and what that buys."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ AS_IT_IS: Final = "as-it-is"
 
 
 class Alternative(NamedTuple):
-    """A change before a rollout: ``settings`` over those of the manifest.
+    """``settings`` that change together, over those in use, as one decision.
 
-    ``effort`` orders the changes: of two that are as good, the one of less effort is chosen. ``price``: what
-    no figure says of its cost, and when it is wrong.
+    ``effort``: from 1 on, a number in the clients' configuration; of two that are as good, the one of less
+    effort is chosen, then the one whose number is nearer to that in use (``distance``). ``price``: what no
+    figure says of its cost, and when it is wrong. Two of one ``knob`` exclude each other.
     """
 
     name: str
     effort: int
     price: str
     settings: Mapping[str, Any]
+    knob: str = ""
+    distance: float = 0.0
 
 
 class Advice(NamedTuple):

@@ -15,11 +15,12 @@ from groupstorm.figures.table import Figures
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
+from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE
 from groupstorm.verdicts.requirements import Requirement
 from groupstorm.verdicts.spread import Spread, spread_of, within_spread
 from groupstorm.verdicts.unfit import unfit_variants
-from groupstorm.whatif.knobs import Change, changes_of, noticed_after_ms
+from groupstorm.whatif.knobs import changes_of, noticed_after_ms
 
 #: Without a goal: what is to become less.
 UNOWNED: Final = "unowned_partition_seconds"
@@ -38,14 +39,14 @@ _COUNTS: Final = (
 class Tried(NamedTuple):
     """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[Alternative, ...]
     figures: tuple[Figures, ...]
     noticed_after_ms: int
     refused: str | None = None
 
     @property
     def label(self) -> str:
-        return " and ".join(change.label for change in self.changes) or AS_IT_IS
+        return " and ".join(change.name for change in self.changes) or AS_IT_IS
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -126,14 +127,14 @@ class Search:
             advice.reason = self._why_nothing(advice)
         return advice
 
-    def _run(self, advice: Advice, wanted: Iterable[tuple[Change, ...]]) -> None:
+    def _run(self, advice: Advice, wanted: Iterable[tuple[Alternative, ...]]) -> None:
         """Try changes as far as the budget goes."""
         wanted = list(wanted)
         allowed = max(0, self._left // self._sweep.seeds)
         advice.cut_short = advice.cut_short or allowed < len(wanted)
         advice.tried += self._try(wanted[:allowed])
 
-    def _try(self, wanted: Sequence[tuple[Change, ...]]) -> list[Tried]:
+    def _try(self, wanted: Sequence[tuple[Alternative, ...]]) -> list[Tried]:
         points = [Point((), {n: v for change in one for n, v in change.settings.items()}) for one in wanted]
         before, self._left = self._done, self._left - len(points) * self._sweep.seeds
         total = before + len(points) * self._sweep.seeds
@@ -203,7 +204,7 @@ class Search:
         return f"{sentence}; {nearest.label} comes nearest"
 
 
-def _tried(sweep: Sweep, changes: tuple[Change, ...], outcome: Outcome) -> Tried:
+def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> Tried:
     if outcome.refused is not None:
         return Tried(changes, (), 0, outcome.refused)
     settings = sweep.scenario_of(outcome.point).settings
@@ -224,7 +225,7 @@ def _same_in_spread(plain: Tried, one: Tried, goals: Sequence[Requirement]) -> b
     return True
 
 
-def _pairs(advice: Advice) -> Iterator[tuple[Change, Change]]:
+def _pairs(advice: Advice) -> Iterator[tuple[Alternative, Alternative]]:
     """The best change of each knob with that of each other knob, and knobs that belong together."""
     best: dict[str, Tried] = {}
     for one in advice.tried:
@@ -241,7 +242,7 @@ def _pairs(advice: Advice) -> Iterator[tuple[Change, Change]]:
         pair for pair in combinations(every, 2) if frozenset(change.knob for change in pair) in _TOGETHER
     ]
     for first, second in [*combinations([one.changes[0] for one in ranked], 2), *together]:
-        labels = tuple(sorted((first.label, second.label)))
+        labels = tuple(sorted((first.name, second.name)))
         if labels not in seen and not _excluded(first.settings, second.settings):
             seen.add(labels)
             yield first, second

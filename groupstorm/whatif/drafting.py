@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import yaml
 
+from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
-from groupstorm.whatif.knowledge import How, Known, inferred, observed
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
 from groupstorm.whatif.reading import Reading
 from groupstorm.whatif.waves import Wave, find_waves

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
+from groupstorm.storms.scenario.knowledge import How, Known, assumed, inferred, observed
 from groupstorm.storms.scenario.quantities import milliseconds
 from groupstorm.storms.scenario.settings import Settings, read
 from groupstorm.storms.scenario.settings_table import SETTINGS
-from groupstorm.whatif.knowledge import How, Known, assumed, inferred, observed
 from groupstorm.whatif.lives import Timeouts
 from groupstorm.whatif.reading import Reading
 
@@ -90,17 +90,18 @@ def _of_storm(reading: Reading) -> dict[str, Known]:
     found = {
         name: observed(value, "row 0, scenario_started")
         for name, value in reading.scenario.items()
-        if name not in _FROM_ROWS and _differs(name, value)
+        if name not in _FROM_ROWS and differs_from_default(name, value)
     }
     for name, value in _IN_STEPS.items():
         found.pop(name, None)
-        if _differs(name, value):
+        if differs_from_default(name, value):
             found[name] = inferred(value, "the steps have the times at which processes ended and started")
     return found
 
 
-def _differs(name: str, value: Any) -> bool:
-    return bool(_DEFAULTS.get(name) != value)
+def differs_from_default(name: str, value: Any) -> bool:
+    """Whether a value, as a trace has it in JSON, is not the default."""
+    return bool(json.loads(json.dumps(_DEFAULTS.get(name))) != value)
 
 
 _DEFAULTS: Final[Mapping[str, Any]] = {

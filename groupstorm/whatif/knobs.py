@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import log
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.storms.scenario.topics import mean_rate
+from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -27,23 +28,6 @@ CONSUMER: Final = "consumer"
 CLASSIC: Final = "classic"
 POLL_RECORDS: Final = "max.poll.records"
 MINUTE_MS: Final = 60_000
-
-
-class Change(NamedTuple):
-    """Settings that change together, as one decision. ``knob``: what is turned; two changes of one knob
-    exclude each other.
-
-    ``effort``: how much work it is, from 1 (a number in the clients' configuration) on; of changes of equal
-    effort that is smaller whose number is nearer to what it was (``distance``). ``price``: what it costs that
-    no figure shows.
-    """
-
-    knob: str
-    label: str
-    settings: Mapping[str, Any]
-    effort: int
-    distance: float = 0.0
-    price: str = ""
 
 
 class _Numbers(NamedTuple):
@@ -74,7 +58,7 @@ _STATIC: Final = (
 _NEEDS_KIP_848: Final = "brokers of Kafka 4.0, and clients that speak KIP-848"
 
 
-def changes_of(scenario: ResolvedScenario) -> list[Change]:
+def changes_of(scenario: ResolvedScenario) -> list[Alternative]:
     """The single changes to try, in the order of the table."""
     settings = scenario.settings
     return [change for knob in _KNOBS for change in knob(scenario, settings)]
@@ -84,29 +68,25 @@ def _is_consumer(settings: Settings) -> bool:
     return settings.choice(PROTOCOL) == CONSUMER
 
 
-def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if _is_consumer(settings):
         return
     now = settings.names(STRATEGY)[0]
     for name in ("cooperative-sticky", "sticky", "range"):
         if name != now:
             price = _TWO_ROLLS if name == "cooperative-sticky" else ""
-            yield Change("assignor", f"{STRATEGY}={name}", {STRATEGY: [name]}, 2, price=price)
+            yield Alternative(f"{STRATEGY}={name}", 2, price, {STRATEGY: [name]}, "assignor")
 
 
-def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if _is_consumer(settings):
-        yield Change(
-            "assignor",
-            f"{PROTOCOL}=classic with cooperative-sticky",
-            {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]},
-            4,
-        )
+        classic = {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]}
+        yield Alternative(f"{PROTOCOL}=classic with cooperative-sticky", 4, "", classic, "assignor")
     else:
-        yield Change("assignor", f"{PROTOCOL}=consumer", {PROTOCOL: CONSUMER}, 4, price=_NEEDS_KIP_848)
+        yield Alternative(f"{PROTOCOL}=consumer", 4, _NEEDS_KIP_848, {PROTOCOL: CONSUMER}, "assignor")
 
 
-def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     own = _OF_CONSUMER if _is_consumer(settings) else _OF_CLASSIC
     for row in (*own, *_OF_BOTH):
         now = settings.integer(row.name)
@@ -115,24 +95,24 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
                 yield _number(row.name, value, now, row.effort, row.price)
 
 
-def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Change:
+def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Alternative:
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
-    return Change(name, f"{name}={shown}", {name: value}, effort, distance, price)
+    return Alternative(f"{name}={shown}", effort, price, {name: value}, name, distance)
 
 
-def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if any(settings.of_member(index).instance for index in range(settings.integer("members"))):
         return
     if settings.choice(INSTANCE) == "none":
         chosen = "podname" if settings.choice("deployment") != "processes" else "ordinal"
         label = f"{INSTANCE} (static membership)"
-        yield Change("membership", label, {INSTANCE: chosen}, 2, price=_STATIC)
+        yield Alternative(label, 2, _STATIC, {INSTANCE: chosen}, "membership")
     else:
-        yield Change("membership", f"no {INSTANCE} (dynamic members)", {INSTANCE: "none"}, 2)
+        yield Alternative(f"no {INSTANCE} (dynamic members)", 2, "", {INSTANCE: "none"}, "membership")
 
 
-def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     """Without records in the scenario a batch takes no time, whatever its size."""
     now = settings.integer(POLL_RECORDS)
     for value in _POLL_RECORDS if mean_rate(settings) else ():
@@ -140,7 +120,7 @@ def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
             yield _number(POLL_RECORDS, value, now, 1)
 
 
-def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if _is_consumer(settings):
         return
     now = settings.integer(INITIAL_DELAY)
@@ -149,20 +129,20 @@ def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Change]:
             yield _number(INITIAL_DELAY, value, now, 3, "the broker's setting, for all its groups")
 
 
-def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Change]:
+def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if not any(step.do == ROLLING_RESTART for step in scenario.steps):
         return
     kind = settings.choice("deployment")
     surges = kind != STATEFUL_SET and not names_members_after_rollout(scenario)
     if surges and settings.pods("max_surge").number == 0:
         one = {"max_surge": 1, "max_unavailable": 0}
-        yield Change("rollout", "max_surge=1, max_unavailable=0", one, 2, price="room for one more process")
+        yield Alternative("max_surge=1, max_unavailable=0", 2, "room for one more process", one, "rollout")
     if kind != DEPLOYMENT and settings.pods("max_unavailable").as_written != "25%":
         quarter = {"max_surge": 0, "max_unavailable": "25%"}
         price = "a quarter of the processes is away at once"
-        yield Change("rollout", "max_unavailable=25%", quarter, 2, price=price)
+        yield Alternative("max_unavailable=25%", 2, price, quarter, "rollout")
     if kind != STATEFUL_SET and settings.choice("order") != "reverse":
-        yield Change("order", "order=reverse", {"order": "reverse"}, 2)
+        yield Alternative("order=reverse", 2, "", {"order": "reverse"}, "order")
 
 
 def names_members_after_rollout(scenario: ResolvedScenario) -> bool:
@@ -176,7 +156,7 @@ def names_members_after_rollout(scenario: ResolvedScenario) -> bool:
     return False
 
 
-_KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Change]]]] = (
+_KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternative]]]] = (
     _assignors,
     _protocol,
     _numbers,

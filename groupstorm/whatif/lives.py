@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from groupstorm.storms.scenario.knowledge import Known, inferred, observed
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.whatif import reading as signs
-from groupstorm.whatif.knowledge import Known, inferred, observed
 from groupstorm.whatif.reading import Reading, Sign
 from groupstorm.whatif.rounds import UNKNOWN
 

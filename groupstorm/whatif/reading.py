@@ -59,6 +59,9 @@ _OF_MEMBERS: Final = (coordinator.MemberPending, coordinator.MemberAdded, coordi
 _LOST_BY_COORDINATOR: Final = frozenset({Cause.UNLOADED, Cause.FAILED, Cause.DELETED, Cause.OVER_CAPACITY})
 
 
+Offsets = tuple[tuple[int, int], tuple[int, int]]
+
+
 @dataclass
 class Reading:
     """The facts of a trace about one group. Times are microseconds since the trace began."""
@@ -76,6 +79,9 @@ class Reading:
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
     epochs: EpochReader = field(default_factory=EpochReader)
+    #: The ends of logs, and what the group committed, of each partition: (when, offset) first and last.
+    log_ends: dict[str, Offsets] = field(default_factory=dict)
+    commits: dict[str, Offsets] = field(default_factory=dict)
     #: The assignors that rounds chose, each with the row that says so first.
     assignors: dict[str, str] = field(default_factory=dict)
     #: The settings that the scenario of a storm had, and what client logs say of each member.
@@ -168,10 +174,12 @@ class _Reader:
         self._handlers: Mapping[type, Callable[[Any], None]] = {
             scenario.ScenarioStarted: self._scenario,
             scenario.PartitionsCreated: self._created,
+            scenario.RecordRatesChanged: self._offsets,
             imported.GroupImported: self._imported,
             imported.EvidenceMissing: self._missing,
             imported.MemberConfigured: self._configured,
             imported.BrokerConfigured: self._broker_configured,
+            coordinator.OffsetsCommitted: self._offsets,
             coordinator.GroupStateChanged: self._state,
             coordinator.MemberAdded: self._added,
             coordinator.MemberPending: lambda event: self._sign(event, JOINED),
@@ -275,6 +283,14 @@ class _Reader:
         for topic in event.topics:
             count = self.reading.topics[topic]
             self.reading.grown.append((self._now_us, topic, count, self._place))
+
+    def _offsets(self, event: scenario.RecordRatesChanged | coordinator.OffsetsCommitted) -> None:
+        known = self.reading.log_ends
+        if isinstance(event, coordinator.OffsetsCommitted):
+            known = self.reading.commits if event.error is None else {}
+        for name, offset in zip(event.partitions, event.positions, strict=True):
+            now = (self._now_us, offset)
+            known[name] = known.get(name, (now, now))[0], now
 
     def _imported(self, event: imported.GroupImported) -> None:
         self.reading.imported_view = event.cause

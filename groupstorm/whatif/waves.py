@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from groupstorm.whatif.lives import STOP, Lives, Stint
 
 #: Processes that stop longer than this after the one before has come back belong to another deployment.
-_QUIET_US: Final = 600_000_000
+QUIET_US: Final = 600_000_000
 #: Fewer processes than this are no deployment.
 _LEAST: Final = 2
 
@@ -32,7 +32,7 @@ class Wave(NamedTuple):
     """The identities of the stints that the wave ends and begins."""
 
 
-class _Restart(NamedTuple):
+class Restart(NamedTuple):
     name: str
     before: Stint
     after: Stint
@@ -42,17 +42,17 @@ class _Restart(NamedTuple):
 
 def find_waves(lives: Lives) -> list[Wave]:
     """The deployments that a rolling-restart step repeats exactly; all others stay single steps."""
-    waves = [wave for chain in _chains(_restarts(lives)) if (wave := _wave(chain, lives)) is not None]
+    waves = [wave for chain in _chains(restarts_of(lives)) if (wave := _wave(chain, lives)) is not None]
     return [wave for wave in waves if wave.unavailable == waves[0].unavailable]
 
 
-def _restarts(lives: Lives) -> list[_Restart]:
+def restarts_of(lives: Lives) -> list[Restart]:
     """Processes that stopped and came back under their names, by the times of their stops."""
     by_name: dict[str, list[Stint]] = {}
     for stint in lives.stints:
         by_name.setdefault(stint.name, []).append(stint)
     found = [
-        _Restart(name, before, after, before.end.at_us, after.start.at_us)
+        Restart(name, before, after, before.end.at_us, after.start.at_us)
         for name, stints in by_name.items()
         for before, after in pairwise(stints)
         if before.end is not None and before.end.do == STOP
@@ -60,20 +60,20 @@ def _restarts(lives: Lives) -> list[_Restart]:
     return sorted(found, key=lambda restart: restart.stop_us)
 
 
-def _chains(restarts: Sequence[_Restart]) -> list[list[_Restart]]:
+def _chains(restarts: Sequence[Restart]) -> list[list[Restart]]:
     """Restarts that follow one another; a name that comes again begins another deployment."""
-    chains: list[list[_Restart]] = []
+    chains: list[list[Restart]] = []
     for restart in restarts:
         chain = chains[-1] if chains else []
         back_us = max((one.start_us for one in chain), default=0)
-        if not chain or restart.stop_us - back_us > _QUIET_US or restart.name in {one.name for one in chain}:
+        if not chain or restart.stop_us - back_us > QUIET_US or restart.name in {one.name for one in chain}:
             chains.append([restart])
         else:
             chain.append(restart)
     return chains
 
 
-def _wave(chain: Sequence[_Restart], lives: Lives) -> Wave | None:
+def _wave(chain: Sequence[Restart], lives: Lives) -> Wave | None:
     """The wave of a chain; None if a rolling restart would do something else."""
     first_us, last_us = chain[0].stop_us, max(one.start_us for one in chain)
     names = {one.name for one in chain}

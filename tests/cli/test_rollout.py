@@ -12,6 +12,7 @@ import pytest
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.processes import run_process
 from tests.storms.manifests.manifest_files import text_of, workload
+from tests.whatif.storms import as_logs, storm
 
 GIVEN = ("--set", "partitions=12", "--set", "record_rate=10", "--set", "start_ms=10s", "--seeds", "1")
 ALONE = (*GIVEN, "--alone")
@@ -187,6 +188,23 @@ def test_a_rollout_that_never_completes(tmp_path: Path) -> None:
 def test_it_asks_for_what_no_manifest_says(tmp_path: Path) -> None:
     line = refused(groupstorm("rollout", manifest(tmp_path, workload()), cwd=tmp_path))
     assert line.endswith("give --set partitions=240 --set record_rate=100 --set start_ms=25s")
+
+
+def test_what_a_trace_measures_takes_the_place_of_answers(tmp_path: Path) -> None:
+    run = storm(tmp_path / "hours", "rolling-deploy", "eager", record_rate=3)
+    as_logs(run, tmp_path / "logs").rename(tmp_path / "imported")
+    file = manifest(tmp_path, workload(container=READY))
+    options = ("--from", "imported", "--alone", "--seeds", "1")
+    line = refused(groupstorm("rollout", file, *options, cwd=tmp_path))
+    assert "neither it nor imported says record_rate" in line
+    assert line.endswith("give --set record_rate=100")
+    result = groupstorm("rollout", file, *options, "--set", "record_rate=3", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "Measured in imported: client_profile=java" in said
+    assert "(4 starts, " in said
+    assert "Not known: stop_grace_ms (no log says when a process got SIGTERM)" in said
+    assert "--group" in refused(groupstorm("rollout", file, *GIVEN, "--group", "storm", cwd=tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> N
     def changes(*steps: dict[str, object]) -> set[str]:
         written = {"name": "x", "settings": SMALL, "steps": [START, ROLL, *steps]}
         file.write_text(yaml.safe_dump(written), "utf-8")
-        return {change.label for change in changes_of(load(str(file)).resolve(None, 0, {}))}
+        return {change.name for change in changes_of(load(str(file)).resolve(None, 0, {}))}
 
     assert "max_surge=1, max_unavailable=0" in changes()
     assert "max_surge=1, max_unavailable=0" not in changes({**CRASH, "at_ms": 300_000})

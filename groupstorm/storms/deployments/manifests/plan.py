@@ -1,18 +1,13 @@
-"""A consumer's next rollout as a scenario: from its manifest, assumptions and answers; and its outcome.
-
-A rollout that never completes may have remedies: changes of the manifest.
-"""
+"""A consumer's next rollout as a scenario: from its manifest, a trace, answers and assumptions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.figures.rounds import is_rebalance
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
@@ -27,13 +22,13 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     setting_value,
     shared_instance,
 )
+from groupstorm.storms.deployments.manifests.measured import take_measured, written
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,
     Workload,
     read_budget,
 )
-from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS, RECORD
 from groupstorm.storms.scenario.deployment_settings import (
@@ -46,9 +41,10 @@ from groupstorm.storms.scenario.deployment_settings import (
     STATEFUL_SET,
 )
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
+from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.trace.reader import read_entries
+from groupstorm.storms.scenario.topics import topic_partitions
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -85,15 +81,20 @@ _CLIENT_DEFAULTS = ("partition.assignment.strategy", "session.timeout.ms", "max.
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The scenario of a rollout. ``read``, ``assumed``, ``unknown`` (what the manifests keep elsewhere),
-    ``unused`` (fields, each with the reason), ``findings`` and ``alarms`` (findings that stand before all
-    others) are sentences for people. Below an alarm stand the lines that mend it."""
+    """The scenario of a rollout.
+
+    Sentences for people: ``read``, ``measured`` (in ``trace``), ``assumed``, ``unknown`` (what the manifests
+    keep elsewhere), ``unused`` (fields, each with the reason), ``findings``, and ``alarms``: findings that
+    stand before all others. Below an alarm stand the lines that mend it.
+    """
 
     name: str
     consumer: Consumer
     settings: dict[str, Any]
     step: str
+    trace: str = ""
     read: list[str] = field(default_factory=list)
+    measured: list[str] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
@@ -111,8 +112,9 @@ class Plan:
         }
 
 
-def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
-    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first.
+def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measured = NO_TRACE) -> Plan:
+    """The rollout that the manifest describes; ``given``: the settings of the command line, which go first;
+    ``measured``: those of a trace, which go last.
 
     Raises InputError that asks for all settings that are missing, in one line.
     """
@@ -122,19 +124,25 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
             f"{workload}: updateStrategy OnDelete: Kubernetes replaces no pod by itself: no rollout"
         )
     scaling = None if consumer.autoscaler is None else read_autoscaler(consumer.autoscaler)
-    replicas = workload.replicas or 0
-    if scaling is not None:
-        replicas = max(1, scaling.least, min(replicas, scaling.most))
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     each, number = _consumers_per_pod(consumer, given)
-    _ask(workload, replicas, each, {**known, **given})
+    stated = {*known, *given}
+    if not stated.isdisjoint({"partitions", "topics"}):
+        stated.add("topic_partitions")
+    of_trace = {name: one for name, one in measured.settings.items() if name not in stated}
+    answers = {**{name: one.value for name, one in of_trace.items()}, **known, **given}
+    replicas = workload.replicas or 0
+    if scaling is not None:
+        replicas = max(1, scaling.least, min(replicas, scaling.most))
+    _ask(workload, replicas, each, answers, measured)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
-    plan = Plan(_scenario_name(workload.name), consumer, {}, step)
+    plan = Plan(_scenario_name(workload.name), consumer, {}, step, measured.source)
+    plan.unknown.extend(f"{name} ({why})" for name, why in measured.unknown.items() if name not in given)
     plan.unused.extend([*workload.unused, *consumer.unused_properties])
     if each > 1:
         plan.settings["members_per_pod"] = each
-    _take_workload(plan, replicas * each, given)
+    _take_workload(plan, replicas * each, answers)
     if each > 1 and number is not None and number.property == CONSUMER_THREADS:
         plan.assumed.append(
             f"members_per_pod={each} ({number.where}; if these serve one consumer, --set members_per_pod=1)"
@@ -156,21 +164,21 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any]) -> Plan:
     if COMMITS not in given and AUTO_COMMIT not in given:
         _take_commits(plan)
     plan.settings.update(given)
+    take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
-    if scaling is not None:
-        _say_idle_at_most(plan, scaling.most, each)
     # the rollout's own steps let no autoscaler work
     fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
+    if scaling is not None:
+        _say_idle_at_most(plan, scaling.most, each, sum(topic_partitions(fixed).values()))
     plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
     return plan
 
 
-def _say_idle_at_most(plan: Plan, most: int, each: int) -> None:
+def _say_idle_at_most(plan: Plan, most: int, each: int, partitions: int) -> None:
     """KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has."""
-    partitions = plan.settings["partitions"] * plan.settings.get("topics", 1)
     if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
         most = min(most, partitions)
     if most * each > partitions:
@@ -195,42 +203,23 @@ def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[in
     return each, number
 
 
-class Remedy(NamedTuple):
-    """``change`` as a manifest has it; ``step``: the kind of the step that is the rollout."""
-
-    name: str
-    change: str
-    step: str
-    scenario: dict[str, Any]
-
-
-def remedies_for(plan: Plan) -> Iterator[Remedy]:
-    """Changes that may end a rollout that never completes, in the order in which people would try them."""
-    is_deployment = plan.settings["deployment"] == DEPLOYMENT
-    if is_deployment and plan.step == "rolling-restart":
-        yield _with(plan, "max-unavailable", "maxUnavailable: 1", max_unavailable=1)
-        recreated = replace(plan, step="recreate")
-        yield Remedy("recreate", "strategy: Recreate", "recreate", recreated.scenario())
-    if plan.settings["ready_when"] != POLLS:
-        yield _with(plan, "ready-when-polls", "a readiness probe that needs no partition", ready_when=POLLS)
-
-
-def _with(plan: Plan, name: str, change: str, **settings: Any) -> Remedy:
-    changed = replace(plan, settings={**plan.settings, **settings})
-    return Remedy(name, change, plan.step, changed.scenario())
-
-
-def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any]) -> None:
+def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any], measured: Measured) -> None:
     missing = [question for question in QUESTIONS if question.name not in given]
+    if "topic_partitions" in given:
+        missing = [question for question in missing if question.name != "partitions"]
     if not replicas and "members" not in given:
         several = f", each with {each} consumers, which members counts" if each > 1 else ""
         missing.insert(
             0, _MEMBERS._replace(meaning=_MEMBERS.meaning + several, example=f"members={10 * each}")
         )
     if missing:
-        asked = "; ".join(f"{one.name} ({one.meaning})" for one in missing)
+        asked = "; ".join(
+            f"{one.name} ({': '.join([one.meaning, *filter(None, [measured.unknown.get(one.name)])])})"
+            for one in missing
+        )
         options = " ".join(f"--set {one.example}" for one in missing)
-        raise InputError(f"{workload}: a manifest does not say {asked}: give {options}")
+        silent = f"neither it nor {measured.source} says" if measured.source else "a manifest does not say"
+        raise InputError(f"{workload}: {silent} {asked}: give {options}")
 
 
 def _scenario_name(name: str) -> str:
@@ -250,7 +239,8 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["min_ready_ms"] = workload.min_ready_s * 1000
     settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
     settings["termination_grace_ms"] = workload.grace_s * 1000
-    settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+    if workload.pre_stop_s or "stop_grace_ms" not in given:
+        settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
     _take_probe(plan, given)
 
 
@@ -323,7 +313,7 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
         value = setting_value(found)
         if value is not None:
             plan.settings[setting] = value
-            plan.read.append(f"{setting}={_written(value)} ({found.where})")
+            plan.read.append(f"{setting}={written(value)} ({found.where})")
         elif (instance := shared_instance(found)) is not None:
             _share_instance(plan, found, instance, given)
         else:
@@ -386,7 +376,7 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
         if name in plan.settings and name not in given:
             value = plan.settings.pop(name)
             plan.findings.append(
-                f"{name}={_written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
+                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
                 f"not start (ConfigException). The figures are without it; {instead} takes its place."
             )
 
@@ -403,44 +393,7 @@ def _say_defaults(plan: Plan) -> None:
         if name not in plan.settings:
             default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
             whose = "broker" if name.startswith("group.consumer.") else "client"
-            plan.assumed.append(f"{name}={_written(default)} (the {whose}'s default)")
+            plan.assumed.append(f"{name}={written(default)} (the {whose}'s default)")
     for name in ("process_ms", "drain_ms"):
         if name not in plan.settings:
-            plan.assumed.append(f"{name}={_written(BY_NAME[name].default)}")
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-class Outcome(NamedTuple):
-    """``seconds`` from the rollout's step until the last pod is available; None if it is stuck.
-
-    ``stuck``: why, and when Kubernetes reports it, as a sentence; ``killed`` pods got SIGKILL.
-    """
-
-    seconds: float | None
-    stuck: str | None
-    rebalances: int
-    killed: int
-
-
-def read_outcome(trace: Path, step: str) -> Outcome:
-    """The outcome of the one rollout in the trace, whose kind of step is ``step``."""
-    begun_us: int | None = None
-    seconds, stuck = None, None
-    rebalances = killed = 0
-    for row, entry in read_entries(trace):
-        if row["event"] == "step_taken":
-            if row["cause"] == step and begun_us is None:
-                begun_us = row["time_us"]
-            elif row["cause"] == COMPLETE and begun_us is not None:
-                seconds, stuck = (row["time_us"] - begun_us) / 1e6, None
-            elif row["cause"] == STUCK:
-                stuck = row["detail"].partition(": ")[2]
-            killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
-        elif begun_us is not None and entry is not None:
-            rebalances += is_rebalance(entry[2])
-    return Outcome(seconds, stuck, rebalances, killed)
+            plan.assumed.append(f"{name}={written(BY_NAME[name].default)}")

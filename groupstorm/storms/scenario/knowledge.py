@@ -1,9 +1,10 @@
-"""The values of a scenario that was made from a trace, each with the way in which it is known."""
+"""Settings of a scenario that come from a trace, each with the way in which it is known."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 
 class How(StrEnum):
@@ -37,3 +38,15 @@ def inferred(value: Any, why: str) -> Known:
 
 def assumed(value: Any, why: str) -> Known:
     return Known(value, How.ASSUMED, why)
+
+
+class Measured(NamedTuple):
+    """Settings that a trace says. ``source``: the trace. ``unknown``: settings that it does not say, with the
+    reasons."""
+
+    source: str
+    settings: Mapping[str, Known]
+    unknown: Mapping[str, str]
+
+
+NO_TRACE: Final = Measured("", {}, {})

@@ -1,0 +1,79 @@
+"""Settings that a trace says beside those of a manifest: who goes first, and how the plan says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from groupstorm.problems import InputError
+from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.scenario.knowledge import Measured, inferred
+from tests.storms.manifests.manifest_files import consumer_of, workload
+
+STARTS = {"quantiles": {0: 8_100, 50: 12_000, 95: 31_400, 100: 31_400}}
+ASKED = {"topic_partitions": {"orders": 12, "bills": 3}, "record_rate": 5, "start_ms": STARTS}
+
+
+def measured(more: Mapping[str, Any] = {}) -> Measured:
+    known = {name: inferred(value, "seen") for name, value in {**ASKED, **more}.items()}
+    return Measured("hours", known, {"process_ms": "no log says it"})
+
+
+def plan_of(found: Measured, *objects: dict[str, Any], **given: Any) -> Plan:
+    return plan_rollout(consumer_of(*(objects or (workload(),))), given, found)
+
+
+def env(**variables: str) -> dict[str, Any]:
+    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
+def test_a_trace_answers_what_the_manifest_leaves_open() -> None:
+    plan = plan_of(measured())
+    assert {name: plan.settings[name] for name in ASKED} == ASKED
+    assert plan.measured == [
+        "topic_partitions={orders: 12, bills: 3} (seen)",
+        "record_rate=5 (seen)",
+        "start_ms={quantiles: {0: 8100, 50: 12000, 95: 31400, 100: 31400}} (seen)",
+    ]
+    assert plan.unknown == ["process_ms (no log says it)"]
+    assert plan_of(measured(), process_ms=3).unknown == []
+
+
+def test_what_neither_says_is_asked_for_with_the_reason() -> None:
+    found = Measured("hours", {}, {"start_ms": "no process comes back"})
+    with pytest.raises(InputError, match=r"neither it nor hours says start_ms .*: no process comes back"):
+        plan_of(found, partitions=3, record_rate=1)
+
+
+def test_the_manifest_goes_before_the_trace_and_the_user_before_both() -> None:
+    found = measured({"session.timeout.ms": 10_000, "max.poll.interval.ms": 60_000})
+    kept = workload(container=env(KAFKA_SESSION_TIMEOUT_MS="30000"))
+    plan = plan_of(found, kept, partitions=7)
+    assert plan.settings["session.timeout.ms"] == 30_000
+    assert plan.settings["max.poll.interval.ms"] == 60_000
+    assert "topic_partitions" not in plan.settings
+    assert "session.timeout.ms: 10000 in hours (seen), 30000 in the manifest, which counts." in plan.findings
+
+
+def test_a_stop_that_was_measured_counts_unless_the_pods_have_a_hook_of_their_own() -> None:
+    hook = {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "15"]}}}}
+    found = measured({"stop_grace_ms": 2_000})
+    assert plan_of(found).settings["stop_grace_ms"] == 2_000
+    assert plan_of(found, workload(container=hook)).settings["stop_grace_ms"] == 15_500
+
+
+def test_a_protocol_that_refuses_settings_of_the_manifest_does_not_count() -> None:
+    found = measured({"group.protocol": "consumer", "heartbeat.interval.ms": 1_000})
+    assert plan_of(found).settings["group.protocol"] == "consumer"
+    assert "heartbeat.interval.ms" not in plan_of(found).settings
+    plan = plan_of(found, workload(container=env(KAFKA_SESSION_TIMEOUT_MS="30000")))
+    assert plan.settings.get("group.protocol", "classic") == "classic"
+    assert any("classic in the manifest, which counts" in one for one in plan.findings)
+
+
+def test_many_topics_are_not_all_named() -> None:
+    topics = {f"t{number}": 1 for number in range(40)}
+    (said,) = plan_of(measured({"topic_partitions": topics}), record_rate=1, start_ms=1).measured
+    assert said.endswith("t5: 1, 34 more} (seen)")
