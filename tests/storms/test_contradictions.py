@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from groupstorm.report.sweeps import sweep_contradictions
 from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
 from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
+from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
 from tests.storms.storms_in_memory import scenario
 
@@ -84,3 +88,23 @@ def test_values_that_are_enough_by_arithmetic(
     assert next(load.enough_members()) == members
     assert next(load.enough_concurrency()) == concurrency
     assert load.record_ms() == pytest.approx(work_ms, rel=1e-3)
+
+
+def test_a_sweep_names_each_contradiction_once_with_the_points_that_have_it() -> None:
+    preset = load("rolling-deploy")
+    over = ("members=6,20,40", "partitions=12,30", "variant=eager,static")
+    sweep = Sweep("rolling-deploy", None, tuple(parse_axis(text, preset) for text in over), 0, 1, {})
+    assert sweep_contradictions(sweep, sweep.points()) == [
+        "with members=20, partitions=12: 20 members on 12 partitions: 8 own nothing; likewise, in other "
+        "numbers, with members=40."
+    ]
+    everywhere = Sweep("rolling-deploy", None, (parse_axis("variant=eager,static", preset),), 0, 1, {})
+    everywhere = replace(everywhere, overrides={"members": 40, "partitions": 12})
+    assert sweep_contradictions(everywhere, everywhere.points()) == [
+        "40 members on 12 partitions: 28 own nothing."
+    ]
+    crossed = [Point(("6", "12", "eager"), {"members": 40, "partitions": 12, "variant": "eager"})]
+    crossed += [Point(("40", "12", "static"), {"members": 40, "partitions": 12, "variant": "static"})]
+    assert sweep_contradictions(sweep, [*crossed, sweep.points()[0]])[0].startswith(
+        "with members=6, partitions=12, variant=eager; members=40, partitions=12, variant=static: 40 members"
+    )
