@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
+from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.runs.contradictions import found_in
+from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
@@ -94,13 +96,22 @@ def sweep_grid(
         mark = "!" if outcome.broken else ""
         rows.append(Row(", ".join(outcome.point.labels), cells, below if any(below) else (), RANGE, mark))
     title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
-    notes = ["! an invariant broke in some of these runs"] if any(row.mark for row in rows) else []
+    notes = [f"! {_broken(runs)}"] if any(row.mark for row in rows) else []
     notes += [
         f"Refused: {_with_names(sweep, outcome.point)}: {outcome.refused}"
         for outcome in outcomes
         if outcome.refused
     ]
     return Grid([*headings, *(COLUMNS.get(name, name) for name in names)], rows, title, notes)
+
+
+def _broken(runs: Sequence[Figures]) -> str:
+    """What is wrong with some of the runs: if it is their configuration, as in the first of these."""
+    broken = [broken_invariants(figures) for figures in runs]
+    found = [finding(one) for one in broken if one]
+    if None in found:
+        return "an invariant broke in some of these runs"
+    return f"the group cannot settle in some of these runs ({found[0]})"
 
 
 def _says_something(name: str, runs: Sequence[Figures]) -> bool:

@@ -38,7 +38,15 @@ def test_a_slow_record_counts_with_all_its_retries_and_pauses() -> None:
     """20 s, and 1,000 times 5 s of pause and 20 s of work: 25,020 s."""
     record = {"partition": 0, "at": "2m", "takes": "20s", "retries": 1000, "pause": "5s"}
     [said] = contradictions({"x": settings(slow_records=[record])})
-    assert said.startswith("a slow record takes 6 h 57 min (slow_records)")
+    assert said.startswith("a slow record of topic-0-0 takes 6 h 57 min (slow_records)")
+
+
+def test_a_record_that_ends_its_readers_is_named_with_its_partition() -> None:
+    records = [{"partition": number, "at": "2m", "takes": "1s", "then": "crash"} for number in (7, 8)]
+    assert contradictions({"x": settings(slow_records=records)}) == [
+        "a record of topic-0-7 and of topic-0-8 ends every process that reads it (slow_records, then: "
+        "crash): no setting of the group gets it past that."
+    ]
 
 
 def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:

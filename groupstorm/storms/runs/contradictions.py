@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 from groupstorm.clients.profiles import ALL_FETCHED
 from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted, listed, seconds
@@ -15,7 +16,7 @@ from groupstorm.wording import counted, listed, seconds
 _WORK = {
     "poll_interval_ms": "the application may call poll() only every",
     "process_ms": "one record may take",
-    "slow_records": "a slow record takes",
+    "slow_records": "a slow record{} takes",
 }
 
 
@@ -46,6 +47,36 @@ def contradictions(variants: Mapping[str, Settings]) -> list[str]:
     ]
 
 
+def endless_work(settings: Settings) -> list[Contradiction]:
+    """What keeps a group from coming to rest: work that outlasts max.poll.interval.ms, and records that end
+    whoever reads them."""
+    found = dict.fromkeys(one for own in settings.of_profiles() for one in _polls(own))
+    if has_fatal_record(settings):
+        fatal = [_place(one) for one in _slow_records(settings) if one.crashes]
+        sentence = f"a record {listed(fatal)} ends every process that reads it (slow_records, then: crash)"
+        found[Contradiction("fatal record", f"{sentence}: no setting of the group gets it past that")] = None
+    return [*found]
+
+
+def has_fatal_record(settings: Settings) -> bool:
+    """Whether a record ends every process that reads it."""
+    return any(one.crashes for one in _slow_records(settings))
+
+
+def _slow_records(settings: Settings) -> tuple[SlowRecord, ...]:
+    return settings.of_type("slow_records", SlowRecordList).records
+
+
+def _place(record: SlowRecord) -> str:
+    return "" if record.every else f"of {record.topic}-{record.partition}"
+
+
+def _slowest_record(settings: Settings) -> str:
+    slowest = max(_slow_records(settings), key=lambda one: one.work_us, default=None)
+    place = "" if slowest is None else _place(slowest)
+    return f" {place}" if place else ""
+
+
 def outlasts_polls(settings: Settings) -> bool:
     """Whether work may outlast max.poll.interval.ms between two calls of poll()."""
     if settings.choice("application") == STREAMS:
@@ -56,7 +87,7 @@ def outlasts_polls(settings: Settings) -> bool:
 def _of_one(settings: Settings) -> Iterator[Contradiction]:
     if settings.choice("application") == STREAMS:
         return
-    yield from dict.fromkeys(one for own in settings.of_profiles() for one in _polls(own))
+    yield from endless_work(settings)
     if settings.choice("autoscaler") != "none":
         return
     members, partitions = settings.integer("members"), sum(topic_partitions(settings).values())
@@ -89,9 +120,10 @@ def _polls(settings: Settings) -> Iterator[Contradiction]:
     for setting, work_us in longest_work_us(settings).items():
         if work_us >= interval_s * 1_000_000:
             is_said = True
+            subject = _WORK[setting].format(_slowest_record(settings))
             yield Contradiction(
                 setting,
-                f"{_WORK[setting]} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
+                f"{subject} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
                 f"{seconds(interval_s)}: the member leaves the group meanwhile",
             )
     records = settings.integer("max.poll.records")
