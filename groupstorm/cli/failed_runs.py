@@ -7,9 +7,11 @@ is a fault of the emulation or of an assignor: the message has all that is neede
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from textwrap import wrap
+from time import monotonic
 from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
@@ -17,31 +19,36 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_lines_aside, print_paragraph
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth, overload_sentence
+from groupstorm.figures.unsettled import CONSEQUENCES, finding
 from groupstorm.problems import CheckFailed
-from groupstorm.storms.checks.settling import CONSEQUENCES, IF_NEVER_SETTLED, finding, kafkas_own
+from groupstorm.report.progress import run_progress
+from groupstorm.report.tables import seeds_named
+from groupstorm.storms.checks.settling import IF_NEVER_SETTLED, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
+from groupstorm.storms.runs.causes import cause_of, cost_of
+from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
 from groupstorm.storms.runs.load import member_load
-from groupstorm.storms.runs.remedies import MOST_EVENTS, remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.runs.remedies import Remedy, SearchEnded, remedies_for_livelock
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.several import cores
+from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import Requirement, parse
-from groupstorm.wording import listed
+from groupstorm.wording import listed, seconds
 
-#: The kind of the finding that less is processed than arrives; `settling` has the other kinds.
+#: The kind of the finding that less is processed than arrives; `figures.unsettled` has the other kinds.
 OVERLOAD: Final = "overload"
 
-#: With more events the remedy of an overload comes from arithmetic alone: the run has not failed, nobody
-#: waits for the storms.
-MOST_EVENTS_OVERLOADED: Final = 20_000
-#: Likewise with more records a second: members that poll without a pause make few events and much work.
-MOST_RECORDS: Final = 5_000
+#: After short runs, too, a search for remedies may take so long.
+LEAST_SEARCH_S: Final = 3
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: The broker's choice if members name no assignor (group.consumer.assignors).
 BROKERS_ASSIGNOR: Final = "uniform"
 
+CANNOT_SETTLE: Final = "this configuration cannot settle"
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
 _NO_REMEDY: Final = (
@@ -52,47 +59,66 @@ _NO_REMEDY: Final = (
 def require_invariants(
     runs: Iterable[Run], options: Sequence[str] = (), look_for_remedies: bool = True
 ) -> None:
-    """Raise CheckFailed for the first run that broke an invariant, or whose group cannot settle.
+    """Print on standard error, once per cause, which groups cannot keep up or settle, and what ends it.
 
-    If the scenario says so (`if_never_settled`), print such a finding on standard error instead. The same
-    holds for what Kafka itself does wrong. Print there, once per variant, that a group cannot keep up: it
-    works as its settings say, `--require "lag_growth_per_second<1"` makes it fail.
+    Then raise CheckFailed for the first run that broke an invariant, or whose group cannot settle unless
+    the scenario says so (`if_never_settled`). The same holds for what Kafka itself does wrong. A group that
+    cannot keep up works as its settings say, `--require "lag_growth_per_second<1"` makes it fail.
     ``options``: those of the command line that a scenario file does not hold, such as --on. In real time
     nothing is said about keeping up: a lag that grows between two looks may be the broker's.
-    ``look_for_remedies``: repeat a scenario under other settings, to name those that end it.
+    ``look_for_remedies``: repeat the scenario of a group that cannot settle under other settings, for about
+    as long as the runs took.
     """
-    overloaded: set[str] = set()
-    for run in runs:
-        if not run.violations:
-            if not options and run.scenario.variant not in overloaded:
-                growth = lag_growth(run.figures)
-                if growth is not None:
-                    overloaded.add(run.scenario.variant)
-                    for line in _overload_lines(run, growth, look_for_remedies):  # each when it is found
-                        print_lines_aside(line)
-            continue
+    every = [*runs]
+    sys.stdout.flush()  # the answer comes first
+    if not options:
+        _print_overloads(every)
+    restless: dict[str, list[Run]] = {}
+    failed = ""
+    for run in every:
         found, own = finding(run.violations), kafkas_own(run.violations)
-        lines: Iterable[str]
-        torn = _tearing_assignors(run.scenario.settings) if [*run.violations] == [CO_PARTITIONED] else []
-        if torn:
-            raise CheckFailed("\n".join(_torn_lines(run, torn, options)))
-        if own is not None:
-            lines = [f"{_named(run)}: a real group does this, too", *_indented(own)]
-        elif found is not None:
-            lines = _livelock_lines(run, found, look_for_remedies)
+        if found is not None:
+            cause = cause_of(run.scenario)
+            restless.setdefault(cause or run.scenario.variant, []).append(run)
+            verdict = _indented(f"{cause or found}; {cost_of(run.figures)}")
+            message = "\n".join([f"{_named([run])}: {CANNOT_SETTLE}", *verdict])
+        elif own is not None:
+            lines = [f"{_named([run])}: a real group does this, too", *_indented(own)]
+            message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
+            if run.scenario.settings.choice(IF_NEVER_SETTLED) != "fail":
+                print_lines_aside(message)
+        elif run.violations:
+            failed = failed or "\n".join(_lines(run, options))
+            continue
         else:
-            raise CheckFailed("\n".join(_lines(run, options)))
-        message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
+            continue
         if run.scenario.settings.choice(IF_NEVER_SETTLED) == "fail":
-            raise CheckFailed(message)
-        print_lines_aside(message)
+            failed = failed or message
+    for alike in restless.values():
+        print_lines_aside("\n".join([*_livelock_lines(alike), *_how_to_see_it_again(alike[0], options)]))
+    if look_for_remedies:
+        _print_remedies([*restless.values()], every)
+    if failed:
+        raise CheckFailed(failed)
 
 
-def _overload_lines(run: Run, growth: float, look_for_remedies: bool) -> Iterable[str]:
+def _print_overloads(runs: Iterable[Run]) -> None:
     """Less is processed than arrives: by how much, why, and which values of which settings end it."""
-    yield f"{_named(run)}: this configuration cannot keep up"
-    yield from _indented(f"{OVERLOAD}: {overload_sentence(growth)}")
-    load = member_load(run.scenario.settings)
+    by_arithmetic: dict[tuple[str, ...], list[tuple[float, Run]]] = {}
+    for run in runs:
+        growth = None if run.violations else lag_growth(run.figures)
+        if growth is not None:
+            by_arithmetic.setdefault((*_arithmetic(run.scenario.settings),), []).append((growth, run))
+    for lines, found in by_arithmetic.items():
+        growth = max(growth for growth, _ in found)
+        header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
+        said = _indented(f"{OVERLOAD}: {overload_sentence(growth)}")
+        print_lines_aside("\n".join([header, *said, *lines]))
+
+
+def _arithmetic(settings: Settings) -> Iterable[str]:
+    """What arrives and what members do, and the values with which a group keeps up."""
+    load = member_load(settings)
     if load.per_member is None:
         return
     yield from _indented(
@@ -101,23 +127,9 @@ def _overload_lines(run: Run, growth: float, look_for_remedies: bool) -> Iterabl
     )
     if load.busiest >= load.per_member:
         yield "  more members do not help: only one of them reads the busiest partition"
-    found: Iterable[tuple[str, int, int]] = ()
-    note = ""
-    if look_for_remedies and run.events <= MOST_EVENTS_OVERLOADED and load.arriving <= MOST_RECORDS:
-        found = ((one.setting, one.value, one.now) for one in remedies_for_overload(run.scenario))
-    else:
-        note = ", by arithmetic alone"
-        now = run.scenario.settings.integer
-        found = (
-            (setting, value, now(setting))
-            for setting, values in (
-                ("members", load.enough_members()),
-                ("concurrency", load.enough_concurrency()),
-            )
-            for value in islice(values, 1)
-        )
-    for setting, value, before in found:
-        yield f"  {setting} with which it keeps up{note}: {value} (now {before})"
+    for setting, values in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
+        for value in islice(values, 1):
+            yield f"  {setting} with which it keeps up: {value} (now {settings.integer(setting)})"
     record_ms = load.record_ms()
     if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
         yield (
@@ -141,38 +153,80 @@ def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> I
     remedy = "range (topics of equal size), or stream-join-sticky"
     if run.scenario.settings.choice(GROUP_PROTOCOL) == CONSUMER:
         setting, remedy = REMOTE_ASSIGNOR, "range (topics of equal size)"
-    yield f"{_named(run)}: this configuration cannot join its topics"
+    yield f"{_named([run])}: this configuration cannot join its topics"
     yield from _indented(run.violations[CO_PARTITIONED])
     yield f"  {' and '.join(assignors)} may give partition n of two topics to two members"
     yield f"  {setting} that ends it: {remedy}"
     yield from _how_to_see_it_again(run, options)
 
 
-def _named(run: Run) -> str:
-    scenario = run.scenario
-    return f"{scenario.name} ({scenario.variant}), seed {scenario.seed}"
+def _named(runs: Sequence[Run]) -> str:
+    seeds = dict.fromkeys(run.scenario.seed for run in runs)
+    return f"{runs[0].scenario.name} ({_variants(runs)}), {seeds_named([*seeds])}"
 
 
-def _livelock_lines(run: Run, found: str, look_for_remedies: bool) -> Iterable[str]:
-    """The finding, and the values of settings that end it."""
-    yield f"{_named(run)}: this configuration cannot settle"
-    yield from _indented(found)
-    if not look_for_remedies:
-        return
-    if run.events > MOST_EVENTS:
-        yield f"  with more than {MOST_EVENTS:,} events no remedy is looked for: try fewer members"
-        return
-    remedied = False
-    for remedy in remedies_for_livelock(run.scenario):
-        which = "largest" if remedy.is_upper_bound else "smallest"
-        beginning = "or the" if remedied else "the"
-        remedied = True
-        yield f"  {beginning} {which} {remedy.setting} that ends it: {remedy.value} (now {remedy.now})"
-        if remedy.lag_growth is not None:
-            growth = f"{remedy.lag_growth:,.0f} records a second"
-            yield f"    then the group settles, but {STILL_OVERLOADED} {growth}"
-    if not remedied:
-        yield from _indented(_NO_REMEDY)
+def _variants(runs: Sequence[Run]) -> str:
+    return listed([*dict.fromkeys(run.scenario.variant for run in runs)])
+
+
+def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
+    """The finding of the first of these runs, the cause of all, and what it costs."""
+    yield f"{_named(runs)}: {CANNOT_SETTLE}"
+    first = runs[0]
+    yield from _indented(finding(first.violations) or "")
+    cause = cause_of(first.scenario)
+    if cause:
+        yield from _indented(f"because {cause}")
+    yield from _indented(cost_of(first.figures))
+    if outlasts_polls(first.scenario.settings):
+        interval_s = first.scenario.settings.integer("max.poll.interval.ms") / 1000
+        yield f"  work of less than {seconds(interval_s)} from poll() to poll() would end it"
+    elif has_fatal_record(first.scenario.settings):
+        yield "  skipping the record, or a dead-letter topic, would end it"
+
+
+def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> None:
+    """Look for settings that end each finding; all searches together last about as long as the runs."""
+    took_s = sum(run.wall_seconds for run in runs) / max(min(len(runs), cores()), 1)
+    searched = [alike for alike in restless if not has_fatal_record(alike[0].scenario.settings)]
+    for alike in searched:
+        within_s = max(took_s, LEAST_SEARCH_S) / len(searched)
+        _print_remedy(alike[0].scenario, within_s, f"  {_variants(alike)}: " if len(restless) > 1 else "  ")
+
+
+def _print_remedy(scenario: ResolvedScenario, within_s: float, begins: str) -> None:
+    """The values of settings that end a finding, each when it is found."""
+    began_s, last_us = monotonic(), 0
+    nothing = _NO_REMEDY
+    with run_progress("looking for settings that end it") as shown:
+
+        def progress(now_us: int, phase: str) -> None:
+            """End the search when a run begins too late; one that is under way may take as long again."""
+            nonlocal last_us
+            allowed_s = within_s if now_us < last_us else 2 * within_s
+            if monotonic() - began_s > allowed_s:
+                raise SearchEnded
+            last_us = now_us
+            shown(now_us, phase)
+
+        try:
+            for remedy in remedies_for_livelock(scenario, progress):
+                print_lines_aside(f"{begins}{'the' if nothing else 'or the'} {_remedy_named(remedy)}")
+                nothing = ""
+        except SearchEnded:
+            nothing = nothing and f"no setting was found that ends it, in {seconds(monotonic() - began_s)}"
+    if nothing:
+        print_lines_aside(begins + nothing)
+
+
+def _remedy_named(remedy: Remedy) -> str:
+    which = ("largest " if remedy.is_upper_bound else "smallest ") if remedy.is_nearest else ""
+    sure = "" if remedy.seeds > 1 else ", with one seed only"
+    named = f"{which}{remedy.setting} that ends it: {remedy.value} (now {remedy.now}{sure})"
+    if remedy.lag_growth is None:
+        return named
+    growth = f"{remedy.lag_growth:,.0f} records a second"
+    return f"{named}\n    then the group settles, but {STILL_OVERLOADED} {growth}"
 
 
 def _indented(text: str) -> list[str]:
@@ -181,7 +235,11 @@ def _indented(text: str) -> list[str]:
 
 def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
     scenario = run.scenario
-    yield f"{_named(run)}: an invariant broke"
+    torn = _tearing_assignors(scenario.settings) if [*run.violations] == [CO_PARTITIONED] else []
+    if torn:
+        yield from _torn_lines(run, torn, options)
+        return
+    yield f"{_named([run])}: an invariant broke"
     for name, sentence in run.violations.items():
         yield f"  {name}: {sentence}"
     yield from _how_to_see_it_again(run, options)

@@ -61,7 +61,7 @@ RankOption = Annotated[
 ]
 NoRemediesOption = Annotated[
     bool,
-    typer.Option("--no-remedies", help="Do not run again to find what ends a livelock or an overload."),
+    typer.Option("--no-remedies", help="Do not run again to find what ends a livelock."),
 ]
 RequireOption = Annotated[
     list[str] | None,

@@ -34,6 +34,7 @@ from groupstorm.report.sweeps import (
     check_figure,
     figure_of_interest,
     sweep_content,
+    sweep_contradictions,
     sweep_csv,
     sweep_grid,
     sweep_notes,
@@ -151,6 +152,7 @@ def sweep(
         import_pyarrow()  # before the runs: raises InputError if it is not installed
     if not plan.orders:
         raise InputError(f"--over: every point is refused: {plan.refused[0]}")
+    _print_before_runs(loaded.question, plan, chosen_shape, read is not None)
     store = SweepStore(read) if read is not None else run_and_keep(plan, loaded.name, out, master)
     outcomes = plan.outcomes(read_back(plan, store))
     if all(outcome.refused for outcome in outcomes):
@@ -166,7 +168,7 @@ def sweep(
     elif chosen_shape is Shape.CSV:
         print_made(sweep_csv(wanted, outcomes))
     else:
-        _print(loaded.question, wanted, outcomes, goals, figure, chosen_shape, everything)
+        _print(wanted, outcomes, goals, figure, chosen_shape, everything)
         recommended = sweep_recommendation(wanted, outcomes, goals, weights)
         print_paragraphs([*sweep_notes(wanted, outcomes), *recommended])
         if read is None:
@@ -203,8 +205,19 @@ def _wanted(
     return wanted
 
 
+def _print_before_runs(question: str, plan: Plan, chosen_shape: Shape, are_done: bool) -> None:
+    """The question, and which settings cannot go well together unless the runs have shown it."""
+    if chosen_shape is not Shape.TABLES:
+        return
+    print_paragraph(" ".join(question.split()), emphasized=True)
+    if not are_done:
+        possible = [point for place, point in enumerate(plan.points) if place not in plan.refused]
+        for sentence in sweep_contradictions(plan.sweep, possible):
+            print_paragraph(f"Before any run: {sentence}")
+    print()
+
+
 def _print(
-    question: str,
     wanted: Sweep,
     outcomes: Sequence[Outcome],
     goals: Sequence[Requirement],
@@ -212,8 +225,5 @@ def _print(
     chosen_shape: Shape,
     everything: bool,
 ) -> None:
-    if chosen_shape is Shape.TABLES:
-        print_paragraph(" ".join(question.split()), emphasized=True)
-        print()
     print_grid(sweep_grid(wanted, outcomes, goals, everything), chosen_shape)
     print_paragraphs(sweep_sentences(wanted, outcomes, goals, figure))

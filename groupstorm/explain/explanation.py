@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from groupstorm.explain.advice import advice_for
 from groupstorm.explain.baseline import Baseline, baseline
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import Absence, History, Rebalance, Row
@@ -126,6 +127,8 @@ def explain(
 
 def _explained(history: History, reasons: Reasons) -> Explanation:
     findings = find(history, PATTERNS)
+    for one in findings:
+        one.pattern = one.pattern._replace(advice=advice_for(one, history))
     explained = {one.number for finding in findings for one in finding.rebalances}
     rest = [one for one in history.rebalances if one.number not in explained]
     taken = {id(one) for finding in findings for one in finding.absences}

@@ -19,6 +19,7 @@ EVIDENCE_MAX = 4
 class Match:
     """A match of a rule: a sentence, the members behind it, and the rebalances and absences that it explains.
 
+    ``partitions``: those behind it, if they are more to blame than the members, with their positions.
     ``evidence``: the rows that show it, in their order. ``unknown``: what the rule would need to say more,
     and which log says it; "" if nothing.
     """
@@ -29,6 +30,7 @@ class Match:
     absences: Sequence[Absence] = ()
     evidence: Sequence[Row] = ()
     unknown: str = ""
+    partitions: Sequence[str] = ()
 
 
 Rule = Callable[[History], Match | None]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
+from groupstorm.figures.unsettled import HELD, finding
 from groupstorm.wording import counted, dollars, seconds, size
-
-#: What an invariant's detail says while it holds; anything else is the violation in a sentence.
-HELD = "held"
 
 
 def answer(
@@ -40,8 +38,11 @@ def answer(
     moved = "" if unknown_owners or unknown_moves else _moved(figures)
     parts += [part for part in (moved, _records(figures), _overload(figures)) if part]
     parts += _tasks(figures)
-    broken = [name for name, detail in (figures.invariants or {}).items() if detail != HELD]
-    if broken:
+    verdicts = figures.invariants or {}
+    broken = [name for name, verdict in verdicts.items() if verdict != HELD]
+    if (restless := finding(verdicts)) is not None:
+        parts.append(f"this configuration cannot settle ({restless})")
+    elif broken:
         parts.append(f"violated: {', '.join(broken)}")
     return "; ".join(parts) + "."
 

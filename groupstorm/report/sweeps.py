@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
+from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.contradictions import found_in
+from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
@@ -21,6 +25,9 @@ from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.wording import counted, listed
 
 SWEEP_FILE = "sweep.json"
+
+#: So many points are named that share a contradiction and no value.
+_NAMED_MAX = 3
 
 #: The figures of the table, and what heads their columns.
 COLUMNS = {
@@ -89,13 +96,22 @@ def sweep_grid(
         mark = "!" if outcome.broken else ""
         rows.append(Row(", ".join(outcome.point.labels), cells, below if any(below) else (), RANGE, mark))
     title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
-    notes = ["! an invariant broke in some of these runs"] if any(row.mark for row in rows) else []
+    notes = [f"! {_broken(runs)}"] if any(row.mark for row in rows) else []
     notes += [
         f"Refused: {_with_names(sweep, outcome.point)}: {outcome.refused}"
         for outcome in outcomes
         if outcome.refused
     ]
     return Grid([*headings, *(COLUMNS.get(name, name) for name in names)], rows, title, notes)
+
+
+def _broken(runs: Sequence[Figures]) -> str:
+    """What is wrong with some of the runs: if it is their configuration, as in the first of these."""
+    broken = [broken_invariants(figures) for figures in runs]
+    found = [finding(one) for one in broken if one]
+    if None in found:
+        return "an invariant broke in some of these runs"
+    return f"the group cannot settle in some of these runs ({found[0]})"
 
 
 def _says_something(name: str, runs: Sequence[Figures]) -> bool:
@@ -143,6 +159,37 @@ def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
     """Why points do not differ; each note once."""
     scenarios = [sweep.scenario_of(outcome.point) for outcome in outcomes if outcome.figures]
     return list(dict.fromkeys(note for one in scenarios if (note := unused_note(one)) is not None))
+
+
+def sweep_contradictions(sweep: Sweep, points: Sequence[Point]) -> list[str]:
+    """What cannot go well together, by arithmetic: of each rule one sentence, with its points unless it is
+    true for all of ``points``, and the points for which the numbers differ."""
+    found = found_in((point.labels, sweep.scenario_of(point).settings) for point in points)
+    by_rule: dict[str, list[tuple[str, list[tuple[str, ...]]]]] = {}
+    for (rule, sentence), true_for in found.items():
+        by_rule.setdefault(rule, []).append((sentence, true_for))
+    sentences = []
+    for (sentence, true_for), *others in by_rule.values():
+        where = "" if len(true_for) == len(points) else f"with {_points_named(sweep, true_for)}: "
+        alike = [labels for _, more in others for labels in more]
+        likewise = f"; likewise, in other numbers, with {_points_named(sweep, alike)}" if alike else ""
+        sentences.append(f"{where}{sentence}{likewise}.")
+    return sentences
+
+
+def _points_named(sweep: Sweep, points: Sequence[tuple[str, ...]]) -> str:
+    """Points by the values that set them apart, if they are all that have these; else the first ones."""
+    here = [list(dict.fromkeys(labels)) for labels in zip(*points, strict=True)]
+    if math.prod(map(len, here)) == len(points):
+        apart = [
+            f"{axis.name}={listed(labels)}"
+            for axis, labels in zip(sweep.axes, here, strict=True)
+            if len(labels) < len(axis.labels)
+        ]
+        return ", ".join(apart) if apart else "all"
+    named = [_with_names(sweep, Point(labels, {})) for labels in points[:_NAMED_MAX]]
+    more = len(points) - len(named)
+    return "; ".join([*named, *([counted(more, "other point")] if more else [])])
 
 
 def _axis_with_numbers(sweep: Sweep) -> Axis | None:

@@ -8,6 +8,7 @@ from typing import Final
 from groupstorm.figures.migration import REFUSED
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
+from groupstorm.figures.unsettled import HELD, SETTLES
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.wording import listed
 
@@ -25,27 +26,30 @@ FATAL: Final[Mapping[str, str]] = {
 
 
 def unfit_variants(variants: Runs) -> dict[str, str]:
-    """Variant -> why it is not ranked: consumers died of errors, or the group cannot settle or keep up."""
+    """Variant -> why it is not ranked: consumers died of errors, or the group cannot settle or keep up.
+
+    Each kind of reason as it was in the first run that had it.
+    """
     found: dict[str, str] = {}
     for name, runs in variants.items():
-        reasons = [reason for figures in runs for reason in _reasons(figures)]
+        reasons = {kind: reason for figures in reversed(runs) for kind, reason in _reasons(figures).items()}
         if reasons:
-            found[name] = "; ".join(dict.fromkeys(reasons))
+            found[name] = "; ".join(reasons.values())
     return found
 
 
-def _reasons(figures: Figures) -> list[str]:
+def _reasons(figures: Figures) -> dict[str, str]:
+    reasons = {}
     dead = [error for error in FATAL if (figures.errors or {}).get(error)]
-    reasons = []
     if dead:
         why = listed([f"{error} ({FATAL[error]})" for error in dead])
-        reasons.append(f"consumers ended with {why}")
+        reasons[why] = f"consumers ended with {why}"
     refused = (figures.errors or {}).get(REFUSED, 0)
     if refused and (figures.requests or {}).get("ConsumerGroupHeartbeat"):
-        reasons.append(f"the group could not change its protocol ({REFUSED})")
-    verdict = (figures.invariants or {}).get("group_settles", "held")
-    if verdict != "held":
-        reasons.append(f"the group did not come to rest ({verdict})")
+        reasons["refused"] = f"the group could not change its protocol ({REFUSED})"
+    verdict = (figures.invariants or {}).get(SETTLES, HELD)
+    if verdict != HELD:
+        reasons["restless"] = f"the group did not come to rest ({verdict})"
     elif (growth := lag_growth(figures)) is not None:
-        reasons.append(f"the group cannot keep up ({overload_sentence(growth)})")
+        reasons["overload"] = f"the group cannot keep up ({overload_sentence(growth)})"
     return reasons

@@ -48,6 +48,14 @@ def test_answer_tells_the_worst() -> None:
     )
 
 
+def test_a_group_that_cannot_settle_is_no_violation_unless_something_else_broke() -> None:
+    livelock = {"group_settles": "livelock: 3 rounds", "parked_requests_answered": "a JoinGroup"}
+    told = answer(figures(invariants=livelock))
+    assert told.endswith("; this configuration cannot settle (livelock: 3 rounds).")
+    broken = answer(figures(invariants=livelock | {"one_owner": "two"}))
+    assert broken.endswith("; violated: group_settles, parked_requests_answered, one_owner.")
+
+
 @pytest.mark.parametrize(
     ("moves", "wasted", "said"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.report.sweeps import sweep_sentences
+from groupstorm.report.sweeps import sweep_grid, sweep_sentences
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 
 NOTHING = FiguresAccumulator().figures()
@@ -51,3 +51,20 @@ def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
 )
 def test_a_curve_is_told_in_one_sentence(figure: str, values: tuple[float, ...], sentence: str) -> None:
     assert sentences(figure, values) == [sentence]
+
+
+def test_a_mark_says_whether_the_configuration_or_the_emulation_is_wrong() -> None:
+    axis = Axis("members", ("2", "3"), (2, 3))
+    sweep = Sweep("cold-start", None, (axis,), 0, 1, {})
+
+    def notes(*verdicts: dict[str, str]) -> list[str]:
+        outcomes = [
+            Outcome(point, {0: replace(NOTHING, invariants=found)})
+            for point, found in zip(sweep.points(), verdicts, strict=True)
+        ]
+        return [*sweep_grid(sweep, outcomes, [], everything=False).notes]
+
+    livelock, fault = {"group_settles": "livelock: 3 rounds"}, {"one_owner_per_generation": "two"}
+    assert notes({}, livelock) == ["! the group cannot settle in some of these runs (livelock: 3 rounds)"]
+    assert notes(livelock, fault) == ["! an invariant broke in some of these runs"]
+    assert notes({}, {}) == []

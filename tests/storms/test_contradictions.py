@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from groupstorm.report.sweeps import sweep_contradictions
 from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
 from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
+from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
 from tests.storms.storms_in_memory import scenario
 
@@ -34,7 +38,15 @@ def test_a_slow_record_counts_with_all_its_retries_and_pauses() -> None:
     """20 s, and 1,000 times 5 s of pause and 20 s of work: 25,020 s."""
     record = {"partition": 0, "at": "2m", "takes": "20s", "retries": 1000, "pause": "5s"}
     [said] = contradictions({"x": settings(slow_records=[record])})
-    assert said.startswith("a slow record takes 6 h 57 min (slow_records)")
+    assert said.startswith("a slow record of topic-0-0 takes 6 h 57 min (slow_records)")
+
+
+def test_a_record_that_ends_its_readers_is_named_with_its_partition() -> None:
+    records = [{"partition": number, "at": "2m", "takes": "1s", "then": "crash"} for number in (7, 8)]
+    assert contradictions({"x": settings(slow_records=records)}) == [
+        "a record of topic-0-7 and of topic-0-8 ends every process that reads it (slow_records, then: "
+        "crash): no setting of the group gets it past that."
+    ]
 
 
 def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:
@@ -84,3 +96,23 @@ def test_values_that_are_enough_by_arithmetic(
     assert next(load.enough_members()) == members
     assert next(load.enough_concurrency()) == concurrency
     assert load.record_ms() == pytest.approx(work_ms, rel=1e-3)
+
+
+def test_a_sweep_names_each_contradiction_once_with_the_points_that_have_it() -> None:
+    preset = load("rolling-deploy")
+    over = ("members=6,20,40", "partitions=12,30", "variant=eager,static")
+    sweep = Sweep("rolling-deploy", None, tuple(parse_axis(text, preset) for text in over), 0, 1, {})
+    assert sweep_contradictions(sweep, sweep.points()) == [
+        "with members=20, partitions=12: 20 members on 12 partitions: 8 own nothing; likewise, in other "
+        "numbers, with members=40."
+    ]
+    everywhere = Sweep("rolling-deploy", None, (parse_axis("variant=eager,static", preset),), 0, 1, {})
+    everywhere = replace(everywhere, overrides={"members": 40, "partitions": 12})
+    assert sweep_contradictions(everywhere, everywhere.points()) == [
+        "40 members on 12 partitions: 28 own nothing."
+    ]
+    crossed = [Point(("6", "12", "eager"), {"members": 40, "partitions": 12, "variant": "eager"})]
+    crossed += [Point(("40", "12", "static"), {"members": 40, "partitions": 12, "variant": "static"})]
+    assert sweep_contradictions(sweep, [*crossed, sweep.points()[0]])[0].startswith(
+        "with members=6, partitions=12, variant=eager; members=40, partitions=12, variant=static: 40 members"
+    )

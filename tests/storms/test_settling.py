@@ -8,9 +8,11 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures.overload import lag_growth
+from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError
-from groupstorm.storms.checks.settling import Rounds, Settling, finding
-from groupstorm.storms.runs.remedies import remedies_for_livelock, remedies_for_overload
+from groupstorm.storms.checks.settling import Rounds, Settling
+from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.runs.remedies import SearchEnded, remedies_for_livelock
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.world import simulation
 from groupstorm.trace.events.coordinator import GroupStateChanged, MemberRemoved
@@ -155,7 +157,30 @@ def test_max_poll_records_is_no_remedy_if_batches_are_short() -> None:
     assert [one.setting for one in remedies_for_livelock(what)] == ["max.poll.interval.ms"]
 
 
-def test_an_overload_names_how_many_members_keep_up() -> None:
+def test_a_search_that_is_ended_has_the_value_that_arithmetic_gave_and_storms_confirmed() -> None:
+    """Five quarters of the 90 s that the record takes; then its runs confirm it with three seeds."""
+    poison = {
+        "members": 3, "partitions": 6, "max.poll.interval.ms": 60_000, "record_rate": 10,
+        "slow_records": [{"partition": 2, "at": "2m", "takes": "90s"}],
+    }  # fmt: skip
+    what = scenario([START], **poison).resolve(None, 0, {})
+    began: list[int] = []
+
+    def progress(now_us: int, phase: str) -> None:
+        if not began or now_us < began[-1]:
+            if len(began) == 3:
+                raise SearchEnded
+            began.append(now_us)
+        began[-1] = now_us
+
+    searching = remedies_for_livelock(what, progress)
+    remedy = next(searching)
+    assert (remedy.setting, remedy.value, remedy.is_nearest) == ("max.poll.interval.ms", 112_000, False)
+    with pytest.raises(SearchEnded):
+        next(searching)
+
+
+def test_members_that_are_enough_by_arithmetic_keep_up() -> None:
     """A member does 1,000 records a second, 35 partitions get 3,500."""
     settings = {
         "members": 2, "partitions": 35, "start_ms": {"exactly": 1_000}, "settle_timeout_ms": 120_000,
@@ -165,8 +190,12 @@ def test_an_overload_names_how_many_members_keep_up() -> None:
     ran = storm(what, seed=0)
     assert lag_growth(ran.figures) == 1500
     assert finding(ran.figures.invariants or {}) is None
-    found = {one.setting: one.value for one in remedies_for_overload(what.resolve(None, 0, {}))}
-    assert found == {"members": 4, "concurrency": 2}
+    load = member_load(what.resolve(None, 0, {}).settings)
+    enough = {"members": next(load.enough_members()), "concurrency": next(load.enough_concurrency())}
+    assert enough == {"members": 4, "concurrency": 2}
+    for name, value in enough.items():
+        ran = storm(scenario([START], **settings | {name: value, "tail_ms": 600_000}), seed=0)
+        assert lag_growth(ran.figures) is None
 
 
 def test_a_group_that_the_broker_would_refuse_is_refused_before_the_run(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def autoscaler(history: History) -> Match | None:
     """A group that grows and shrinks in turns: its size changes direction at least twice, each time by two
     members or more and by 30 % of its largest size. The size is the median over three and a half
     minutes, so that a deployment, which replaces what it stops, does not count; nor does the forming of
-    the group."""
+    the group, nor a group whose members mostly went because they failed."""
     formed_us = _formed_us(history)
     changes = [one for one in history.changes if one.time_us > formed_us and one.cause not in OF_COORDINATOR]
     turns = _turns(_sizes(changes), _members_before(history, formed_us + 1) or 0)
@@ -154,7 +154,12 @@ def autoscaler(history: History) -> Match | None:
         return None
     from_us, to_us = turns[0].from_us, turns[-1].to_us
     scaled = [one for one in changes if from_us - MEDIAN_US <= one.time_us <= to_us + MEDIAN_US]
-    ups = sum(one.kind is ChangeKind.CAME for one in scaled)
+    gone = [one for one in scaled if one.kind is ChangeKind.WENT]
+    failed = sum(one.cause == Cause.SESSION_EXPIRED and one.instance is None for one in gone)
+    failed += sum(from_us <= one.time_us <= to_us for one in history.of_kind("poll-timeout"))
+    if 2 * failed > len(gone):
+        return None
+    ups = len(scaled) - len(gone)
     sizes = [f"{turn.change:+d}" for turn in turns]
     named = ", ".join(sizes if len(sizes) <= _TURNS_NAMED else [*sizes[:_TURNS_NAMED], "..."])
     sentence = (

@@ -74,7 +74,9 @@ def _repeated(history: History, stuck: StuckRecord) -> Match:
         "before they had committed another one."
     )
     rebalances = begun_by(history, members, from_us, to_us)
-    return Match(sentence, members, rebalances, away(history, members, from_us, to_us), [stuck.first, *ends])
+    absences = away(history, members, from_us, to_us)
+    place = f"{stuck.partition} at {stuck.position:,}"
+    return Match(sentence, members, rebalances, absences, [stuck.first, *ends], partitions=[place])
 
 
 def _stood(stood: list[StuckRecord]) -> Match:
@@ -89,4 +91,5 @@ def _stood(stood: list[StuckRecord]) -> Match:
         f"record is in one of its partitions: {', '.join(names[:_NAMED_MAX])}"
         f"{', ...' if len(names) > _NAMED_MAX else ''}."
     )
-    return Match(sentence, unique([member]), (), (), [one.first for one in same])
+    rows = [one.first for one in same]
+    return Match(sentence, unique([member]), (), (), rows, partitions=names)

@@ -2,7 +2,7 @@
 
 A configuration can be such that the group never comes to rest: rounds follow one another because members take
 longer than their timeouts allow. That is a finding about the configuration, not a fault of the emulation. The
-verdict of the invariant `group_settles` then begins with one of `FINDINGS`.
+verdict of the invariant `group_settles` then begins with one of `groupstorm.figures.unsettled.FINDINGS`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.figures.unsettled import LIVELOCK, NEVER_AT_REST, SETTLED_LATE
 from groupstorm.storms.checks.verdicts import (
     HELD,
     MEMBERS_LIVE,
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
     OWNED_AT_END,
-    PARKED,
     REMOVAL_NOT_WRITTEN,
     SETTLES,
     TIMER_OUTLIVED_GROUP,
@@ -30,14 +30,6 @@ from groupstorm.trace.events.group_states import GroupState
 
 #: The setting that says whether a group that cannot settle fails a run.
 IF_NEVER_SETTLED: Final = "if_never_settled"
-
-LIVELOCK: Final = "livelock"
-NEVER_AT_REST: Final = "never at rest"
-SETTLED_LATE: Final = "settled late"
-FINDINGS: Final = (LIVELOCK, NEVER_AT_REST, SETTLED_LATE)
-
-#: Broken because of a group that has not settled: requests wait for a round, partitions for an owner.
-CONSEQUENCES: Final = frozenset({SETTLES, PARKED, OWNED_AT_END})
 
 OBSERVED_US: Final = 3_600_000_000
 """How long after the last step a group is observed that has not settled."""
@@ -75,16 +67,6 @@ def kafkas_own(verdicts: Mapping[str, str]) -> str | None:
     ):
         return None
     return "; ".join(dict.fromkeys(broken.values()))
-
-
-def finding(verdicts: Mapping[str, str]) -> str | None:
-    """The sentence on a configuration that cannot settle, without which the run's invariants held.
-
-    None if they all held, or if one broke that no configuration breaks.
-    """
-    broken = {name for name, verdict in verdicts.items() if verdict != HELD}
-    sentence = verdicts.get(SETTLES, HELD)
-    return sentence if sentence.startswith(FINDINGS) and broken <= CONSEQUENCES else None
 
 
 def _has_new_targets(event: events.GroupStateChanged) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-HELD: Final = "held"
+from groupstorm.figures import unsettled
+
+HELD: Final = unsettled.HELD
 
 ONE_OWNER: Final = "one_owner_per_generation"
 ASSIGNED_ONLY: Final = "members_own_what_they_were_assigned"
@@ -13,11 +15,11 @@ WORKS_ON_OWN: Final = "members_process_what_they_own"
 GENERATIONS: Final = "generations_increase"
 STATES: Final = "states_follow"
 TRANSITIONS: Final = "states_change_as_in_kafka"
-PARKED: Final = "parked_requests_answered"
+PARKED: Final = unsettled.PARKED
 SILENCE: Final = "silent_members_are_removed"
-OWNED_AT_END: Final = "every_partition_owned_at_end"
+OWNED_AT_END: Final = unsettled.OWNED_AT_END
 MEMBERS_LIVE: Final = "members_are_the_living_at_end"
-SETTLES: Final = "group_settles"
+SETTLES: Final = unsettled.SETTLES
 
 INVARIANTS: Final = (
     ONE_OWNER,

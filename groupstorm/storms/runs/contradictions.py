@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from groupstorm.clients.profiles import ALL_FETCHED
 from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted, listed, seconds
@@ -14,20 +16,65 @@ from groupstorm.wording import counted, listed, seconds
 _WORK = {
     "poll_interval_ms": "the application may call poll() only every",
     "process_ms": "one record may take",
-    "slow_records": "a slow record takes",
+    "slow_records": "a slow record{} takes",
 }
+
+
+Name = TypeVar("Name")
+
+
+class Contradiction(NamedTuple):
+    """``rule``: the one that found it; with other settings the same rule says other numbers."""
+
+    rule: str
+    sentence: str
+
+
+def found_in(settings: Iterable[tuple[Name, Settings]]) -> dict[Contradiction, list[Name]]:
+    """The contradictions, each with the names of the settings that have it."""
+    found: dict[Contradiction, list[Name]] = {}
+    for name, one in settings:
+        for contradiction in _of_one(one):
+            found.setdefault(contradiction, []).append(name)
+    return found
 
 
 def contradictions(variants: Mapping[str, Settings]) -> list[str]:
     """Sentences, each with the variants that it is about unless it is about all."""
-    found: dict[str, list[str]] = {}
-    for name, settings in variants.items():
-        for sentence in _of_one(settings):
-            found.setdefault(sentence, []).append(name)
     return [
         f"{sentence}{'' if len(names) == len(variants) else f' ({listed(names)})'}."
-        for sentence, names in found.items()
+        for (_, sentence), names in found_in(variants.items()).items()
     ]
+
+
+def endless_work(settings: Settings) -> list[Contradiction]:
+    """What keeps a group from coming to rest: work that outlasts max.poll.interval.ms, and records that end
+    whoever reads them."""
+    found = dict.fromkeys(one for own in settings.of_profiles() for one in _polls(own))
+    if has_fatal_record(settings):
+        fatal = [_place(one) for one in _slow_records(settings) if one.crashes]
+        sentence = f"a record {listed(fatal)} ends every process that reads it (slow_records, then: crash)"
+        found[Contradiction("fatal record", f"{sentence}: no setting of the group gets it past that")] = None
+    return [*found]
+
+
+def has_fatal_record(settings: Settings) -> bool:
+    """Whether a record ends every process that reads it."""
+    return any(one.crashes for one in _slow_records(settings))
+
+
+def _slow_records(settings: Settings) -> tuple[SlowRecord, ...]:
+    return settings.of_type("slow_records", SlowRecordList).records
+
+
+def _place(record: SlowRecord) -> str:
+    return "" if record.every else f"of {record.topic}-{record.partition}"
+
+
+def _slowest_record(settings: Settings) -> str:
+    slowest = max(_slow_records(settings), key=lambda one: one.work_us, default=None)
+    place = "" if slowest is None else _place(slowest)
+    return f" {place}" if place else ""
 
 
 def outlasts_polls(settings: Settings) -> bool:
@@ -37,10 +84,10 @@ def outlasts_polls(settings: Settings) -> bool:
     return any(True for own in settings.of_profiles() for _ in _polls(own))
 
 
-def _of_one(settings: Settings) -> Iterator[str]:
+def _of_one(settings: Settings) -> Iterator[Contradiction]:
     if settings.choice("application") == STREAMS:
         return
-    yield from dict.fromkeys(one for own in settings.of_profiles() for one in _polls(own))
+    yield from endless_work(settings)
     if settings.choice("autoscaler") != "none":
         return
     members, partitions = settings.integer("members"), sum(topic_partitions(settings).values())
@@ -49,38 +96,44 @@ def _of_one(settings: Settings) -> Iterator[str]:
         each = settings.integer("members_per_pod")
         pods = f" ({counted(settings.processes, 'pod')} with {each} each)" if each > 1 else ""
         on = counted(partitions, "partition")
-        yield f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
+        sentence = f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
+        yield Contradiction("idle members", sentence)
     load = member_load(settings)
     if load.per_member is not None and load.busiest >= load.per_member:
-        yield (
+        yield Contradiction(
+            "hot partition",
             f"one partition gets {load.busiest:,.0f} records a second, and its owner processes at most "
-            f"{load.per_member:,.0f}: its lag grows, whoever owns it"
+            f"{load.per_member:,.0f}: its lag grows, whoever owns it",
         )
     elif load.per_member is not None and load.arriving >= members * load.per_member:
-        yield (
+        yield Contradiction(
+            "overload",
             f"{load.arriving:,.0f} records a second arrive, and {counted(members, 'member')} process at most "
-            f"{members * load.per_member:,.0f}: the lag grows"
+            f"{members * load.per_member:,.0f}: the lag grows",
         )
 
 
-def _polls(settings: Settings) -> Iterator[str]:
+def _polls(settings: Settings) -> Iterator[Contradiction]:
     """Work that outlasts max.poll.interval.ms between two calls of poll()."""
     interval_s = settings.integer("max.poll.interval.ms") / 1000
     is_said = False
     for setting, work_us in longest_work_us(settings).items():
         if work_us >= interval_s * 1_000_000:
             is_said = True
-            yield (
-                f"{_WORK[setting]} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
-                f"{seconds(interval_s)}: the member leaves the group meanwhile"
+            subject = _WORK[setting].format(_slowest_record(settings))
+            yield Contradiction(
+                setting,
+                f"{subject} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
+                f"{seconds(interval_s)}: the member leaves the group meanwhile",
             )
     records = settings.integer("max.poll.records")
     batch_s = records * record_ns(settings) / 1e9
     # a client without the setting hands out what it has fetched
     if batch_s >= interval_s and not is_said and records < ALL_FETCHED:
         fitting = int(interval_s * 1e9 / record_ns(settings))
-        yield (
+        yield Contradiction(
+            "full batch",
             f"a full batch of {counted(records, 'record')} takes {seconds(batch_s)} in the mean, and "
             f"max.poll.interval.ms is {seconds(interval_s)}: a member that has fallen behind leaves the "
-            f"group; {counted(fitting, 'record')} (max.poll.records) would fit"
+            f"group; {counted(fitting, 'record')} (max.poll.records) would fit",
         )

@@ -1,34 +1,31 @@
-"""Values of settings that let a group settle, or keep up, confirmed by running the scenario again.
+"""Values of settings that let a group settle, confirmed by running the scenario again.
 
 A value counts if the group is mended with several seeds, and stays so for longer than its timeouts last: one
-that only moves an expiry behind the end of the run is no remedy. Values against an overload come from
-arithmetic, see `load`; storms confirm them.
+that only moves an expiry behind the end of the run is no remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
-from groupstorm.storms.checks.settling import SETTLED_LATE
-from groupstorm.storms.checks.verdicts import HELD, SETTLES
-from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
+from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES
+from groupstorm.storms.checks.settling import OBSERVED_US
+from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
+from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
+from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved
 from groupstorm.trace.events.member import RejoinRequested
-from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink
+from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import NullSink
-
-MOST_EVENTS: Final = 400_000
-"""A run with more events is not repeated a dozen times to find a remedy."""
 
 _POLL_INTERVAL: Final = "max.poll.interval.ms"
 
@@ -41,9 +38,6 @@ _LONGEST_POLL_INTERVAL_MS: Final = 3_600_000
 _QUIET_TIMEOUTS: Final = 3
 """A mended group throws nobody out for this many times its longest timeout."""
 
-_KEEPS_UP_MS: Final = 600_000
-"""For so long after the last step a group has to keep up."""
-
 _NEAR_ENOUGH: Final = 64
 """The search ends when its two values differ by less than this part of the lower one."""
 
@@ -53,9 +47,17 @@ _FURTHER: Final = 3
 _THROWN_OUT: Final = frozenset({"rebalance-timeout", "session-expired", "sync-timeout"})
 
 
+class SearchEnded(Exception):
+    """Raised by the progress of a search whose time is over."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """The value nearest to the present one, as far as the search went, with which the group is mended."""
+    """A value with which the group is mended.
+
+    ``is_nearest``: to the present one, as far as the search went; else the search ended before, and
+    ``seeds`` had confirmed the value.
+    """
 
     setting: str
     now: int
@@ -64,6 +66,8 @@ class Remedy:
     """Whether the setting was lowered: then this is the largest value that was found to help."""
     lag_growth: float | None
     """Records a second by which the lag grows all the same; None if the group then keeps up."""
+    is_nearest: bool = True
+    seeds: int = _SEEDS
 
 
 #: A setting, the furthest value to try, and the grain of the answer.
@@ -92,28 +96,43 @@ class _Departures:
         pass
 
 
-def remedies_for_livelock(scenario: ResolvedScenario) -> Iterator[Remedy]:
-    """Values of single settings, each of which lets the group settle."""
+def remedies_for_livelock(scenario: ResolvedScenario, progress: Progress | None = None) -> Iterator[Remedy]:
+    """Values of single settings, each of which lets the group settle.
+
+    ``progress``: of every run, as `simulate` takes it. If it raises `SearchEnded`, so does this.
+    """
     settings = scenario.settings
+    if has_fatal_record(settings):
+        return
     # By arithmetic, with a quarter of room for the rest of the batch: the search seldom has to go further.
     work_us = max(max(longest_work_us(own).values()) for own in settings.of_profiles())
     enough_ms = work_us * 5 // 4_000_000 * 1000
-    searches = [
-        (_POLL_INTERVAL, _LONGEST_POLL_INTERVAL_MS, 1000),
-        *_smaller_batches(settings),
-        ("session.timeout.ms", settings.integer("group.max.session.timeout.ms"), 1000),
-    ]
+    searches = _smaller_batches(settings)
+    if enough_ms < _LONGEST_POLL_INTERVAL_MS:
+        searches.insert(0, (_POLL_INTERVAL, _LONGEST_POLL_INTERVAL_MS, 1000))
+    if not outlasts_polls(settings):  # else members leave, whatever their session is
+        searches.append(("session.timeout.ms", settings.integer("group.max.session.timeout.ms"), 1000))
     for setting, furthest, grain in searches:
-        trials = _Trials(scenario, setting)
+        trials = _Trials(scenario, setting, progress)
         now = settings.integer(setting)
-        limits = (
-            [enough_ms, furthest] if setting == _POLL_INTERVAL and now < enough_ms < furthest else [furthest]
-        )
-        tried = (_nearest(now, limit, grain, trials.settles) for limit in limits)
-        nearest = next((value for value in tried if value is not None), None)
-        if nearest is not None and not trials.mends(nearest):
-            nearest = _nearest(nearest, furthest, grain, trials.mends)
-        found = None if nearest is None else trials.with_every_seed(nearest, now, furthest, grain)
+        limits = [furthest]
+        confirmed = 0
+        try:
+            if setting == _POLL_INTERVAL and now < enough_ms:
+                limits.insert(0, enough_ms)
+                while confirmed < _SEEDS and trials.mends(enough_ms, confirmed):
+                    confirmed += 1
+                if confirmed < _SEEDS:
+                    confirmed = 0
+            tried = (_nearest(now, limit, grain, trials.settles) for limit in limits)
+            nearest = next((value for value in tried if value is not None), None)
+            if nearest is not None and not trials.mends(nearest):
+                nearest = _nearest(nearest, furthest, grain, trials.mends)
+            found = None if nearest is None else trials.with_every_seed(nearest, now, furthest, grain)
+        except SearchEnded:
+            if confirmed:
+                yield Remedy(setting, now, enough_ms, False, trials.lag_growths[enough_ms], False, confirmed)
+            raise
         if found is not None:
             yield Remedy(setting, now, found, furthest < now, trials.lag_growths[found])
 
@@ -121,9 +140,10 @@ def remedies_for_livelock(scenario: ResolvedScenario) -> Iterator[Remedy]:
 class _Trials:
     """Runs of a scenario with other values of one setting."""
 
-    def __init__(self, scenario: ResolvedScenario, setting: str) -> None:
+    def __init__(self, scenario: ResolvedScenario, setting: str, progress: Progress | None) -> None:
         self._scenario = scenario
         self._setting = setting
+        self._progress = progress
         self._assignors = chosen_assignors(scenario)
         #: By value, of the last seed that was run: records a second.
         self.lag_growths: dict[int, float | None] = {}
@@ -131,7 +151,7 @@ class _Trials:
     def settles(self, value: int) -> bool:
         """Whether the group settles, perhaps between two expiries."""
         scenario = with_settings(self._scenario, {self._setting: value})
-        return settles(simulate(scenario, self._assignors, NullSink()))
+        return settles(simulate(scenario, self._assignors, NullSink(), progress=self._progress))
 
     def mends(self, value: int, further_seed: int = 0) -> bool:
         """Whether the group settles and then nobody is thrown out for a few timeouts."""
@@ -139,8 +159,11 @@ class _Trials:
         longest_ms = max(settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms"))
         tail_ms = max(settings.integer("tail_ms"), _QUIET_TIMEOUTS * longest_ms)
         departures = _Departures()
-        changes = {self._setting: value, "tail_ms": tail_ms}
-        figures = _again(self._scenario, changes, further_seed, self._assignors, departures)
+        waits_ms = max(settings.integer("settle_timeout_ms"), OBSERVED_US // 1000)
+        changes = {self._setting: value, "tail_ms": tail_ms, "settle_timeout_ms": waits_ms}
+        changed = with_settings(self._scenario, changes)
+        changed = replace(changed, seed=self._scenario.seed + further_seed)
+        figures = simulate(changed, self._assignors, departures, progress=self._progress)
         self.lag_growths[value] = lag_growth(figures)
         return settles(figures) and departures.last_us < departures.end_us - tail_ms * 1000
 
@@ -170,24 +193,6 @@ def _smaller_batches(settings: Settings) -> list[Search]:
     return [("max.poll.records", max(1, records * interval_us // (10 * batch_us)), 1)]
 
 
-def remedies_for_overload(scenario: ResolvedScenario) -> Iterator[Remedy]:
-    """Values of single settings, each of which lets the group keep up: the least by arithmetic that storms
-    confirm."""
-    load = member_load(scenario.settings)
-    assignors = chosen_assignors(scenario)
-    tail_ms = max(scenario.settings.integer("tail_ms"), _KEEPS_UP_MS)
-
-    def keeps_up(setting: str, value: int) -> bool:
-        changes = {setting: value, "tail_ms": tail_ms}
-        every = (_again(scenario, changes, seed, assignors, NullSink()) for seed in range(_SEEDS))
-        return all(settles(figures) and lag_growth(figures) is None for figures in every)
-
-    for setting, values in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
-        value = next((value for value in values if keeps_up(setting, value)), None)
-        if value is not None:
-            yield Remedy(setting, scenario.settings.integer(setting), value, False, None)
-
-
 def _nearest(now: int, furthest: int, grain: int, mends: Callable[[int], bool]) -> int | None:
     """The value nearest to ``now`` that mends, by bisection; None if the furthest does not, either."""
     if furthest == now or not mends(furthest):
@@ -202,17 +207,6 @@ def _nearest(now: int, furthest: int, grain: int, mends: Callable[[int], bool]) 
         else:
             fails = middle
     return helps
-
-
-def _again(
-    scenario: ResolvedScenario,
-    changes: dict[str, Any],
-    further_seed: int,
-    assignors: Sequence[Assignor],
-    sink: TraceSink,
-) -> Figures:
-    changed = with_settings(scenario, changes)
-    return simulate(replace(changed, seed=scenario.seed + further_seed), assignors, sink)
 
 
 def settles(figures: Figures) -> bool:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError, not_one_of
+from groupstorm.storms.runs.causes import cause_of, cost_of
 from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
@@ -167,6 +169,12 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
         {name: [run.reasons for run in runs] for name, runs in variants.items()},
         by_circumstances(scenarios),
     )
+    said += [
+        f"{name} cannot settle because {cause}; {cost_of(restless[0].figures)}."
+        for name, runs in variants.items()
+        if (restless := [run for run in runs if finding(run.violations) is not None])
+        and (cause := cause_of(restless[0].scenario))
+    ]
     return [_BEGIN_APART, *said] if begin_apart(scenarios) else said
 
 

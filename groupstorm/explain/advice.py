@@ -1,0 +1,142 @@
+"""What to turn in one group: not what it has already, nor what its protocol does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from groupstorm.explain.findings import Finding
+from groupstorm.explain.history import History
+from groupstorm.explain.patterns.polls import poison_record
+from groupstorm.wording import listed, seconds
+
+#: Assignors of classic groups with which everybody gives up everything in a round.
+_EAGER: Final = ("range", "roundrobin", "sticky")
+#: Nobody sets max.poll.interval.ms to less because of a round that waits.
+_SHORTEST_INTERVAL_US: Final = 60_000_000
+#: Of so many members or partitions the advice has the names.
+_NAMED_MAX: Final = 3
+_STREAMS: Final = "stream"
+#: The other wait is not worth turning anything: it is a fifth of this one at most.
+_MUCH_MORE: Final = 5
+
+#: Patterns of single members or partitions, which the advice names.
+_NAMES_CULPRITS: Final = (
+    *("held-join-phase", "max-poll-interval", "poison-record", "session-expired", "slow-assignor"),
+    *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "uncommitted"),
+)
+
+_INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
+
+
+def advice_for(finding: Finding, history: History) -> str:
+    """The advice of a finding's pattern, as far as it is one for this group, with the members to blame."""
+    pattern, match = finding.pattern, finding.match
+    own = _OF_PATTERN.get(pattern.name)
+    text = pattern.advice if own is None else own(finding, history)
+    if history.is_consumer_group:
+        text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
+    culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
+    if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
+        return text
+    return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
+
+
+def _protocol(history: History) -> str:
+    """The assignor that the classic group chose last, or its members prefer; "" if nothing says it."""
+    chosen = [
+        str(one.joined["protocol"])
+        for rebalance in history.rebalances
+        for one in rebalance.rounds
+        if one.joined is not None and one.joined.get("protocol")
+    ]
+    preferred = history.settings.get("partition.assignment.strategy")
+    return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
+
+
+def _is_static(history: History) -> bool:
+    return any(one.instance is not None for one in history.changes)
+
+
+def _deploy_wave(finding: Finding, history: History) -> str:
+    is_static = _is_static(history)
+    if is_static and finding.rebalances:
+        static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
+    else:
+        static = "" if is_static else "use static members if a process is back within session.timeout.ms"
+    is_eager = not history.is_consumer_group and _protocol(history) in (*_EAGER, "")
+    text = "; ".join(part for part in ("use cooperative-sticky" if is_eager else "", static) if part)
+    if not text:
+        return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _needless_moves(finding: Finding, history: History) -> str:
+    protocol = "uniform" if history.is_consumer_group else _protocol(history)
+    if history.settings.get("group.remote.assignor") == "range" and history.is_consumer_group:
+        return "Use the assignor uniform (group.remote.assignor), which keeps what it can."
+    if protocol == _STREAMS:
+        return "Nothing in the assignor: Kafka Streams moves tasks to where their state is."
+    if protocol != "uniform" and "sticky" not in protocol:
+        return finding.pattern.advice
+    if _is_static(history) or not history.went():
+        return f"{protocol} keeps what it can: change less at once."
+    return f"{protocol} keeps what it can: give processes a group.instance.id, by which it knows them again."
+
+
+def _poison_record(finding: Finding, history: History) -> str:
+    general = finding.pattern.advice
+    return general if [*history.of_kind("poll-timeout")] else f"{general.partition(';')[0]}."
+
+
+def _max_poll_interval(finding: Finding, history: History) -> str:
+    if poison_record(history) is not None:
+        return "Get past the one record (see poison-record): smaller batches (max.poll.records) do not help."
+    longest_us = max((int(one.row["duration_us"]) for one in history.of_kind("slow-callback")), default=0)
+    member = finding.match.members[0] if finding.match.members else ""
+    limit_ms = history.settings.number("max.poll.interval.ms", member)
+    if limit_ms is not None and longest_us >= 1000 * limit_ms:
+        took = seconds(longest_us / 1e6)
+        return f"Raise max.poll.interval.ms above the {took} of a rebalance callback, or do less in it."
+    return finding.pattern.advice
+
+
+def _held_join_phase(finding: Finding, history: History) -> str:
+    general = finding.pattern.advice
+    consumer = general[general.index("group.protocol") :]
+    if poison_record(history) is not None:
+        return f"Get past the one record (see poison-record), or use {consumer}"
+    if [*history.of_kind("slow-callback")]:
+        return f"Do less in onPartitionsRevoked (see slow-callback), or use {consumer}"
+    if [*history.of_kind("process-paused")]:  # batches are as long as ever
+        return general.replace(" or max.poll.records", "")
+    longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
+    # a shorter interval would remove members more often
+    if longest_us < _SHORTEST_INTERVAL_US or [*history.of_kind("poll-timeout")]:
+        return f"Lower max.poll.records, or use {consumer}"
+    return general
+
+
+def _group_start(finding: Finding, history: History) -> str:
+    general = finding.pattern.advice
+    if not history.is_consumer_group:
+        return general
+    return f"Members wait for their next heartbeat ({_INTERVAL}).{general[general.index(' --from') :]}"
+
+
+def _waits_for_heartbeat(finding: Finding, history: History) -> str:
+    heartbeat_us, poll_us = history.handover_waits_us or (0, 0)
+    if heartbeat_us > _MUCH_MORE * poll_us:
+        return f"Lower {_INTERVAL}."
+    return "Poll more often." if poll_us > _MUCH_MORE * heartbeat_us else finding.pattern.advice
+
+
+_OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
+    "deploy-wave": _deploy_wave,
+    "poison-record": _poison_record,
+    "needless-moves": _needless_moves,
+    "max-poll-interval": _max_poll_interval,
+    "held-join-phase": _held_join_phase,
+    "group-start": _group_start,
+    "waits-for-heartbeat": _waits_for_heartbeat,
+}

@@ -1,0 +1,119 @@
+"""The advice of explain knows the group: its protocol, its members, and whom it has to name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.explain.explaining import explained, scenario_storm, storm
+
+SMALL = {"members": 4, "partitions": 8}
+SIX = {"members": 6, "partitions": 24}
+STATIC = "Use static members if a process is back within session.timeout.ms."
+NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
+
+
+@pytest.mark.parametrize(
+    ("preset", "variant", "settings", "pattern", "advice"),
+    [
+        (
+            "rolling-deploy",
+            "eager",
+            SMALL,
+            "deploy-wave",
+            f"Use cooperative-sticky; {STATIC[0].lower()}{STATIC[1:]}",
+        ),
+        ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
+        (
+            "rolling-deploy",
+            "static",
+            SMALL,
+            "deploy-wave",
+            "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster.",
+        ),
+        (
+            "rolling-deploy",
+            "consumer",
+            SMALL,
+            "deploy-wave",
+            STATIC.replace("session", "group.consumer.session", 1),
+        ),
+        (
+            "static-trap",
+            "deployment-leaves",
+            {},
+            "deploy-wave",
+            "Keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup.",
+        ),
+        (
+            "slow-member-hostage",
+            "eager",
+            SIX,
+            "held-join-phase",
+            "member-3: lower max.poll.interval.ms (it is the rebalance timeout) or max.poll.records, "
+            + NEW_PROTOCOL,
+        ),
+        (
+            "slow-member-hostage",
+            "eager-short-poll-interval",
+            SIX,
+            "held-join-phase",
+            f"member-3: lower max.poll.records, {NEW_PROTOCOL}",
+        ),
+        (
+            "duplicates-on-revoke",
+            "drains-too-long",
+            SMALL,
+            "max-poll-interval",
+            "Raise max.poll.interval.ms above the 40.0 s of a rebalance callback, or do less in it.",
+        ),
+        ("cold-start", "consumer", {"members": 10, "partitions": 20}, "waits-for-heartbeat", ""),
+    ],
+)
+def test_advice_is_for_this_group(
+    tmp_path: Path, preset: str, variant: str, settings: Mapping[str, Any], pattern: str, advice: str
+) -> None:
+    found = explained(storm(tmp_path / "x", preset, variant, settings))
+    [own] = [one for one in found.findings if one.pattern.name == pattern]
+    assert own.pattern.advice == (advice or "Lower group.consumer.heartbeat.interval.ms.")
+
+
+POISON = """
+name: poison
+settings:
+  members: 3
+  partitions: 6
+  record_rate: 10
+  max.poll.interval.ms: 30000
+  least_duration_ms: 10m
+  if_never_settled: report
+  restart_failed: true
+  slow_records: [{partition: 2, at: 1m, takes: %s}]
+steps:
+  - {at_ms: 0, do: start}
+"""
+
+
+@pytest.mark.parametrize(
+    ("record", "of_record"),
+    [
+        ("50s", "raising max.poll.interval.ms only makes the wait longer."),
+        ("1s, then: crash", ""),
+    ],
+)
+def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(
+    tmp_path: Path, record: str, of_record: str
+) -> None:
+    advice = {
+        one.pattern.name: one.pattern.advice
+        for one in explained(scenario_storm(tmp_path, POISON % record)).findings
+    }
+    assert advice["poison-record"].startswith("topic-0-2 at ")
+    begins = ": send the record to a dead-letter topic after one retry"
+    assert advice["poison-record"].partition(begins)[2] == (f"; {of_record}" if of_record else ".")
+    if "max-poll-interval" in advice:
+        assert "smaller batches (max.poll.records) do not help" in advice["max-poll-interval"]
+    assert "autoscaler-flapping" not in advice
