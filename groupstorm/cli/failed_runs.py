@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from textwrap import wrap
-from time import monotonic
 from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
@@ -28,10 +26,8 @@ from groupstorm.storms.checks.verdicts import CO_PARTITIONED
 from groupstorm.storms.runs.causes import cause_of, cost_of
 from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
 from groupstorm.storms.runs.load import member_load
-from groupstorm.storms.runs.remedies import Remedy, SearchEnded, remedies_for_livelock
+from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.runs.several import cores
-from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -41,8 +37,9 @@ from groupstorm.wording import listed, seconds
 #: The kind of the finding that less is processed than arrives; `figures.unsettled` has the other kinds.
 OVERLOAD: Final = "overload"
 
-#: After short runs, too, a search for remedies may take so long.
-LEAST_SEARCH_S: Final = 3
+#: So many runs a search for remedies may take at least, and for one of several causes: a value needs three.
+LEAST_TRIALS: Final = 8
+TRIALS_OF_ONE: Final = 4
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: The broker's choice if members name no assignor (group.consumer.assignors).
@@ -66,8 +63,7 @@ def require_invariants(
     cannot keep up works as its settings say, `--require "lag_growth_per_second<1"` makes it fail.
     ``options``: those of the command line that a scenario file does not hold, such as --on. In real time
     nothing is said about keeping up: a lag that grows between two looks may be the broker's.
-    ``look_for_remedies``: repeat the scenario of a group that cannot settle under other settings, for about
-    as long as the runs took.
+    ``look_for_remedies``: repeat the scenario of a group that cannot settle under other settings.
     """
     every = [*runs]
     sys.stdout.flush()  # the answer comes first
@@ -80,8 +76,7 @@ def require_invariants(
         if found is not None:
             cause = cause_of(run.scenario)
             restless.setdefault(cause or run.scenario.variant, []).append(run)
-            verdict = _indented(f"{cause or found}; {cost_of(run.figures)}")
-            message = "\n".join([f"{_named([run])}: {CANNOT_SETTLE}", *verdict])
+            message = "\n".join([f"{_named([run])}: {CANNOT_SETTLE}", *_indented(cause or found)])
         elif own is not None:
             lines = [f"{_named([run])}: a real group does this, too", *_indented(own)]
             message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
@@ -127,8 +122,8 @@ def _arithmetic(settings: Settings) -> Iterable[str]:
     )
     if load.busiest >= load.per_member:
         yield "  more members do not help: only one of them reads the busiest partition"
-    for setting, values in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
-        for value in islice(values, 1):
+    for setting, value in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
+        if value is not None:
             yield f"  {setting} with which it keeps up: {value} (now {settings.integer(setting)})"
     record_ms = load.record_ms()
     if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
@@ -186,43 +181,24 @@ def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
 
 
 def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> None:
-    """Look for settings that end each finding; all searches together last about as long as the runs."""
-    took_s = sum(run.wall_seconds for run in runs) / max(min(len(runs), cores()), 1)
+    """Look for settings that end each finding, with about as many runs as there were; print each at once."""
     searched = [alike for alike in restless if not has_fatal_record(alike[0].scenario.settings)]
+    trials = max(len(runs), LEAST_TRIALS) // max(len(searched), 1)
     for alike in searched:
-        within_s = max(took_s, LEAST_SEARCH_S) / len(searched)
-        _print_remedy(alike[0].scenario, within_s, f"  {_variants(alike)}: " if len(restless) > 1 else "  ")
-
-
-def _print_remedy(scenario: ResolvedScenario, within_s: float, begins: str) -> None:
-    """The values of settings that end a finding, each when it is found."""
-    began_s, last_us = monotonic(), 0
-    nothing = _NO_REMEDY
-    with run_progress("looking for settings that end it") as shown:
-
-        def progress(now_us: int, phase: str) -> None:
-            """End the search when a run begins too late; one that is under way may take as long again."""
-            nonlocal last_us
-            allowed_s = within_s if now_us < last_us else 2 * within_s
-            if monotonic() - began_s > allowed_s:
-                raise SearchEnded
-            last_us = now_us
-            shown(now_us, phase)
-
-        try:
-            for remedy in remedies_for_livelock(scenario, progress):
-                print_lines_aside(f"{begins}{'the' if nothing else 'or the'} {_remedy_named(remedy)}")
+        begins, nothing = f"  {_variants(alike)}: " if len(restless) > 1 else "  ", _NO_REMEDY
+        with run_progress("looking for settings that end it") as progress:
+            search = RemedySearch(alike[0].scenario, max(trials, TRIALS_OF_ONE), progress)
+            for remedy in search:
+                print_lines_aside(f"{begins}{'' if nothing else 'or '}{_remedy_named(remedy)}")
                 nothing = ""
-        except SearchEnded:
-            nothing = nothing and f"no setting was found that ends it, in {seconds(monotonic() - began_s)}"
-    if nothing:
-        print_lines_aside(begins + nothing)
+        if nothing:
+            print_lines_aside(
+                begins + ("no setting was found that ends it" if search.is_cut_short else nothing)
+            )
 
 
 def _remedy_named(remedy: Remedy) -> str:
-    which = ("largest " if remedy.is_upper_bound else "smallest ") if remedy.is_nearest else ""
-    sure = "" if remedy.seeds > 1 else ", with one seed only"
-    named = f"{which}{remedy.setting} that ends it: {remedy.value} (now {remedy.now}{sure})"
+    named = f"{remedy.setting} that ends it: {remedy.value} (now {remedy.now})"
     if remedy.lag_growth is None:
         return named
     growth = f"{remedy.lag_growth:,.0f} records a second"

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
-from groupstorm.clients.profiles import ALL_FETCHED
+from groupstorm.assignors.registry import get
+from groupstorm.clients.adapters.role import is_cooperative
+from groupstorm.clients.profiles import ALL_FETCHED, PROFILES
 from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
+from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.streams_settings import STREAMS
@@ -48,9 +52,10 @@ def contradictions(variants: Mapping[str, Settings]) -> list[str]:
 
 
 def endless_work(settings: Settings) -> list[Contradiction]:
-    """What keeps a group from coming to rest: work that outlasts max.poll.interval.ms, and records that end
-    whoever reads them."""
-    found = dict.fromkeys(one for own in settings.of_profiles() for one in _polls(own))
+    """What keeps a group from coming to rest: work that outlasts a timeout, records that end their reader."""
+    found = dict.fromkeys(
+        one for own in settings.of_profiles() for one in (*_polls(own), *_silent_rounds(own))
+    )
     if has_fatal_record(settings):
         fatal = [_place(one) for one in _slow_records(settings) if one.crashes]
         sentence = f"a record {listed(fatal)} ends every process that reads it (slow_records, then: crash)"
@@ -126,14 +131,49 @@ def _polls(settings: Settings) -> Iterator[Contradiction]:
                 f"{subject} {seconds(work_us / 1e6)} ({setting}), and max.poll.interval.ms is "
                 f"{seconds(interval_s)}: the member leaves the group meanwhile",
             )
-    records = settings.integer("max.poll.records")
-    batch_s = records * record_ns(settings) / 1e9
-    # a client without the setting hands out what it has fetched
-    if batch_s >= interval_s and not is_said and records < ALL_FETCHED:
+    batch_s = _full_batch_s(settings)
+    if batch_s >= interval_s and not is_said:
         fitting = int(interval_s * 1e9 / record_ns(settings))
         yield Contradiction(
             "full batch",
-            f"a full batch of {counted(records, 'record')} takes {seconds(batch_s)} in the mean, and "
-            f"max.poll.interval.ms is {seconds(interval_s)}: a member that has fallen behind leaves the "
-            f"group; {counted(fitting, 'record')} (max.poll.records) would fit",
+            f"{_full_batch(settings)}, and max.poll.interval.ms is {seconds(interval_s)}: a member that has "
+            f"fallen behind leaves the group; {counted(fitting, 'record')} (max.poll.records) would fit",
         )
+
+
+def _full_batch_s(settings: Settings) -> float:
+    """The work on max.poll.records in the mean; 0 for a client that hands out what it has fetched."""
+    records = settings.integer("max.poll.records")
+    return records * record_ns(settings) / 1e9 if records < ALL_FETCHED else 0
+
+
+def _full_batch(settings: Settings) -> str:
+    records = counted(settings.integer("max.poll.records"), "record")
+    return f"a full batch of {records} takes {seconds(_full_batch_s(settings))} in the mean"
+
+
+def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
+    """Work that outlasts session.timeout.ms, of members that are away from poll() while they rebalance.
+
+    A cooperative Java consumer processes what it owns while its JoinGroup waits (KAFKA-8421). Only poll()
+    reads the answer, and the heartbeat thread stands still until then; the coordinator's session runs from
+    the answer on. `docs/truth.md` has such a group on Kafka.
+    """
+    profile = PROFILES[settings.names("client_profile")[0]]
+    if settings.choice(GROUP_PROTOCOL) != CLASSIC or not profile.rounds_wait_for_polls:
+        return
+    if not all(is_cooperative(get(entry)) for entry in settings.names(STRATEGY)) or any(_polls(settings)):
+        return
+    session_s = settings.integer("session.timeout.ms") / 1000
+    setting, longest_us = max(longest_work_us(settings).items(), key=lambda one: one[1])
+    work = f"{_WORK[setting].format(_slowest_record(settings))} {seconds(longest_us / 1e6)} ({setting})"
+    if longest_us < session_s * 1_000_000:
+        if _full_batch_s(settings) < session_s:
+            return
+        work = _full_batch(settings)
+    yield Contradiction(
+        "silent rounds",
+        f"{work}, and session.timeout.ms is {seconds(session_s)}: a cooperative Java consumer reads the "
+        "answer of its JoinGroup at its next poll() and sends no heartbeat until then, so a rebalance throws "
+        "it out; under group.protocol=consumer heartbeats go on",
+    )

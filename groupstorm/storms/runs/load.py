@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,8 +9,6 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
-#: So many values of a setting are proposed at most, each with more room than the one before.
-PROPOSED = 3
 CONCURRENCY_MAX = 100
 """More records at a time are not proposed."""
 
@@ -65,28 +62,20 @@ class MemberLoad:
         """Records a second for the member that owns the busiest partitions."""
         return sum(self.partitions[: -(-len(self.partitions) // members)])
 
-    def enough_members(self) -> Iterator[int]:
-        """Numbers of members above the present one of which none has too much to do."""
+    def enough_members(self) -> int | None:
+        """The least number of members above the present one of which none has too much to do."""
         if self.per_member is None:
-            return
-        proposed = 0
-        seen: set[int] = set()
-        for members in range(self.members + 1, len(self.partitions) + 1):
-            owned = -(-len(self.partitions) // members)
-            if owned not in seen and self.of_unluckiest(members) < self.per_member:
-                seen.add(owned)
-                yield members
-                proposed += 1
-                if proposed == PROPOSED:
-                    return
+            return None
+        more = range(self.members + 1, len(self.partitions) + 1)
+        return next((count for count in more if self.of_unluckiest(count) < self.per_member), None)
 
-    def enough_concurrency(self) -> Iterator[int]:
-        """Values of ``concurrency`` with which the present members have no more than they can do."""
+    def enough_concurrency(self) -> int | None:
+        """The least ``concurrency`` with which the present members have no more than they can do."""
         if self.per_member is None:
-            return
+            return None
         one_at_a_time = self.per_member / self.concurrency
-        least = int(self.of_unluckiest(self.members) // one_at_a_time) + 1
-        yield from range(max(least, self.concurrency + 1), min(least + PROPOSED, CONCURRENCY_MAX + 1))
+        least = max(int(self.of_unluckiest(self.members) // one_at_a_time), self.concurrency) + 1
+        return least if least <= CONCURRENCY_MAX else None
 
     def record_ms(self) -> float | None:
         """The work on a record, in milliseconds, with which the members keep up; None if any will do."""

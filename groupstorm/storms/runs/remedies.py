@@ -1,4 +1,4 @@
-"""Values of settings that let a group settle, confirmed by running the scenario again.
+"""Values of settings that let a group settle: arithmetic proposes them, runs of the scenario confirm them.
 
 A value counts if the group is mended with several seeds, and stays so for longer than its timeouts last: one
 that only moves an expiry behind the end of the run is no remedy.
@@ -6,7 +6,7 @@ that only moves an expiry behind the end of the run is no remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -25,9 +25,6 @@ from groupstorm.trace.events.coordinator import MemberRemoved
 from groupstorm.trace.events.member import RejoinRequested
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.trace.writer import NullSink
-
-_POLL_INTERVAL: Final = "max.poll.interval.ms"
 
 _SEEDS: Final = 3
 """With so many seeds a value has to mend the group."""
@@ -38,40 +35,20 @@ _LONGEST_POLL_INTERVAL_MS: Final = 3_600_000
 _QUIET_TIMEOUTS: Final = 3
 """A mended group throws nobody out for this many times its longest timeout."""
 
-_NEAR_ENOUGH: Final = 64
-"""The search ends when its two values differ by less than this part of the lower one."""
-
-_FURTHER: Final = 3
-"""So often a value that only one seed likes is moved further away from the present one."""
-
 _THROWN_OUT: Final = frozenset({"rebalance-timeout", "session-expired", "sync-timeout"})
-
-
-class SearchEnded(Exception):
-    """Raised by the progress of a search whose time is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
     """A value with which the group is mended.
 
-    ``is_nearest``: to the present one, as far as the search went; else the search ended before, and
-    ``seeds`` had confirmed the value.
+    ``lag_growth``: records a second by which the lag grows all the same; None if the group then keeps up.
     """
 
     setting: str
     now: int
     value: int
-    is_upper_bound: bool
-    """Whether the setting was lowered: then this is the largest value that was found to help."""
     lag_growth: float | None
-    """Records a second by which the lag grows all the same; None if the group then keeps up."""
-    is_nearest: bool = True
-    seeds: int = _SEEDS
-
-
-#: A setting, the furthest value to try, and the grain of the answer.
-Search = tuple[str, int, int]
 
 
 class _Departures:
@@ -96,117 +73,89 @@ class _Departures:
         pass
 
 
-def remedies_for_livelock(scenario: ResolvedScenario, progress: Progress | None = None) -> Iterator[Remedy]:
-    """Values of single settings, each of which lets the group settle.
+class RemedySearch:
+    """Iterates over values of single settings, each of which lets the group settle.
 
-    ``progress``: of every run, as `simulate` takes it. If it raises `SearchEnded`, so does this.
+    ``trials``: so many runs of the scenario are made at most. ``progress``: of every run, as `simulate` takes
+    it. `is_cut_short`: whether there was more to try.
     """
-    settings = scenario.settings
-    if has_fatal_record(settings):
-        return
-    # By arithmetic, with a quarter of room for the rest of the batch: the search seldom has to go further.
-    work_us = max(max(longest_work_us(own).values()) for own in settings.of_profiles())
-    enough_ms = work_us * 5 // 4_000_000 * 1000
-    searches = _smaller_batches(settings)
-    if enough_ms < _LONGEST_POLL_INTERVAL_MS:
-        searches.insert(0, (_POLL_INTERVAL, _LONGEST_POLL_INTERVAL_MS, 1000))
-    if not outlasts_polls(settings):  # else members leave, whatever their session is
-        searches.append(("session.timeout.ms", settings.integer("group.max.session.timeout.ms"), 1000))
-    for setting, furthest, grain in searches:
-        trials = _Trials(scenario, setting, progress)
-        now = settings.integer(setting)
-        limits = [furthest]
-        confirmed = 0
-        try:
-            if setting == _POLL_INTERVAL and now < enough_ms:
-                limits.insert(0, enough_ms)
-                while confirmed < _SEEDS and trials.mends(enough_ms, confirmed):
-                    confirmed += 1
-                if confirmed < _SEEDS:
-                    confirmed = 0
-            tried = (_nearest(now, limit, grain, trials.settles) for limit in limits)
-            nearest = next((value for value in tried if value is not None), None)
-            if nearest is not None and not trials.mends(nearest):
-                nearest = _nearest(nearest, furthest, grain, trials.mends)
-            found = None if nearest is None else trials.with_every_seed(nearest, now, furthest, grain)
-        except SearchEnded:
-            if confirmed:
-                yield Remedy(setting, now, enough_ms, False, trials.lag_growths[enough_ms], False, confirmed)
-            raise
-        if found is not None:
-            yield Remedy(setting, now, found, furthest < now, trials.lag_growths[found])
 
-
-class _Trials:
-    """Runs of a scenario with other values of one setting."""
-
-    def __init__(self, scenario: ResolvedScenario, setting: str, progress: Progress | None) -> None:
+    def __init__(self, scenario: ResolvedScenario, trials: int, progress: Progress | None = None) -> None:
+        self.is_cut_short = False
         self._scenario = scenario
-        self._setting = setting
+        self._trials = trials
         self._progress = progress
         self._assignors = chosen_assignors(scenario)
-        #: By value, of the last seed that was run: records a second.
-        self.lag_growths: dict[int, float | None] = {}
 
-    def settles(self, value: int) -> bool:
-        """Whether the group settles, perhaps between two expiries."""
-        scenario = with_settings(self._scenario, {self._setting: value})
-        return settles(simulate(scenario, self._assignors, NullSink(), progress=self._progress))
+    def __iter__(self) -> Iterator[Remedy]:
+        for setting, values in _proposals(self._scenario.settings):
+            now = self._scenario.settings.integer(setting)
+            for value in values:
+                growths: list[float | None] = []
+                while len(growths) < _SEEDS and self._trials > 0:
+                    self._trials -= 1
+                    figures = self._mended({setting: value}, self._scenario.seed + len(growths))
+                    if figures is None:
+                        break
+                    growths.append(lag_growth(figures))
+                if len(growths) == _SEEDS:
+                    yield Remedy(setting, now, value, growths[-1])
+                    break
+                if not self._trials:
+                    self.is_cut_short = True
+                    return
 
-    def mends(self, value: int, further_seed: int = 0) -> bool:
-        """Whether the group settles and then nobody is thrown out for a few timeouts."""
-        settings = with_settings(self._scenario, {self._setting: value}).settings
+    def _mended(self, changes: dict[str, Any], seed: int) -> Figures | None:
+        """The figures with other settings, if the group settles and then nobody is thrown out for a while."""
+        settings = with_settings(self._scenario, changes).settings
         longest_ms = max(settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms"))
         tail_ms = max(settings.integer("tail_ms"), _QUIET_TIMEOUTS * longest_ms)
-        departures = _Departures()
         waits_ms = max(settings.integer("settle_timeout_ms"), OBSERVED_US // 1000)
-        changes = {self._setting: value, "tail_ms": tail_ms, "settle_timeout_ms": waits_ms}
-        changed = with_settings(self._scenario, changes)
-        changed = replace(changed, seed=self._scenario.seed + further_seed)
+        changes = {**changes, "tail_ms": tail_ms, "settle_timeout_ms": waits_ms}
+        changed = replace(with_settings(self._scenario, changes), seed=seed)
+        departures = _Departures()
         figures = simulate(changed, self._assignors, departures, progress=self._progress)
-        self.lag_growths[value] = lag_growth(figures)
-        return settles(figures) and departures.last_us < departures.end_us - tail_ms * 1000
-
-    def with_every_seed(self, found: int, now: int, furthest: int, grain: int) -> int | None:
-        """``found``, or a value a few per cent further from ``now``, that mends with all seeds; None if none
-        does. ``found`` mends with the scenario's own seed."""
-        step = max(grain, min(found, now) // _NEAR_ENOUGH) * (1 if furthest > now else -1)
-        for further in range(_FURTHER):
-            value = found + further * step
-            value = min(value, furthest) if furthest > now else max(value, furthest)
-            if all(self.mends(value, seed) for seed in range(0 if further else 1, _SEEDS)):
-                return value
-        return None
+        is_quiet = departures.last_us < departures.end_us - tail_ms * 1000
+        return figures if settles(figures) and is_quiet else None
 
 
-def _smaller_batches(settings: Settings) -> list[Search]:
-    """The search for max.poll.records, if a full batch takes as long as half of max.poll.interval.ms.
+def _proposals(settings: Settings) -> Iterator[tuple[str, list[int]]]:
+    """Settings, each with values that may end it: the nearest to the present one first.
 
-    It ends where a full batch takes a tenth of the interval: an application that polls for each record would
-    take long to simulate, and nobody would run it.
+    Times have a quarter of room above the work that they have to outlast.
     """
+    if has_fatal_record(settings):
+        return
+    profiles = [*settings.of_profiles()]
+    work_ms = max(max(longest_work_us(own).values()) for own in profiles) // 1000
+    record_us = max(record_ns(own) for own in profiles) / 1000
     records = settings.integer("max.poll.records")
-    batch_us = max(records * record_ns(own) // 1000 for own in settings.of_profiles())
-    interval_us = settings.integer("max.poll.interval.ms") * 1000
-    if 2 * batch_us < interval_us:
-        return []
-    return [("max.poll.records", max(1, records * interval_us // (10 * batch_us)), 1)]
+    batch_ms = int(records * record_us) // 1000
+    interval_ms = settings.integer("max.poll.interval.ms")
+    # a batch may hold two slow records, and ordinary ones beside them
+    works_ms = [work_ms, work_ms + batch_ms, 2 * work_ms]
+    enough_ms = [*map(_with_room, works_ms), _LONGEST_POLL_INTERVAL_MS]
+    if enough_ms[0] < _LONGEST_POLL_INTERVAL_MS:
+        yield "max.poll.interval.ms", _between(interval_ms, enough_ms, _LONGEST_POLL_INTERVAL_MS)
+    if 2 * batch_ms >= interval_ms:
+        # an application that polled for each record would take long to simulate, and nobody would run it
+        fitting = [int(interval_ms * 1000 / record_us * share) for share in (0.8, 0.4, 0.1)]
+        yield "max.poll.records", [value for value in fitting if 1 <= value < records]
+    if not outlasts_polls(settings):  # else members leave, whatever their session is
+        session_ms = settings.integer("session.timeout.ms")
+        longer_ms = [_with_room(max(work_ms, batch_ms)), 2 * session_ms, 4 * session_ms, 16 * session_ms]
+        yield (
+            "session.timeout.ms",
+            _between(session_ms, longer_ms, settings.integer("group.max.session.timeout.ms")),
+        )
 
 
-def _nearest(now: int, furthest: int, grain: int, mends: Callable[[int], bool]) -> int | None:
-    """The value nearest to ``now`` that mends, by bisection; None if the furthest does not, either."""
-    if furthest == now or not mends(furthest):
-        return None
-    fails, helps = now, furthest
-    while abs(helps - fails) > max(grain, min(helps, fails) // _NEAR_ENOUGH):
-        middle = (fails + helps) // 2 // grain * grain
-        if middle in (fails, helps):
-            break
-        if mends(middle):
-            helps = middle
-        else:
-            fails = middle
-    return helps
+def _with_room(milliseconds: int) -> int:
+    return milliseconds * 5 // 4000 * 1000
+
+
+def _between(now: int, values: Iterable[int], most: int) -> list[int]:
+    return sorted({value for value in values if now < value <= most})
 
 
 def settles(figures: Figures) -> bool:
