@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
+from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters.role import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES
@@ -162,7 +163,10 @@ def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
     profile = PROFILES[settings.names("client_profile")[0]]
     if settings.choice(GROUP_PROTOCOL) != CLASSIC or not profile.rounds_wait_for_polls:
         return
-    if not all(is_cooperative(get(entry)) for entry in settings.names(STRATEGY)) or any(_polls(settings)):
+    strategies = settings.names(STRATEGY)
+    if not all(entry in BUILT_IN and is_cooperative(get(entry)) for entry in strategies):
+        return
+    if any(True for _ in _polls(settings)):
         return
     session_s = settings.integer("session.timeout.ms") / 1000
     setting, longest_us = max(longest_work_us(settings).items(), key=lambda one: one[1])
