@@ -35,8 +35,6 @@ CASES = (
     Case("aligned-restarts", "all-at-once-static", "aligned-restart", SMALL),
     Case("aligned-restarts", "one-by-one", "deploy-wave", SMALL),
     # two members crash and one restarts without a word: eager, everybody waits for its session
-    Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 6}),
-    Case("autoscaler-flap", "keda", "autoscaler-flapping", {"partitions": 24, "phases": "aligned"}),
     Case("autoscaler-flap", "fixed", "", {"partitions": 24}),
     Case("client-profiles", "java", "held-join-phase", {"members": 8, "partitions": 16}),
     Case("client-profiles", "franz-go", "session-expired", {"members": 8, "partitions": 16}),
@@ -66,7 +64,6 @@ CASES = (
     Case("poison-livelock", "slower-than-the-poll-interval", "poison-record", SMALL | {"partitions": 12}),
     Case("poison-livelock", "crashes", "poison-record", SMALL | {"partitions": 12}),
     Case("poison-livelock", "one-retry-then-dead-letter", "poison-record", SMALL | {"partitions": 12}),
-    Case("rack-bill", "none", "state-lost", {"partitions": 6}),
     Case("rolling-deploy", "eager", "deploy-wave", SMALL),
     Case("rolling-deploy", "cooperative", "deploy-wave", SMALL),
     Case("rolling-deploy", "static", "deploy-wave", SMALL),
@@ -82,11 +79,14 @@ CASES = (
     Case("static-trap", "deployment", "static-orphan", TEN),
     Case("static-trap", "twins", "static-fenced", TEN),
     Case("stream-join", "range", "session-expired", {"partitions": 12}),
-    Case("topic-growth", "five-minutes", "topics-changed", {"partitions": 12, "members": 4}),
 )
 
 #: Seconds of real time each, or variants of what is above.
 SLOW_CASES = (
+    Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 6}),
+    Case("autoscaler-flap", "keda", "autoscaler-flapping", {"partitions": 24, "phases": "aligned"}),
+    Case("rack-bill", "none", "state-lost", {"partitions": 6}),
+    Case("topic-growth", "five-minutes", "topics-changed", {"partitions": 12, "members": 4}),
     Case("coordinator-failover", "two-minutes", "coordinator-moved"),
     Case("autoscaler-flap", "keda-eager", "autoscaler-flapping"),
     Case("autoscaler-flap", "hpa", "autoscaler-flapping"),

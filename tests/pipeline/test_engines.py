@@ -89,7 +89,9 @@ def assert_sums(result: EngineResult, tables: Tables) -> None:
         assert max(latencies, default=None) == (None if longest is None else round(longest * 1000)), run
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    "window", [WHOLE, *(pytest.param(window, marks=pytest.mark.slow) for window in WINDOWS[1:])]
+)
 def test_tables_and_figures_of_the_local_engine(traces: Path, window: Window) -> None:
     result, tables = locally(Request(find_traces([traces]), window=window))
     assert_sums(result, tables)

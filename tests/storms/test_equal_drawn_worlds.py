@@ -47,7 +47,11 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 
 
 #: Of seed 250 a heartbeat is due at the very instant at which its series ends.
-@pytest.mark.parametrize("seed", [*range(8), 250, *in_soak(*range(8, 250), *range(251, 1_000))])
+#: Worlds that take a second or more.
+SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 6, 7, 250)]
+
+
+@pytest.mark.parametrize("seed", [*range(5), *SLOW, *in_soak(*range(8, 250), *range(251, 1_000))])
 def test_exact_and_computed_rows_of_drawn_worlds_are_equal(seed: int) -> None:
     steps, settings = drawn(seed)
     check(steps, settings, seed)
