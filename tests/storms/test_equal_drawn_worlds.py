@@ -46,8 +46,7 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return sorted(steps, key=lambda step: int(step["at_ms"])), settings
 
 
-#: Of seed 250 a heartbeat is due at the very instant at which its series ends.
-#: Worlds that take a second or more.
+#: Worlds that take a second or more. In that of seed 250 a heartbeat is due when its series ends.
 SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in (5, 6, 7, 250)]
 
 
