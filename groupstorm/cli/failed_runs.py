@@ -112,7 +112,7 @@ def _print_overloads(runs: Iterable[Run]) -> None:
 
 
 def _arithmetic(settings: Settings) -> Iterable[str]:
-    """What arrives and what members do, and the values with which a group keeps up."""
+    """Lines on the records that arrive and those that members process, and on the values that are enough."""
     load = member_load(settings)
     if load.per_member is None:
         return

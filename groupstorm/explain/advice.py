@@ -1,4 +1,4 @@
-"""What to turn in one group: not what it has already, nor what its protocol does not have."""
+"""Advice for one group: no setting that it has already, or that its protocol does not have."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def _lag(runs: Sequence[Figures]) -> list[str]:
 
 
 def _records(counts: Sequence[float]) -> str:
-    """112 (54 to 134) records are; with most seeds none, with others up to 8 records are."""
+    """The beginning of a sentence: "112 (54 to 134) records are", or that most seeds have none."""
     if not median(counts):
         return f"With most seeds none, with others up to {max(counts):,.0f} records are"
     return f"{_range(counts, lambda value: f'{value:,.0f}')} records are"

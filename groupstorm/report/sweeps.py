@@ -106,7 +106,7 @@ def sweep_grid(
 
 
 def _broken(runs: Sequence[Figures]) -> str:
-    """What is wrong with some of the runs: if it is their configuration, as in the first of these."""
+    """A sentence on runs that broke an invariant: if their configuration is to blame, on the first one."""
     broken = [broken_invariants(figures) for figures in runs]
     found = [finding(one) for one in broken if one]
     if None in found:
@@ -162,8 +162,10 @@ def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
 
 
 def sweep_contradictions(sweep: Sweep, points: Sequence[Point]) -> list[str]:
-    """What cannot go well together, by arithmetic: of each rule one sentence, with its points unless it is
-    true for all of ``points``, and the points for which the numbers differ."""
+    """Sentences on settings that cannot go well together, by arithmetic: one for each rule.
+
+    It names its points unless it is true for all of ``points``, and those for which the numbers differ.
+    """
     found = found_in((point.labels, sweep.scenario_of(point).settings) for point in points)
     by_rule: dict[str, list[tuple[str, list[tuple[str, ...]]]]] = {}
     for (rule, sentence), true_for in found.items():

@@ -1,4 +1,4 @@
-"""Why a group cannot come to rest, and what that costs."""
+"""The cause for which a group cannot come to rest, and the cost, in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cause_of(scenario: ResolvedScenario) -> str:
 
 
 def cost_of(figures: Figures) -> str:
-    """What a group that does not come to rest has cost by the end of its run."""
+    """The cost of a group that does not come to rest, by the end of its run."""
     parts = []
     if figures.unowned_partition_seconds:
         parts.append(f"{seconds(figures.unowned_partition_seconds)} without an owner, over all partitions")

@@ -53,7 +53,7 @@ def contradictions(variants: Mapping[str, Settings]) -> list[str]:
 
 
 def endless_work(settings: Settings) -> list[Contradiction]:
-    """What keeps a group from coming to rest: work that outlasts a timeout, records that end their reader."""
+    """Find what keeps a group from coming to rest: work that outlasts a timeout, records that end readers."""
     found = dict.fromkeys(
         one for own in settings.of_profiles() for one in (*_polls(own), *_silent_rounds(own))
     )

@@ -36,7 +36,7 @@ def take_measured(
 
 
 def _agree(own: Any, measured: Any) -> bool:
-    """Of several assignors a trace names the one that its group chose."""
+    """Whether both say the same; of several assignors a trace names the one that its group chose."""
     if isinstance(own, list) and isinstance(measured, list):
         return set(measured) <= set(own)
     return bool(own == measured)
