@@ -17,7 +17,7 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_lines_aside, print_paragraph
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth, overload_sentence
-from groupstorm.figures.unsettled import CONSEQUENCES, finding
+from groupstorm.figures.unsettled import CONSEQUENCES, SETTLED_LATE, finding, verdict_on
 from groupstorm.problems import CheckFailed
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import seeds_named
@@ -45,7 +45,6 @@ REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: The broker's choice if members name no assignor (group.consumer.assignors).
 BROKERS_ASSIGNOR: Final = "uniform"
 
-CANNOT_SETTLE: Final = "this configuration cannot settle"
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
 _NO_REMEDY: Final = (
@@ -76,7 +75,9 @@ def require_invariants(
         if found is not None:
             cause = cause_of(run.scenario)
             restless.setdefault(cause or run.scenario.variant, []).append(run)
-            message = "\n".join([f"{_named([run])}: {CANNOT_SETTLE}", *_indented(cause or found)])
+            message = "\n".join(
+                [f"{_named([run])}: this configuration {verdict_on(found)}", *_indented(cause or found)]
+            )
         elif own is not None:
             lines = [f"{_named([run])}: a real group does this, too", *_indented(own)]
             message = "\n".join([*lines, *_how_to_see_it_again(run, options)])
@@ -166,9 +167,10 @@ def _variants(runs: Sequence[Run]) -> str:
 
 def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
     """The finding of the first of these runs, the cause of all, and what it costs."""
-    yield f"{_named(runs)}: {CANNOT_SETTLE}"
     first = runs[0]
-    yield from _indented(finding(first.violations) or "")
+    found = finding(first.violations) or ""
+    yield f"{_named(runs)}: this configuration {verdict_on(found)}"
+    yield from _indented(found)
     cause = cause_of(first.scenario)
     if cause:
         yield from _indented(f"because {cause}")
@@ -182,7 +184,7 @@ def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
 
 def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> None:
     """Look for settings that end each finding, with about as many runs as there were; print each at once."""
-    searched = [alike for alike in restless if not has_fatal_record(alike[0].scenario.settings)]
+    searched = [alike for alike in restless if _may_be_mended(alike[0])]
     trials = max(len(runs), LEAST_TRIALS) // max(len(searched), 1)
     for alike in searched:
         begins, nothing = f"  {_variants(alike)}: " if len(restless) > 1 else "  ", _NO_REMEDY
@@ -195,6 +197,12 @@ def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> N
             print_lines_aside(
                 begins + ("no setting was found that ends it" if search.is_cut_short else nothing)
             )
+
+
+def _may_be_mended(run: Run) -> bool:
+    """Whether its group never came to rest, and no record ends every process that reads it."""
+    is_late = (finding(run.violations) or "").startswith(SETTLED_LATE)
+    return not is_late and not has_fatal_record(run.scenario.settings)
 
 
 def _remedy_named(remedy: Remedy) -> str:

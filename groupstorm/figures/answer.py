@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, finding
+from groupstorm.figures.unsettled import HELD, finding, verdict_on
 from groupstorm.wording import counted, dollars, seconds, size
 
 
@@ -41,7 +41,7 @@ def answer(
     verdicts = figures.invariants or {}
     broken = [name for name, verdict in verdicts.items() if verdict != HELD]
     if (restless := finding(verdicts)) is not None:
-        parts.append(f"this configuration cannot settle ({restless})")
+        parts.append(f"this configuration {verdict_on(restless)} ({restless})")
     elif broken:
         parts.append(f"violated: {', '.join(broken)}")
     return "; ".join(parts) + "."

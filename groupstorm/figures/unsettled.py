@@ -30,3 +30,8 @@ def finding(verdicts: Mapping[str, str]) -> str | None:
     broken = {name for name, verdict in verdicts.items() if verdict != HELD}
     sentence = verdicts.get(SETTLES, HELD)
     return sentence if sentence.startswith(FINDINGS) and broken <= CONSEQUENCES else None
+
+
+def verdict_on(found: str) -> str:
+    """A finding in words, without its reason."""
+    return "settles late" if found.startswith(SETTLED_LATE) else "cannot settle"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.unsettled import finding
+from groupstorm.figures.unsettled import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
@@ -111,7 +111,7 @@ def _broken(runs: Sequence[Figures]) -> str:
     found = [finding(one) for one in broken if one]
     if None in found:
         return "an invariant broke in some of these runs"
-    return f"the group cannot settle in some of these runs ({found[0]})"
+    return f"the group {verdict_on(found[0] or '')} in some of these runs ({found[0]})"
 
 
 def _says_something(name: str, runs: Sequence[Figures]) -> bool:

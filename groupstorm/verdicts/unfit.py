@@ -8,7 +8,7 @@ from typing import Final
 from groupstorm.figures.migration import REFUSED
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, SETTLES
+from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.wording import listed
 
@@ -48,7 +48,7 @@ def _reasons(figures: Figures) -> dict[str, str]:
     if refused and (figures.requests or {}).get("ConsumerGroupHeartbeat"):
         reasons["refused"] = f"the group could not change its protocol ({REFUSED})"
     verdict = (figures.invariants or {}).get(SETTLES, HELD)
-    if verdict != HELD:
+    if verdict != HELD and not verdict.startswith(SETTLED_LATE):
         reasons["restless"] = f"the group did not come to rest ({verdict})"
     elif (growth := lag_growth(figures)) is not None:
         reasons["overload"] = f"the group cannot keep up ({overload_sentence(growth)})"

@@ -52,6 +52,8 @@ def test_a_group_that_cannot_settle_is_no_violation_unless_something_else_broke(
     livelock = {"group_settles": "livelock: 3 rounds", "parked_requests_answered": "a JoinGroup"}
     told = answer(figures(invariants=livelock))
     assert told.endswith("; this configuration cannot settle (livelock: 3 rounds).")
+    late = answer(figures(invariants={"group_settles": "settled late: 13 minutes"}))
+    assert late.endswith("; this configuration settles late (settled late: 13 minutes).")
     broken = answer(figures(invariants=livelock | {"one_owner": "two"}))
     assert broken.endswith("; violated: group_settles, parked_requests_answered, one_owner.")
 

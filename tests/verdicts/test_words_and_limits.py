@@ -304,6 +304,7 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             "passing": [figures(errors={"UNKNOWN_MEMBER_ID": 3, "FENCED_INSTANCE_ID": 0})],
             "dead": [figures(), figures(errors={"FENCED_INSTANCE_ID": 1, "GROUP_MAX_SIZE_REACHED": 2})],
             "restless": [figures(invariants={"group_settles": "never at rest"})] * 2,
+            "late": [figures(invariants={"group_settles": "settled late: 13 minutes"})],
             "wrong": [figures(invariants={"one_owner": "t-0 has two"})],
             "refused": [
                 figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"ConsumerGroupHeartbeat": 3}),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures.unsettled import finding
+from groupstorm.figures.unsettled import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.runs.causes import cause_of, cost_of
 from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
@@ -169,12 +169,12 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
         {name: [run.reasons for run in runs] for name, runs in variants.items()},
         by_circumstances(scenarios),
     )
-    said += [
-        f"{name} cannot settle because {cause}; {cost_of(restless[0].figures)}."
-        for name, runs in variants.items()
-        if (restless := [run for run in runs if finding(run.violations) is not None])
-        and (cause := cause_of(restless[0].scenario))
-    ]
+    for name, runs in variants.items():
+        restless = next((run for run in runs if finding(run.violations) is not None), None)
+        cause = "" if restless is None else cause_of(restless.scenario)
+        if restless is not None and cause:
+            verdict = verdict_on(finding(restless.violations) or "")
+            said.append(f"{name} {verdict} because {cause}; {cost_of(restless.figures)}.")
     return [_BEGIN_APART, *said] if begin_apart(scenarios) else said
 
 
