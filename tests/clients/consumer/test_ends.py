@@ -48,7 +48,7 @@ async def test_a_static_member_returns_to_its_partitions_without_a_rebalance(
     start: Start, broker: EmbeddedBroker, protocol: str
 ) -> None:
     group = [start(name, group_instance_id=name, group_protocol=protocol) for name in ("a", "b")]
-    await until(lambda: is_shared_out(group))
+    await until(lambda: is_shared_out(group) and group[0].generation is not None)
     generation, mine = group[0].generation, group[1].owned
     rounds = len(group[0].listener.calls)
     await group[1].stop()
