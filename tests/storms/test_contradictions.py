@@ -57,6 +57,25 @@ def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:
     assert contradictions({"x": settings(process_ms=605, record_rate=0.1, client_profile="franz-go")}) == []
 
 
+def test_work_that_outlasts_the_session_of_a_cooperative_java_consumer_is_named() -> None:
+    """500 records of 120 ms are 60 s, the session is 45 s. Eager members have nothing to work on meanwhile."""
+    slow = {"process_ms": 120, "record_rate": 0.1, "partition.assignment.strategy": ["cooperative-sticky"]}
+    [said] = contradictions({"x": settings(**slow)})
+    assert said.startswith(
+        "a full batch of 500 records takes 60.0 s in the mean, and session.timeout.ms is 45.0 s: "
+    )
+    assert "sends no heartbeat until then, so a rebalance throws it out" in said
+    for other in (
+        {"session.timeout.ms": 61_000},
+        {"max.poll.records": 374},
+        {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
+        {"client_profile": ["librdkafka"]},
+    ):
+        assert contradictions({"x": settings(**slow | other)}) == []
+    del slow["partition.assignment.strategy"]
+    assert contradictions({"x": settings(**slow, **{"group.protocol": "consumer"})}) == []
+
+
 def test_members_without_a_partition_are_counted() -> None:
     assert contradictions({"x": settings(members=30, partitions=10)}) == [
         "30 members on 10 partitions: 20 own nothing."
