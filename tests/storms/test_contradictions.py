@@ -58,7 +58,7 @@ def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:
 
 
 def test_work_that_outlasts_the_session_of_a_cooperative_java_consumer_is_named() -> None:
-    """500 records of 120 ms are 60 s, the session is 45 s. Eager members have nothing to work on meanwhile."""
+    """500 records of 120 ms are 60 s, the session is 45 s. Eager members have nothing to do meanwhile."""
     slow = {"process_ms": 120, "record_rate": 0.1, "partition.assignment.strategy": ["cooperative-sticky"]}
     [said] = contradictions({"x": settings(**slow)})
     assert said.startswith(
