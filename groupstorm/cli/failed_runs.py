@@ -47,10 +47,6 @@ BROKERS_ASSIGNOR: Final = "uniform"
 
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
-_NO_REMEDY: Final = (
-    "no max.poll.interval.ms up to an hour, no max.poll.records and no session.timeout.ms ends it"
-)
-
 
 def require_invariants(
     runs: Iterable[Run], options: Sequence[str] = (), look_for_remedies: bool = True
@@ -73,7 +69,7 @@ def require_invariants(
     for run in every:
         found, own = finding(run.violations), kafkas_own(run.violations)
         if found is not None:
-            cause = cause_of(run.scenario)
+            cause = cause_of(run.scenario, found)
             restless.setdefault(cause or run.scenario.variant, []).append(run)
             message = "\n".join(
                 [f"{_named([run])}: this configuration {verdict_on(found)}", *_indented(cause or found)]
@@ -171,32 +167,29 @@ def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
     found = finding(first.violations) or ""
     yield f"{_named(runs)}: this configuration {verdict_on(found)}"
     yield from _indented(found)
-    cause = cause_of(first.scenario)
+    cause = cause_of(first.scenario, found)
     if cause:
         yield from _indented(f"because {cause}")
     yield from _indented(cost_of(first.figures))
-    if outlasts_polls(first.scenario.settings):
+    if "max.poll.interval.ms" in found and outlasts_polls(first.scenario.settings):
         interval_s = first.scenario.settings.integer("max.poll.interval.ms") / 1000
-        yield f"  work of less than {seconds(interval_s)} from poll() to poll() would end it"
+        yield f"  it takes work of less than {seconds(interval_s)} from poll() to poll()"
     elif has_fatal_record(first.scenario.settings):
         yield "  skipping the record, or a dead-letter topic, would end it"
 
 
 def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> None:
     """Look for settings that end each finding, with about as many runs as there were; print each at once."""
-    searched = [alike for alike in restless if _may_be_mended(alike[0])]
+    searched = [(alike, run) for alike in restless for run in [*filter(_may_be_mended, alike)][:1]]
     trials = max(len(runs), LEAST_TRIALS) // max(len(searched), 1)
-    for alike in searched:
-        begins, nothing = f"  {_variants(alike)}: " if len(restless) > 1 else "  ", _NO_REMEDY
+    for alike, run in searched:
+        begins, is_found = f"  {_variants(alike)}: " if len(restless) > 1 else "  ", False
         with run_progress("looking for settings that end it") as progress:
-            search = RemedySearch(alike[0].scenario, max(trials, TRIALS_OF_ONE), progress)
-            for remedy in search:
-                print_lines_aside(f"{begins}{'' if nothing else 'or '}{_remedy_named(remedy)}")
-                nothing = ""
-        if nothing:
-            print_lines_aside(
-                begins + ("no setting was found that ends it" if search.is_cut_short else nothing)
-            )
+            for remedy in RemedySearch(run.scenario, max(trials, TRIALS_OF_ONE), progress):
+                print_lines_aside(f"{begins}{'or ' if is_found else ''}{_remedy_named(remedy)}")
+                is_found = True
+        if not is_found:
+            print_lines_aside(f"{begins}no setting was found that ends it")
 
 
 def _may_be_mended(run: Run) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.report.sweeps import sweep_contradictions
+from groupstorm.storms.runs.causes import cause_of
 from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
@@ -74,6 +75,17 @@ def test_work_that_outlasts_the_session_of_a_cooperative_java_consumer_is_named(
         assert contradictions({"x": settings(**slow | other)}) == []
     del slow["partition.assignment.strategy"]
     assert contradictions({"x": settings(**slow, **{"group.protocol": "consumer"})}) == []
+
+
+def test_the_cause_is_the_work_that_outlasts_the_timeout_of_the_finding() -> None:
+    """A record of 8 min outlasts both timeouts: the finding says which one threw members out."""
+    settings = {"process_ms": {"exactly": "8m"}, "partition.assignment.strategy": ["cooperative-sticky"]}
+    what = scenario([START], record_rate=0.001, **settings).resolve(None, 0, {})
+    silent = cause_of(what, "never at rest: 18 times a member sent no heartbeat for session.timeout.ms")
+    left = cause_of(what, "livelock: 13 times a member left because max.poll.interval.ms had passed")
+    assert ("session.timeout.ms is" in silent, "max.poll.interval.ms is" in silent) == (True, False)
+    assert ("session.timeout.ms is" in left, "max.poll.interval.ms is" in left) == (False, True)
+    assert cause_of(what, "settled late: 13 minutes after the last step (settle_timeout_ms)") == ""
 
 
 def test_members_without_a_partition_are_counted() -> None:

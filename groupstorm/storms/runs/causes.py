@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
 from groupstorm.storms.runs.contradictions import endless_work
@@ -9,12 +11,22 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.wording import counted, listed, seconds
 
+#: The timeout that a finding names, by the rule that says why it was outlasted; of other rules the interval.
+_TIMEOUTS: Final = {"silent rounds": "session.timeout.ms", "fatal record": ""}
 
-def cause_of(scenario: ResolvedScenario) -> str:
-    """The record or the setting that keeps the group from coming to rest; "" if no arithmetic says it."""
+
+def cause_of(scenario: ResolvedScenario, found: str) -> str:
+    """The record or the setting that keeps the group from coming to rest.
+
+    "" if no arithmetic says it, or if the finding ``found`` is about another timeout.
+    """
     if scenario.settings.choice("application") == STREAMS:
         return ""
-    return "; ".join(one.sentence for one in endless_work(scenario.settings))
+    return "; ".join(
+        one.sentence
+        for one in endless_work(scenario.settings)
+        if _TIMEOUTS.get(one.rule, "max.poll.interval.ms") in found
+    )
 
 
 def cost_of(figures: Figures) -> str:

@@ -166,8 +166,6 @@ def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
     strategies = settings.names(STRATEGY)
     if not all(entry in BUILT_IN and is_cooperative(get(entry)) for entry in strategies):
         return
-    if any(True for _ in _polls(settings)):
-        return
     session_s = settings.integer("session.timeout.ms") / 1000
     setting, longest_us = max(longest_work_us(settings).items(), key=lambda one: one[1])
     work = f"{_WORK[setting].format(_slowest_record(settings))} {seconds(longest_us / 1e6)} ({setting})"

@@ -77,11 +77,10 @@ class RemedySearch:
     """Iterates over values of single settings, each of which lets the group settle.
 
     ``trials``: so many runs of the scenario are made at most. ``progress``: of every run, as `simulate` takes
-    it. `is_cut_short`: whether there was more to try.
+    it.
     """
 
     def __init__(self, scenario: ResolvedScenario, trials: int, progress: Progress | None = None) -> None:
-        self.is_cut_short = False
         self._scenario = scenario
         self._trials = trials
         self._progress = progress
@@ -102,7 +101,6 @@ class RemedySearch:
                     yield Remedy(setting, now, value, growths[-1])
                     break
                 if not self._trials:
-                    self.is_cut_short = True
                     return
 
     def _mended(self, changes: dict[str, Any], seed: int) -> Figures | None:

@@ -170,11 +170,10 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
         by_circumstances(scenarios),
     )
     for name, runs in variants.items():
-        restless = next((run for run in runs if finding(run.violations) is not None), None)
-        cause = "" if restless is None else cause_of(restless.scenario)
-        if restless is not None and cause:
-            verdict = verdict_on(finding(restless.violations) or "")
-            said.append(f"{name} {verdict} because {cause}; {cost_of(restless.figures)}.")
+        restless = next((run for run in runs if finding(run.violations) is not None), runs[0])
+        found = finding(restless.violations) or ""
+        if found and (cause := cause_of(restless.scenario, found)):
+            said.append(f"{name} {verdict_on(found)} because {cause}; {cost_of(restless.figures)}.")
     return [_BEGIN_APART, *said] if begin_apart(scenarios) else said
 
 
