@@ -83,7 +83,7 @@ def _records(figures: Figures) -> str:
 
 
 def skipped_words(figures: Figures) -> str:
-    """Behind the number of records that were skipped: of which partition, when, and what reads them."""
+    """Words that follow the number of skipped records: of which partition, when, and what reads them."""
     skipped, at_start = figures.records_skipped or 0, figures.records_skipped_at_start or 0
     worst = figures.skipped_worst_partition
     text = f", most of them in {worst}" if worst else ""

@@ -43,7 +43,7 @@ class _Covered:
 
     @property
     def skipped_at_start(self) -> int:
-        """Those of `skipped` that its first owner skipped as the group began."""
+        """Count those of `skipped` that its first owner skipped as the group began."""
         before = self.size(self.first) - self.size(self.behind_start)
         return self.behind_start - self.first - before
 
@@ -136,5 +136,5 @@ class RecordSums:
         return max(0, self._covered[partition].skipped - (0 if before is None else before.skipped))
 
     def _skipped_at_start(self, partition: str) -> int:
-        """None of a partition that was owned before the window."""
+        """Count them in the window; a partition that was owned before it has none."""
         return 0 if partition in self._before else self._covered[partition].skipped_at_start
