@@ -199,7 +199,10 @@ def _may_be_mended(run: Run) -> bool:
 
 
 def _remedy_named(remedy: Remedy) -> str:
-    named = f"{remedy.setting} that ends it: {remedy.value} (now {remedy.now})"
+    values = listed([f"{name}={value}" for name, value in remedy.settings.items()])
+    before = listed([f"{remedy.before[name]}" for name in remedy.settings])
+    ends = "ends it" if len(remedy.settings) == 1 else "together end it"
+    named = f"{values} {ends} (now {before})"
     if remedy.lag_growth is None:
         return named
     growth = f"{remedy.lag_growth:,.0f} records a second"

@@ -28,17 +28,50 @@ ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})
 def deployment_notes(run: Run) -> list[str]:
     """Sentences for a person; none if nothing about the deployment has to be known."""
     scenario = run.scenario
-    notes = [membership_note(scenario), scaling_note(run), unused_note(scenario), commits_note(scenario)]
+    notes = [
+        membership_note(scenario),
+        scaling_note(run),
+        failover_note(scenario),
+        unused_note(scenario),
+        commits_note(scenario),
+    ]
     return [note for note in notes if note is not None]
 
 
 def notes_by_variant(variants: Mapping[str, Sequence[Run]]) -> list[str]:
-    """The notes on the first run of each variant; variants with the same note stand together."""
+    """The notes on the first run of each variant; variants with the same note stand together.
+
+    Before them, how many members each variant runs, if they differ in that.
+    """
     by_note: dict[str, list[str]] = {}
     for name, runs in variants.items():
         for note in deployment_notes(runs[0]):
             by_note.setdefault(note, []).append(name)
-    return [f"{listed(names)}: {note}" for note, names in by_note.items()]
+    notes = [f"{listed(names)}: {note}" for note, names in by_note.items()]
+    fleets: dict[str, list[str]] = {}
+    for name, runs in variants.items():
+        fleets.setdefault(_fleet(runs[0].scenario.settings), []).append(name)
+    if len(fleets) == 1:
+        return notes
+    sizes = "; ".join(f"{listed(names)} {fleet}" for fleet, names in fleets.items())
+    return [f"Members have a price that is in no figure and in no ranking: {sizes}.", *notes]
+
+
+def _fleet(settings: Settings) -> str:
+    if settings.choice("autoscaler") == NO_AUTOSCALER:
+        return counted(settings.integer("members"), "member")
+    return f"{settings.integer('min_replicas')} to {counted(settings.integer('max_replicas'), 'pod')}"
+
+
+def failover_note(scenario: ResolvedScenario) -> str | None:
+    """Partitions whose leader is on the broker that dies are not modelled."""
+    if not any(step.do == "coordinator-failover" for step in scenario.steps):
+        return None
+    return (
+        "The coordinator alone fails over: every partition is taken to stay readable. A broker that restarts "
+        "also moves the partitions that it led; their consumers wait for the new leaders, which is not in "
+        "these figures."
+    )
 
 
 def membership_note(scenario: ResolvedScenario) -> str | None:

@@ -61,6 +61,24 @@ def test_a_fixed_fleet_has_no_note(tmp_path: Path) -> None:
     assert deployment_notes(ran(tmp_path, {**AUTOSCALE, "for_ms": 60_000})) == []
 
 
+def test_members_that_only_some_variants_run_are_named_with_the_notes(tmp_path: Path) -> None:
+    """An autoscaler between 2 and 6 pods beside six members throughout: no figure holds their price."""
+    scaled = ran(
+        tmp_path / "a", {**AUTOSCALE, "for_ms": 60_000}, autoscaler="hpa", min_replicas=2, max_replicas=6
+    )
+    fixed = ran(tmp_path / "b", members=6)
+    notes = notes_by_variant({"hpa": [scaled], "fixed": [fixed], "more": [fixed]})
+    price = "Members have a price that is in no figure and in no ranking"
+    assert notes[0] == f"{price}: hpa 2 to 6 pods; fixed and more 6 members."
+    assert notes_by_variant({"fixed": [fixed], "more": [fixed]}) == []
+
+
+def test_a_failover_says_that_partitions_stay_readable(tmp_path: Path) -> None:
+    failover = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 5_000}
+    [note] = deployment_notes(ran(tmp_path, failover))
+    assert "every partition is taken to stay readable" in note
+
+
 @pytest.mark.parametrize(
     ("kind", "beginning"),
     [("deployment", "Static membership works against a Deployment"), ("statefulset", "Pod names are stable")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import Rounds, Settling
 from groupstorm.storms.runs.load import member_load
-from groupstorm.storms.runs.remedies import RemedySearch
+from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.world import simulation
 from groupstorm.trace.events.coordinator import GroupStateChanged, MemberRemoved
@@ -27,6 +28,12 @@ LIVELOCK = {
     "poll_interval_ms": 400_000,
     "group.initial.rebalance.delay.ms": 0,
 }
+
+
+def _singles(remedies: Iterable[Remedy]) -> dict[str, object]:
+    """The remedies of one setting."""
+    found = [next(iter(one.settings.items())) for one in remedies if len(one.settings) == 1]
+    return dict(found)
 
 
 class FakeWorld:
@@ -126,7 +133,7 @@ def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found
     assert stormed.figures.invariants is not None
     assert finding(stormed.figures.invariants) is not None
     [remedy] = RemedySearch(what.resolve(None, 0, {}), 6)
-    assert (remedy.setting, remedy.value) == ("max.poll.interval.ms", 500_000)
+    assert remedy.settings == {"max.poll.interval.ms": 500_000}
     settled = storm(scenario([START], **LIVELOCK, **{"max.poll.interval.ms": 500_000}), seed=0)
     assert settled.figures.invariants is not None
     assert not settled.figures.invariants["group_settles"].startswith(("livelock", "never"))
@@ -143,7 +150,7 @@ def test_batches_that_outlast_the_poll_interval_are_mended_by_smaller_ones_too()
     rates = [{"at": "0m", "factor": 1}, {"at": "2m", "factor": 50}, {"at": "5m", "factor": 1}]
     what = scenario(stalled, **slow, record_rate_over_time=rates)
     assert finding(storm(what, seed=0).figures.invariants or {}) is not None
-    found = {one.setting: one.value for one in RemedySearch(what.resolve(None, 0, {}), 12)}
+    found = _singles(RemedySearch(what.resolve(None, 0, {}), 12))
     assert found == {"max.poll.records": 200, "max.poll.interval.ms": 75_000}
 
 
@@ -156,7 +163,7 @@ def test_a_search_ends_after_so_many_runs() -> None:
     what = scenario([START], **poison).resolve(None, 0, {})
     short, enough = RemedySearch(what, 2), RemedySearch(what, 3)
     assert [*short] == []
-    assert [(one.setting, one.value) for one in enough] == [("max.poll.interval.ms", 112_000)]
+    assert [one.settings for one in enough] == [{"max.poll.interval.ms": 112_000}]
 
 
 @pytest.mark.slow
@@ -175,8 +182,30 @@ def test_work_that_outlasts_the_session_of_a_cooperative_group_is_mended_by_a_lo
         if isinstance(event, MemberRemoved) and event.cause == "session-expired" and time_us < 200_000_000
     ]
     assert expired_s == [118, 118, 118, 118, 186]
-    found = {one.setting: one.value for one in RemedySearch(what.resolve(None, 0, {}), 12)}
+    found = _singles(RemedySearch(what.resolve(None, 0, {}), 12))
     assert found["session.timeout.ms"] == 25_000
+
+
+@pytest.mark.slow
+def test_timeouts_that_are_all_too_short_are_mended_together() -> None:
+    """One record may take 8 minutes: longer than the poll interval, the more so with others in its batch, and
+    than the session, whose heartbeats stand still in a cooperative group's rounds."""
+    handlers = {
+        "members": 6, "partitions": 24, "partition.assignment.strategy": ["cooperative-sticky"],
+        "record_rate": 0.002, "process_ms": {"p50": "20s", "p99": "4m", "p100": "8m"},
+    }  # fmt: skip
+    what = scenario([START, {"at_ms": "30m", "do": "rolling-restart"}], **handlers).resolve(None, 0, {})
+    [remedy] = RemedySearch(what, 3)
+    assert remedy.settings == {
+        "max.poll.interval.ms": 600_000,
+        "max.poll.records": 1,
+        "group.protocol": "consumer",
+    }
+    assert remedy.before == {
+        "max.poll.interval.ms": 300_000,
+        "max.poll.records": 500,
+        "group.protocol": "classic",
+    }
 
 
 def test_members_that_are_enough_by_arithmetic_keep_up() -> None:
@@ -268,5 +297,5 @@ def test_a_poll_interval_that_ends_it_outlasts_the_slowest_record() -> None:
         "least_duration_ms": "30m", "slow_records": [{"every": 6_000, "takes": "100s"}],
     }  # fmt: skip
     what = scenario([START], **poison).resolve(None, 0, {})
-    found = {one.setting: one.value for one in RemedySearch(what, 12)}
+    found = _singles(RemedySearch(what, 12))
     assert found["max.poll.interval.ms"] == 250_000

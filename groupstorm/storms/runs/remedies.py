@@ -1,24 +1,26 @@
-"""Values of settings that let a group settle: arithmetic proposes them, runs of the scenario confirm them.
+"""Settings that let a group settle: arithmetic proposes them, runs of the scenario confirm them.
 
-A value counts if the group is mended with several seeds, and stays so for longer than its timeouts last: one
-that only moves an expiry behind the end of the run is no remedy.
+A proposal counts if the group is mended with several seeds, and stays so for longer than its timeouts last:
+one that only moves an expiry behind the end of the run is no remedy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from groupstorm.clients.profiles import ALL_FETCHED
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
 from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES
 from groupstorm.storms.checks.settling import OBSERVED_US
-from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
+from groupstorm.storms.runs.contradictions import endless_work, has_fatal_record, outlasts_polls
 from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved
@@ -35,19 +37,21 @@ _LONGEST_POLL_INTERVAL_MS: Final = 3_600_000
 _QUIET_TIMEOUTS: Final = 3
 """A mended group throws nobody out for this many times its longest timeout."""
 
+Setting = int | str
+
 _THROWN_OUT: Final = frozenset({"rebalance-timeout", "session-expired", "sync-timeout"})
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A value with which the group is mended.
+    """Settings with which the group is mended: one, or several that only help together.
 
-    ``lag_growth``: records a second by which the lag grows all the same; None if the group then keeps up.
+    ``before``: their values now. ``lag_growth``: records a second by which the lag grows all the same; None
+    if the group then keeps up.
     """
 
-    setting: str
-    now: int
-    value: int
+    settings: Mapping[str, Setting]
+    before: Mapping[str, Setting]
     lag_growth: float | None
 
 
@@ -74,7 +78,7 @@ class _Departures:
 
 
 class RemedySearch:
-    """Iterates over values of single settings, each of which lets the group settle.
+    """Iterates over remedies: single settings, or else the least change that leaves no contradiction.
 
     ``trials``: so many runs of the scenario are made at most. ``progress``: of every run, as `simulate` takes
     it.
@@ -87,46 +91,76 @@ class RemedySearch:
         self._assignors = chosen_assignors(scenario)
 
     def __iter__(self) -> Iterator[Remedy]:
-        for setting, values in _proposals(self._scenario.settings):
-            now = self._scenario.settings.integer(setting)
-            for value in values:
+        for candidates in _proposals(self._scenario.settings):
+            for changes in candidates:
                 growths: list[float | None] = []
                 while len(growths) < _SEEDS and self._trials > 0:
                     self._trials -= 1
-                    figures = self._mended({setting: value}, self._scenario.seed + len(growths))
+                    figures = self._mended(changes, self._scenario.seed + len(growths))
                     if figures is None:
                         break
                     growths.append(lag_growth(figures))
                 if len(growths) == _SEEDS:
-                    yield Remedy(setting, now, value, growths[-1])
+                    now = self._scenario.settings
+                    before = {name: _value(now, name) for name in changes}
+                    yield Remedy(changes, before, growths[-1])
                     break
                 if not self._trials:
                     return
 
-    def _mended(self, changes: dict[str, Any], seed: int) -> Figures | None:
+    def _mended(self, changes: Mapping[str, Setting], seed: int) -> Figures | None:
         """The figures with other settings, if the group settles and then nobody is thrown out for a while."""
         settings = with_settings(self._scenario, changes).settings
         longest_ms = max(settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms"))
         tail_ms = max(settings.integer("tail_ms"), _QUIET_TIMEOUTS * longest_ms)
         waits_ms = max(settings.integer("settle_timeout_ms"), OBSERVED_US // 1000)
-        changes = {**changes, "tail_ms": tail_ms, "settle_timeout_ms": waits_ms}
-        changed = replace(with_settings(self._scenario, changes), seed=seed)
+        waiting = {**changes, "tail_ms": tail_ms, "settle_timeout_ms": waits_ms}
+        changed = replace(with_settings(self._scenario, waiting), seed=seed)
         departures = _Departures()
         figures = simulate(changed, self._assignors, departures, progress=self._progress)
         is_quiet = departures.last_us < departures.end_us - tail_ms * 1000
         return figures if settles(figures) and is_quiet else None
 
 
-def _proposals(settings: Settings) -> Iterator[tuple[str, list[int]]]:
-    """Settings, each with values that may end it: the nearest to the present one first.
+def _proposals(settings: Settings) -> Iterator[list[Mapping[str, Setting]]]:
+    """Changes that may end it, those of the same settings together, the nearest to the present values first.
 
-    Times have a quarter of room above the work that they have to outlast.
+    If several timeouts are too short, no single setting is enough: then all are changed together. Times have
+    a quarter of room above the work that they have to outlast.
     """
     if has_fatal_record(settings):
         return
-    profiles = [*settings.of_profiles()]
-    work_ms = max(max(longest_work_us(own).values()) for own in profiles) // 1000
-    record_us = max(record_ns(own) for own in profiles) / 1000
+    together = _together(settings)
+    if len(together) > 1:
+        yield [together]
+    for name, values in _single_values(settings):
+        yield [{name: value} for value in values]
+
+
+def _together(settings: Settings) -> Mapping[str, Setting]:
+    """The settings that leave no contradiction: the longest work fits, and a batch of such records, too."""
+    changes: dict[str, Setting] = {}
+    works_ms = [
+        {name: work_us // 1000 for name, work_us in longest_work_us(own).items()}
+        for own in settings.of_profiles()
+    ]
+    work_ms = max(max(own.values()) for own in works_ms)
+    record_ms = max(own.pop("process_ms") for own in works_ms)
+    interval_ms = settings.integer("max.poll.interval.ms")
+    if interval_ms < _with_room(work_ms) <= _LONGEST_POLL_INTERVAL_MS:
+        interval_ms = changes["max.poll.interval.ms"] = _with_room(work_ms)
+    beside_ms = interval_ms - max(max(own.values()) for own in works_ms)
+    records = max(1, beside_ms // record_ms) if record_ms else ALL_FETCHED
+    if records < settings.integer("max.poll.records") < ALL_FETCHED:
+        changes["max.poll.records"] = records
+    if any(one.rule == "silent rounds" for one in endless_work(settings)):
+        changes[GROUP_PROTOCOL] = CONSUMER
+    return changes
+
+
+def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
+    """Values of one setting."""
+    work_ms, record_us = _longest_work_ms(settings), _record_us(settings)
     records = settings.integer("max.poll.records")
     batch_ms = int(records * record_us) // 1000
     interval_ms = settings.integer("max.poll.interval.ms")
@@ -148,6 +182,18 @@ def _proposals(settings: Settings) -> Iterator[tuple[str, list[int]]]:
         )
 
 
+def _value(settings: Settings, name: str) -> Setting:
+    return settings.choice(name) if name == GROUP_PROTOCOL else settings.integer(name)
+
+
+def _longest_work_ms(settings: Settings) -> int:
+    return max(max(longest_work_us(own).values()) for own in settings.of_profiles()) // 1000
+
+
+def _record_us(settings: Settings) -> float:
+    return max(record_ns(own) for own in settings.of_profiles()) / 1000
+
+
 def _with_room(milliseconds: int) -> int:
     return milliseconds * 5 // 4000 * 1000
 
@@ -162,7 +208,7 @@ def settles(figures: Figures) -> bool:
     return verdict == HELD or verdict.startswith(SETTLED_LATE)
 
 
-def with_settings(scenario: ResolvedScenario, changes: dict[str, Any]) -> ResolvedScenario:
+def with_settings(scenario: ResolvedScenario, changes: Mapping[str, Any]) -> ResolvedScenario:
     """Give a scenario other values of some settings; its steps keep their times."""
     written = dict(scenario.settings.written())
     return replace(scenario, settings=Settings(("", {**written, **changes})))
