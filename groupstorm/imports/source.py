@@ -93,8 +93,10 @@ class LogSource(ABC):
 
     def see_time(self, time_us: int) -> None:
         """The time of an observation."""
-        self.first_us = time_us if self.first_us is None else min(self.first_us, time_us)
-        self.last_us = time_us if self.last_us is None else max(self.last_us, time_us)
+        if self.first_us is None or time_us < self.first_us:
+            self.first_us = time_us
+        if self.last_us is None or time_us > self.last_us:
+            self.last_us = time_us
 
     def count_not_understood(self, text: str, shape: str) -> None:
         """A line that looks like Kafka's, and says nothing that groupstorm knows."""
