@@ -17,6 +17,7 @@ from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.explain.logs import log_lines
+from groupstorm.explain.work import Uneven
 from groupstorm.figures.by_group import Window
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
@@ -129,8 +130,11 @@ def _print_group(one: Explanation) -> None:
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
         print_paragraph(
-            f"Time without a worker, summed over connectors and tasks: {seconds(idle_us / _SECOND_US)}."
+            "Time without a worker, summed over connectors and tasks: "
+            f"{'at least ' if idle_us else ''}{seconds(idle_us / _SECOND_US)}."
         )
+        if history.work.uneven is not None:
+            print_paragraph(_uneven(history.work.uneven))
     elif history.unowned_us is None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
     else:
@@ -152,6 +156,14 @@ def _print_group(one: Explanation) -> None:
         more = len(base.busy) - len(named)
         text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
     print_paragraph(text)
+
+
+def _uneven(uneven: Uneven) -> str:
+    most, *_, least = sorted(uneven.loads, key=lambda worker: -uneven.loads[worker])
+    return (
+        f"Uneven for {seconds(uneven.lasted_us / _SECOND_US)}: {most} ran "
+        f"{uneven.loads[most]:,} connectors and tasks, {least} {uneven.loads[least]:,}."
+    )
 
 
 def _round_noun(history: History) -> str:
