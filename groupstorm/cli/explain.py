@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
 from groupstorm.cli.output_options import FromOption, GroupOption, JsonOption, ToOption, microseconds
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
 from groupstorm.explain.as_json import as_json
@@ -44,16 +45,21 @@ def explain(
     Prints how often the group rebalanced against its own baseline, the patterns with the rows or log lines
     that show them (defects, failures, changes; of each the costliest first), and who began the rebalances.
     The cost is the time in which partitions had no owner, summed over partitions, if the trace knows who
-    owned what. docs/explain.md has every pattern's rule.
+    owned what. Of several groups a table comes first, and then the worst ones. docs/explain.md has every
+    pattern's rule.
 
     Example: groupstorm explain runs/rolling-deploy-0
     """
     window = Window(*microseconds(from_seconds, to_seconds))
-    explanations = explain_trace(path, frozenset(group or ()), window)
+    explanations: Sequence[Explanation] = explain_trace(path, frozenset(group or ()), window)
     if as_json_object:
         groups = [as_json(one, sentence) for one in explanations]
         print_json({"trace": str(path), "groups": groups})
         return
+    if len(explanations) > 1 and not group:
+        ranked = worst_first(explanations)
+        print_grid(groups_grid(ranked))
+        explanations = to_explain(ranked)
     places = (
         place
         for one in explanations

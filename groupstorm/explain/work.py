@@ -53,7 +53,7 @@ class Work:
         #: Connector or task -> since when nobody runs it, and who ran it.
         self._idle: dict[str, tuple[int, str]] = {}
         self._gone: set[str] = set()
-        #: When the last delay began for which work waits for a worker that has gone, and whether it still does.
+        #: When the last delay began for which work waits for a worker that has gone; whether it still waits.
         self._delayed_us = -1
         self._is_delayed = False
         #: When each worker was told last what it runs.
