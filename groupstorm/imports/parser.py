@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details, json_fields
 from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
-from groupstorm.imports.lines import Log
+from groupstorm.imports.lines import INDENTS, Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
@@ -83,12 +83,12 @@ class LogParser(LogSource):
 
     def observations(self) -> Iterator[Observation]:
         for file in self.files():
-            for raw in self.pieces(file):
+            for raw in self.pieces_with(file, _ANCHORS):
                 if self._open is not None:
                     if self._continues(raw):
                         continue
                     self._close()
-                if any(anchor in raw for anchor in _ANCHORS):
+                if not raw.startswith(INDENTS) or any(anchor in raw for anchor in _ANCHORS):
                     self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 if self._found:
                     yield from self._found
@@ -175,7 +175,7 @@ class LogParser(LogSource):
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented."""
         opened = self._open
-        if opened is None or raw[:1] not in (b"\t", b" ") or self._more >= _MORE_LINES_MAX:
+        if opened is None or not raw.startswith(INDENTS) or self._more >= _MORE_LINES_MAX:
             return False
         self._more += 1
         self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())
