@@ -127,7 +127,7 @@ def _log(log: LogSource, done: Imported) -> str:
     writers = sorted(map(str, log.writers))
     if writers:
         parts.append(f"of {' and '.join(writers)}")
-    if not log.zoned:
+    if not log.clock.zoned:
         parts.append("its times name no zone")
     if offset.us:
         parts.append(f"its clock is {seconds(abs(offset.us) / 1e6)} {'ahead' if offset.us > 0 else 'behind'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
-from groupstorm.imports.envelopes import Envelope
 from groupstorm.imports.groups_command.reader import DescribedGroups
 from groupstorm.imports.kinds import SourceKind, kind_of
 from groupstorm.imports.lines import Log
@@ -42,7 +42,7 @@ class Options:
     kafka-consumer-groups was printed, by its name, "" for all others."""
 
     zones: Mapping[str, tzinfo] = field(default_factory=dict)
-    envelope: Envelope | None = None
+    envelope: re.Pattern[str] | None = None
     groups: frozenset[str] | None = None
     trace_format: str = "jsonl"
     times: Mapping[str, Instant] = field(default_factory=dict)
@@ -181,7 +181,7 @@ def _describe(
 ) -> None:
     """The first row of a group: the wall clock, the logs, and from whose rows ownership follows."""
     logs = [
-        {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.zoned}
+        {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.clock.zoned}
         for one in parsers
     ]
     detail = json.dumps({"began": shown(began_us), "logs": logs}, ensure_ascii=False, separators=(",", ":"))

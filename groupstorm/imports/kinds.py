@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from groupstorm.imports.lines import SEGMENT_NAME, Log, open_files
+from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
 from groupstorm.imports.prefixes import find_prefix
 
-#: The beginning of a source that is looked at.
-_HEAD_BYTES: Final = 1 << 16
 #: Where a record batch has its magic number, and which one it has since Kafka 0.11.
 _MAGIC_AT: Final = 16
 _MAGIC: Final = 2
@@ -63,4 +61,4 @@ def _is_batch(head: bytes) -> bool:
 
 def _head(log: Log) -> bytes:
     """The beginning of the first file that can be read. Of a pipe it is still there to be read."""
-    return next((head for file in open_files(log) if (head := file.bytes.peek(_HEAD_BYTES))), b"")
+    return next((head for file in open_files(log) if (head := file.bytes.peek(HEAD_BYTES))), b"")

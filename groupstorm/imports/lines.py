@@ -25,7 +25,8 @@ _BROKER_FILES = frozenset(
 )
 #: A longer line comes in pieces: a file without line ends must not fill the memory.
 LINE_MAX = 1 << 20
-_BUFFER = 1 << 16
+#: The beginning of a source that is looked at before it is read.
+HEAD_BYTES = 1 << 16
 
 
 class LogFile:
@@ -34,7 +35,7 @@ class LogFile:
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
         self._unpacked = UnpackedBytes(file)
-        self.bytes = BufferedReader(self._unpacked, _BUFFER)
+        self.bytes = BufferedReader(self._unpacked, HEAD_BYTES)
 
     @property
     def damage(self) -> str:

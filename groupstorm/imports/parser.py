@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details, json_fields
-from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
-from groupstorm.imports.lines import Log
+from groupstorm.imports.envelopes import (
+    FrontReader,
+    collectors_time,
+    json_in,
+    split_message,
+    texts_in,
+    without_colours,
+)
+from groupstorm.imports.framing import Framing
+from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
 from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
-from groupstorm.imports.times import Instant, to_utc_us
+from groupstorm.imports.times import Instant
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
@@ -27,10 +34,12 @@ _MORE_LINES_MAX: Final = 1_000
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: librdkafka's name of a client: its client id, and which client of the process it is.
-_HANDLE = re.compile(r"(?P<client>[^|\s]+)#(?:consumer|producer)-\d+")
+_HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
+#: Around a line that is no text of a JSON record.
+_NOTHING: Final[Mapping[str, Any]] = {}
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -42,7 +51,6 @@ _ANCHORS: Final = (
     b"subscribed topics to",
     b"poll timeout has expired",
 )
-_DECODER = json.JSONDecoder()
 
 
 class _Open(NamedTuple):
@@ -55,12 +63,21 @@ class _Open(NamedTuple):
 
 
 class LogParser(LogSource):
-    """Reads the log of a broker or of a client, line by line. ``tz``: of times that print no zone."""
+    """Reads the log of a broker or of a client, line by line.
 
-    def __init__(self, log: Log, number: int, tz: tzinfo = UTC, envelope: Envelope | None = None) -> None:
-        super().__init__(log, number)
-        self.envelopes = EnvelopeReader(envelope)
-        self._tz = tz
+    ``tz``: of times that print no zone. ``day``: of the first line, if the times print no date.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        number: int,
+        tz: tzinfo = UTC,
+        envelope: re.Pattern[str] | None = None,
+        day: date | None = None,
+    ) -> None:
+        super().__init__(log, number, tz, day)
+        self._front = FrontReader(envelope, self.clock.order)
         self._now_us: int | None = None
         self._up = self._down = 0
         self._found: list[Observation] = []
@@ -76,10 +93,6 @@ class LogParser(LogSource):
     @property
     def newest_first(self) -> bool:
         return self._down > self._up
-
-    @property
-    def envelope_counts(self) -> Mapping[str, int]:
-        return self.envelopes.counts
 
     def observations(self) -> Iterator[Observation]:
         for file in self.files():
@@ -97,6 +110,19 @@ class LogParser(LogSource):
             yield from self._found
             self._found.clear()
 
+    def pieces(self, file: LogFile) -> Iterator[bytes]:
+        """The lines of a file as its program wrote them."""
+        framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
+        pieces = super().pieces(file)
+        return pieces if framing.is_plain else self._joined(pieces, framing)
+
+    def _joined(self, pieces: Iterator[bytes], framing: Framing) -> Iterator[bytes]:
+        parts = ((self.lines, piece.decode("utf-8", "replace")) for piece in pieces)
+        for number, line in framing.joined(parts):
+            after, self.lines = self.lines, number
+            yield line.encode()
+            self.lines = after
+
     # -- lines -----------------------------------------------------------------------------------
 
     def _line(self, text: str) -> None:
@@ -106,29 +132,29 @@ class LogParser(LogSource):
         else:
             self._record(text)
 
-    def _record(self, text: str) -> None:
-        if text[:1] in ("{", " ") and text.lstrip().startswith("{"):
-            parsed = _json_record(text)
-            if parsed is not None:
-                self._json(parsed)
-                return
+    def _record(self, text: str, outer: Instant | None = None, beside: Mapping[str, Any] = _NOTHING) -> bool:
+        """Whether the text is a line of Kafka's. ``outer``, ``beside``: the time and the object around it."""
+        text = without_colours(text)
         prefix = find_prefix(text)
+        value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
+        if value is not None:
+            return self._json(*value, outer)
         if prefix is not None:
-            front = text[: prefix.start]
-            if prefix.writer is Writer.RDKAFKA:
-                self._see_handle(front)
-            time_us = self._time(self.envelopes.time(front))
-            message = without_tail(text[prefix.message :])
-            if front.endswith(',"'):  # a cell of a CSV file
-                message = message.removesuffix('"')
-            self._message(prefix, time_us, message)
-            return
-        beginning = BARE_BEGINNING.search(text)
-        if beginning is not None:
-            message = without_tail(text[beginning.start() :])
-            if BARE.find(message) is not None:
-                time_us = self._time(self.envelopes.time(text[: beginning.start()]))
-                self._message(None, time_us, message)
+            start, beginning = prefix.message, prefix.start
+        else:
+            bare = BARE_BEGINNING.search(text)
+            if bare is None:
+                return False
+            start = beginning = bare.start()
+        front = text[:beginning]
+        message, behind = split_message(front, text[start:])
+        if prefix is None and BARE.find(message) is None:
+            return False
+        said = self._front.time(front) or outer or self._front.time(behind)
+        if prefix is not None and prefix.writer is Writer.RDKAFKA:
+            self._see_handle(front)
+        self._message(prefix, self._time(said), message, beside)
+        return True
 
     def _see_handle(self, front: str) -> None:
         """Clients that were given no client id are told apart by their logs."""
@@ -137,22 +163,17 @@ class LogParser(LogSource):
         is_named = found is not None and found["client"] != _DEFAULT_CLIENT
         self._client = found["client"] if found is not None and is_named else self._handle
 
-    def _json(self, record: dict[str, Any]) -> None:
-        said, message = self.envelopes.json(record)
-        if message is None:
-            return
-        time_us = self._time(said)
-        prefix = find_prefix(message)
-        if prefix is not None and prefix.start < 80:
-            self._message(prefix, time_us, without_tail(message[prefix.message :]))
-            return
-        found = BARE.find(message)
-        if found is not None:
-            fields = {**found.fields, **json_fields(record)}
-            self._see_program(found)
-            self._observe(found.kind, fields, None, time_us, self.lines)
+    def _json(self, front: str, value: Any, outer: Instant | None) -> bool:
+        """The message is the first text of the record that is a line of Kafka's."""
+        for _, text, around in texts_in(value):
+            said = collectors_time(around) or self._front.time(front) or outer
+            if self._record(text, said, next(each for each in reversed(around) if isinstance(each, dict))):
+                return True
+        return False
 
-    def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
+    def _message(
+        self, prefix: Prefix | None, time_us: int | None, message: str, beside: Mapping[str, Any]
+    ) -> None:
         writer = Writer.BARE if prefix is None else prefix.writer
         found = CATALOGUES[writer].find(message)
         if found is None and writer is Writer.RDKAFKA and not message.startswith('Group "'):
@@ -166,7 +187,8 @@ class LogParser(LogSource):
         if found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
         else:
-            self._observe(found.kind, found.fields, prefix, time_us, self.lines)
+            fields = {**found.fields, **json_fields(beside)} if prefix is None else found.fields
+            self._observe(found.kind, fields, prefix, time_us, self.lines)
 
     def _see_program(self, found: Found) -> None:
         if found.program:
@@ -246,13 +268,7 @@ class LogParser(LogSource):
         """On the log's clock, as UTC. A line without a time has that of the line before."""
         if said is None:
             return self._now_us
-        us = said.us
-        if not said.is_utc:
-            self.zoned = False
-            if self._tz is not UTC:
-                us = to_utc_us(us, self._tz)
-        self.step_us = max(self.step_us, said.step_us)
-        return us
+        return self.clock.us(said)
 
     def _count_direction(self, time_us: int) -> None:
         if self._now_us is not None and time_us != self._now_us:
@@ -262,12 +278,3 @@ class LogParser(LogSource):
                 self._down += 1
         self._now_us = time_us
         self.see_time(time_us)
-
-
-def _json_record(text: str) -> dict[str, Any] | None:
-    """The first JSON object of a line; None if it begins with none."""
-    try:
-        record, _ = _DECODER.raw_decode(text.lstrip())
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None

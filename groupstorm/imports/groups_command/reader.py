@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from typing import Final, NamedTuple
 
 from groupstorm.imports.groups_command.snapshot import DESCRIBED, Snapshot
@@ -13,7 +13,7 @@ from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.times import Instant, instant, to_utc_us
+from groupstorm.imports.times import Instant, instant
 from groupstorm.problems import InputError
 
 _REMARK = re.compile(r"Consumer group '(?P<group>.*)' (?P<what>has no active members|is rebalancing)\.")
@@ -36,9 +36,8 @@ class DescribedGroups(LogSource):
     times that name no zone."""
 
     def __init__(self, log: Log, number: int, at: Instant | None, group: str | None, tz: tzinfo) -> None:
-        super().__init__(log, number)
+        super().__init__(log, number, tz)
         self._group = group
-        self._tz = tz
         self._now_us: int | None = None
         self._snapshots: dict[str, Snapshot] = {}
         self._table: _Table | None = None
@@ -53,9 +52,7 @@ class DescribedGroups(LogSource):
         yield from self._close()
 
     def _set_time(self, said: Instant) -> None:
-        self.zoned = self.zoned and said.is_utc
-        self.step_us = max(self.step_us, said.step_us)
-        self._now_us = said.us if said.is_utc or self._tz is UTC else to_utc_us(said.us, self._tz)
+        self._now_us = self.clock.us(said)
 
     def _line(self, text: str) -> Iterator[Observation]:
         said = instant(text) if text[:1].isdigit() else None
