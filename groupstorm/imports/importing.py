@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +39,15 @@ from groupstorm.trace.writer import open_writer
 @dataclass(frozen=True, slots=True)
 class Options:
     """``zones``: by log name, "" for all others. ``groups``: None for all. ``times``: when an output of
-    kafka-consumer-groups was printed, by its name, "" for all others."""
+    kafka-consumer-groups was printed, ``days``: when the first line was written of a log whose times print no
+    date, each by its name, "" for all others."""
 
     zones: Mapping[str, tzinfo] = field(default_factory=dict)
     envelope: re.Pattern[str] | None = None
     groups: frozenset[str] | None = None
     trace_format: str = "jsonl"
     times: Mapping[str, Instant] = field(default_factory=dict)
+    days: Mapping[str, date] = field(default_factory=dict)
 
 
 class _SortedLog:
@@ -73,11 +75,12 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
     Raises InputError if no log says anything about a group, or nothing that has a time; OutputError.
     """
-    sources = []
-    for number, log in enumerate(logs):
-        tz = options.zones.get(log.name, options.zones.get("", UTC))
-        sources.append(_source(log, number, tz, options))
-    return import_sources(sources, out, options)
+    return import_sources(sources_of(logs, options), out, options)
+
+
+def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
+    """What reads each of the logs."""
+    return [_source(log, number, options) for number, log in enumerate(logs)]
 
 
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
@@ -118,9 +121,10 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     return done
 
 
-def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
-    """What reads a source of this kind."""
+def _source(log: Log, number: int, options: Options) -> LogSource:
     kind = kind_of(log)
+    tz = options.zones.get(log.name, options.zones.get("", UTC))
+    day = options.days.get(log.name, options.days.get(""))
     if kind is SourceKind.SEGMENTS:
         return OffsetsSegments(log, number)
     if kind is SourceKind.DUMP:
@@ -128,8 +132,8 @@ def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
     if kind is SourceKind.DESCRIBED:
         named = [*(options.groups or ())]
         at = options.times.get(log.name, options.times.get(""))
-        return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz)
-    return LogParser(log, number, tz, options.envelope)
+        return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz, day)
+    return LogParser(log, number, tz, options.envelope, day)
 
 
 def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
@@ -139,11 +143,18 @@ def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
 
 
 def _check(parsers: Sequence[LogSource]) -> None:
+    timed = [parser for parser in parsers if parser.first_us is not None]
     for parser in parsers:
-        if len(parsers) > 1 and isinstance(parser, DescribedGroups) and parser.is_timeless:
+        name, lacks = parser.log.name, parser.clock.lacks
+        if len(parsers) > 1 and lacks == "time":
             raise InputError(
-                f"{parser.log.name}: nothing says when the output was printed, so it has no place among the "
-                f"other sources: say it with --at '{parser.log.name}=2026-01-31T12:00:00Z'"
+                f"{name}: nothing says when the output was printed, so it has no place among the "
+                f"other sources: say it with --at '{name}=2026-01-31T12:00:00Z'"
+            )
+        if lacks and any(one.clock.lacks != lacks for one in timed):
+            raise InputError(
+                f"{name}: its times have no {lacks}, so it has no place among the other sources: give the "
+                f"date of its first line with --date '{name}=2026-01-31'"
             )
         if parser.untimed and parser.first_us is None:
             raise InputError(
@@ -184,7 +195,9 @@ def _describe(
         {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.clock.zoned}
         for one in parsers
     ]
-    detail = json.dumps({"began": shown(began_us), "logs": logs}, ensure_ascii=False, separators=(",", ":"))
+    lacks = next((one.clock.lacks for one in parsers if one.clock.lacks), "")
+    began = {"clock" if lacks else "began": shown(began_us, lacks), "logs": logs}
+    detail = json.dumps(began, ensure_ascii=False, separators=(",", ":"))
     event = imported.GroupImported(record.name, record.view, detail)
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)

@@ -7,7 +7,7 @@ from datetime import UTC, date, tzinfo
 from typing import Final
 
 from groupstorm.imports.lines import HEAD_BYTES, Log, open_files
-from groupstorm.imports.times import DAY_US, Instant, day_order, in_year, to_utc_us
+from groupstorm.imports.times import DAY_US, Instant, completed, day_order, in_year, to_utc_us
 
 _YEAR_US: Final = 366 * DAY_US
 
@@ -19,7 +19,7 @@ class LogClock:
         #: Whether every time named its zone, and how exact the times are.
         self.zoned = True
         self.step_us = 1
-        #: What no line and nobody says of some times: their "date" or "year".
+        #: What nothing says of times: the "year", the "date", or the "time"; "" if all is said.
         self.lacks = ""
         #: Of the numbers of dates, if it is only assumed.
         self.assumed_order = ""
@@ -27,7 +27,9 @@ class LogClock:
         self._tz = tz
         self._day = day
         self._order: str | None = None
-        #: The last time as printed, and by how much later ones are moved, because midnight has passed.
+        #: The last time that had a date.
+        self._whole: Instant | None = None
+        #: The last time without a date as printed, and how far later ones are moved, as midnight has passed.
         self._printed_us: int | None = None
         self._moved_us = 0
         self._falls = 0
@@ -41,7 +43,11 @@ class LogClock:
 
     def us(self, said: Instant) -> int:
         """The time in UTC."""
-        if said.lacks:
+        if not said.lacks:
+            self._whole = said
+        elif self._whole is not None:
+            said = completed(said, self._whole)
+        else:
             said = self._undated(said)
         self.step_us = max(self.step_us, said.step_us)
         if said.is_utc:

@@ -68,6 +68,7 @@ def write_summary(path: Path, done: Imported) -> None:
                 "untimed": one.untimed,
                 "damage": one.damage,
                 "written_by": sorted(map(str, one.writers)),
+                "not_stated": one.clock.lacks,
                 "zone_stated": one.clock.zoned,
                 "newest_first": one.newest_first,
                 "clock_offset_us": offset.us,
@@ -77,8 +78,8 @@ def write_summary(path: Path, done: Imported) -> None:
             }
         )
     text = {
-        "began": shown(done.began_us),
-        "ended": shown(done.ended_us),
+        "began": shown(done.began_us, done.lacks),
+        "ended": shown(done.ended_us, done.lacks),
         "rows": done.rows,
         "logs": logs,
         "groups": [],

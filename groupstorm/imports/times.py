@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from calendar import isleap, timegm
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -266,6 +266,10 @@ def _valid_day(order: str, numbers: re.Match[str]) -> str:
     except ValueError:
         return ""
     return text if year >= _FIRST_YEAR else ""
+
+
+def date_of(us: int) -> date:
+    return (datetime(1970, 1, 1) + timedelta(microseconds=us)).date()
 
 
 def zone(where: str, name: str) -> tzinfo:

@@ -70,9 +70,10 @@ def test_several_groups_and_tables(tmp_path: Path) -> None:
     assert set(owned(tmp_path)) == {"n-1", "n-2"}
 
 
-def test_without_a_time_it_counts_as_printed_in_1970(tmp_path: Path) -> None:
+def test_without_a_time_nobody_knows_when_it_was_printed(tmp_path: Path) -> None:
     done = import_texts(tmp_path, {"d.txt": real("describe")})
-    assert done.began_us == 0
+    assert done.lacks == "time"
+    assert json.loads((tmp_path / "out" / "import.json").read_text())["began"] == "an unknown time"
     (missing,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "clock"]
     assert "--at TIME" in missing["detail"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import tzinfo
+from datetime import date, tzinfo
 from typing import Final, NamedTuple
 
 from groupstorm.imports.groups_command.snapshot import DESCRIBED, Snapshot
@@ -13,7 +13,7 @@ from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.times import Instant, instant
+from groupstorm.imports.times import Instant, date_of, instant
 from groupstorm.problems import InputError
 
 _REMARK = re.compile(r"Consumer group '(?P<group>.*)' (?P<what>has no active members|is rebalancing)\.")
@@ -32,11 +32,13 @@ class _Table(NamedTuple):
 
 class DescribedGroups(LogSource):
     """``at``: when the command ran, unless lines of the output say it: a line that is a time holds for the
-    tables behind it. ``group``: of tables without the column GROUP, which came with Kafka 2.4. ``tz``: of
-    times that name no zone."""
+    tables behind it, on ``day`` or that of ``at`` if it has no date. ``group``: of tables without the column
+    GROUP, which came with Kafka 2.4. ``tz``: of times that name no zone."""
 
-    def __init__(self, log: Log, number: int, at: Instant | None, group: str | None, tz: tzinfo) -> None:
-        super().__init__(log, number, tz)
+    def __init__(
+        self, log: Log, number: int, at: Instant | None, group: str | None, tz: tzinfo, day: date | None
+    ) -> None:
+        super().__init__(log, number, tz, day or (None if at is None else date_of(at.us)))
         self._group = group
         self._now_us: int | None = None
         self._snapshots: dict[str, Snapshot] = {}
@@ -99,15 +101,12 @@ class DescribedGroups(LogSource):
         self.understood += 1
 
     def _close(self) -> Iterator[Observation]:
-        """The snapshots at one time; without a time they count as taken in 1970, and say so."""
+        """The snapshots at one time. Those without one say so."""
         snapshots, self._snapshots = self._snapshots, {}
         for one in snapshots.values():
             time_us = self._now_us or 0
             self.see_time(time_us)
             fields = {**one.fields(), "is_timeless": self._now_us is None}
+            if self._now_us is None:
+                self.clock.lacks = "time"
             yield Observation(time_us, self.number, one.line, DESCRIBED, one.group, fields)
-
-    @property
-    def is_timeless(self) -> bool:
-        """Whether nothing says when the command ran."""
-        return self._now_us is None
