@@ -82,7 +82,7 @@ class FrontReader:
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
-_COLLECTED = r'[,;|] ?"?[\dT:., /Z+-]{8,}"?'
+_COLLECTED = r'[,;|\t] ?"?[\dT:., /Z+-]{8,}"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
@@ -97,7 +97,7 @@ def split_message(front: str, text: str) -> tuple[str, str]:
     message = text
     if '"' in front and len(re.findall(r'(?<!\\)"', front)) % 2:
         message = _unquoted(text)
-    elif "\t" in text:
+    elif "\t" in front:
         message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
     if front.lstrip(" >│┃").startswith(("`", "'", "|")):
         message = message.rstrip().rstrip(",]").rstrip("`'|").rstrip()
