@@ -125,8 +125,14 @@ def without_colours(text: str) -> str:
     return _COLOUR.sub("", text) if "\x1b" in text or "[0m" in text or "^[[" in text else text
 
 
-def origin(text: str) -> str:
-    """The pod or container that the beginning of a line names; "" if it names none."""
+def margin(text: str) -> str:
+    """The beginning of a line that names its pod or container; "" if it names none."""
+    found = _ORIGIN.match(text)
+    return "" if found is None else found[0]
+
+
+def pod_in(text: str) -> str:
+    """The pod or container that a line's margin names."""
     found = _ORIGIN.match(text)
     return "" if found is None else str(found[found.lastgroup or 0])
 

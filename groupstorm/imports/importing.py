@@ -16,7 +16,7 @@ from groupstorm.imports.groups_command.reader import DescribedGroups
 from groupstorm.imports.kinds import SourceKind, kind_of
 from groupstorm.imports.lines import Log
 from groupstorm.imports.memberless import with_memberless_times
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.output import import_folder, write_summary
@@ -50,23 +50,44 @@ class Options:
     days: Mapping[str, date] = field(default_factory=dict)
 
 
+#: Group and client id -> the pods whose lines name it.
+Pods = dict[tuple[str, str], set[str]]
+
+
 class _SortedLog:
     """The observations of one log, sorted by time."""
 
-    def __init__(self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None) -> None:
+    def __init__(
+        self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None, pods: Pods
+    ) -> None:
         self.parser = parser
-        #: Group and member id -> client id, as far as a line says both.
-        self.clients: dict[tuple[str, str], str] = {}
+        self._pods = pods
+        #: Group and member id -> client id and pod, as far as a line says both.
+        self._clients: dict[tuple[str, str], tuple[str, str]] = {}
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
-                anchors.add(one)
-                if one.kind in OWN_MEMBER_ID and one.fields.get("client") and one.fields.get("member_id"):
-                    self.clients[one.group, one.fields["member_id"]] = one.fields["client"]
+                client, pod = one.fields.get("client"), one.fields.get(POD, "")
+                if client:
+                    pods.setdefault((one.group, client), set()).add(pod)
+                anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
+                if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
+                    self._clients[one.group, one.fields["member_id"]] = client, pod
                 self._sorter.add(tuple(one))
+
+    def clients(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """Group and member id, and the name of the client."""
+        for known, (client, pod) in self._clients.items():
+            yield known, self._named(known[0], client, pod)
+
+    def _named(self, group: str, client: str, pod: str) -> str:
+        """The client id; with the pod if several pods have it."""
+        return f"{pod} {client}" if pod and len(self._pods[group, client]) > 1 else client
 
     def observations(self, offset_us: int) -> Iterator[Observation]:
         for time_us, source, line, kind, group, fields in self._sorter.sorted():
+            if POD in fields and fields.get("client"):
+                fields["client"] = self._named(group, fields["client"], fields[POD])
             yield Observation(time_us - offset_us, source, line, kind, group, fields)
 
 
@@ -86,12 +107,13 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     """`import_logs` of sources of any kind, numbered from 0 in this order."""
     anchors = Anchors()
-    read = [_SortedLog(source, anchors, options.groups) for source in sources]
+    pods: Pods = {}
+    read = [_SortedLog(source, anchors, options.groups, pods) for source in sources]
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
     rows = Rows()
-    clients = {known: client for one in read for known, client in one.clients.items()}
+    clients = {known: client for one in read for known, client in one.clients()}
     groups = Groups(rows, parsers, clients)
     streams = [one.observations(offsets[one.parser.number].us) for one in read]
     began_us = ended_us = 0

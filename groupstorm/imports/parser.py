@@ -13,13 +13,16 @@ from groupstorm.imports.envelopes import (
     FrontReader,
     collectors_time,
     json_in,
+    margin,
+    pod_in,
+    pod_of,
     split_message,
     texts_in,
     without_colours,
 )
 from groupstorm.imports.framing import Framing
 from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
@@ -38,8 +41,6 @@ _HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
-#: Around a line that is no text of a JSON record.
-_NOTHING: Final[Mapping[str, Any]] = {}
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -51,6 +52,17 @@ _ANCHORS: Final = (
     b"subscribed topics to",
     b"poll timeout has expired",
 )
+
+
+class _Around(NamedTuple):
+    """The record that a line is a text of: what it says beside the line, and when."""
+
+    record: Any = None
+    beside: Mapping[str, Any] = {}
+    time: Instant | None = None
+
+
+_NOTHING: Final = _Around()
 
 
 class _Open(NamedTuple):
@@ -82,6 +94,8 @@ class LogParser(LogSource):
         self._up = self._down = 0
         self._found: list[Observation] = []
         self._open: _Open | None = None
+        #: The pod or container of the line, and the beginning of the line that names it.
+        self._pod = self._margin = ""
         self._more = 0
         self._groups: dict[str, str] = {}
         #: The client that lines belong to that name none: librdkafka's handle, or the log.
@@ -132,13 +146,13 @@ class LogParser(LogSource):
         else:
             self._record(text)
 
-    def _record(self, text: str, outer: Instant | None = None, beside: Mapping[str, Any] = _NOTHING) -> bool:
-        """Whether the text is a line of Kafka's. ``outer``, ``beside``: the time and the object around it."""
+    def _record(self, text: str, around: _Around = _NOTHING) -> bool:
+        """Whether the text is a line of Kafka's."""
         text = without_colours(text)
         prefix = find_prefix(text)
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
         if value is not None:
-            return self._json(*value, outer)
+            return self._json(*value, around)
         if prefix is not None:
             start, beginning = prefix.message, prefix.start
         else:
@@ -150,24 +164,28 @@ class LogParser(LogSource):
         message, behind = split_message(front, text[start:])
         if prefix is None and BARE.find(message) is None:
             return False
-        said = self._front.time(front) or outer or self._front.time(behind)
-        if prefix is not None and prefix.writer is Writer.RDKAFKA:
+        said = self._front.time(front) or around.time or self._front.time(behind)
+        if prefix is None or prefix.writer is not Writer.BROKER:
+            self._margin = margin(text)
+            self._pod = pod_in(self._margin) or pod_of(around.record)
+        if prefix is None or prefix.writer is Writer.RDKAFKA:
             self._see_handle(front)
-        self._message(prefix, self._time(said), message, beside)
+        self._message(prefix, self._time(said), message, around.beside)
         return True
 
     def _see_handle(self, front: str) -> None:
-        """Clients that were given no client id are told apart by their logs."""
-        found = _HANDLE.search(front)
-        self._handle = f"{self._name} {found[0]}" if found else self._name
+        """Clients that were given no client id are told apart by their pods or logs."""
+        found, name = _HANDLE.search(front), self._pod or self._name
+        self._handle = f"{name} {found[0]}" if found else name
         is_named = found is not None and found["client"] != _DEFAULT_CLIENT
         self._client = found["client"] if found is not None and is_named else self._handle
 
-    def _json(self, front: str, value: Any, outer: Instant | None) -> bool:
+    def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message is the first text of the record that is a line of Kafka's."""
-        for _, text, around in texts_in(value):
-            said = collectors_time(around) or self._front.time(front) or outer
-            if self._record(text, said, next(each for each in reversed(around) if isinstance(each, dict))):
+        for _, text, inside in texts_in(value):
+            said = collectors_time(inside) or self._front.time(front) or around.time
+            beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
+            if self._record(text, _Around(around.record or value, beside, said)):
                 return True
         return False
 
@@ -197,6 +215,7 @@ class LogParser(LogSource):
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented."""
         opened = self._open
+        raw = raw.removeprefix(self._margin.encode())
         if opened is None or raw[:1] not in (b"\t", b" ") or self._more >= _MORE_LINES_MAX:
             return False
         self._more += 1
@@ -226,6 +245,8 @@ class LogParser(LogSource):
             self.untimed += 1
             return
         group, fields = details(kind, fields, prefix)
+        if self._pod and (prefix is None or prefix.writer is not Writer.BROKER):
+            fields[POD] = self._pod
         if prefix is None or prefix.writer is Writer.RDKAFKA:
             group = self._of_client(kind, group, fields)
         elif prefix.writer is Writer.JAVA and group:
@@ -240,7 +261,7 @@ class LogParser(LogSource):
         if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
-        process = str(said or self._handle)
+        process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or str(fields.get("groupId") or self._groups.get(process, ""))
         if group:
