@@ -13,7 +13,7 @@ from typing import Any
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command.reader import DescribedGroups
-from groupstorm.imports.kinds import SourceKind, kind_of
+from groupstorm.imports.kinds import SourceKind, kinds_of
 from groupstorm.imports.lines import Log
 from groupstorm.imports.memberless import with_memberless_times
 from groupstorm.imports.observation import POD, Observation
@@ -101,7 +101,8 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
 def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
     """What reads each of the logs."""
-    return [_source(log, number, options) for number, log in enumerate(logs)]
+    kinds = [(log, kind) for log in logs for kind in kinds_of(log)]
+    return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
 
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
@@ -143,8 +144,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     return done
 
 
-def _source(log: Log, number: int, options: Options) -> LogSource:
-    kind = kind_of(log)
+def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:
     tz = options.zones.get(log.name, options.zones.get("", UTC))
     day = options.days.get(log.name, options.days.get(""))
     if kind is SourceKind.SEGMENTS:

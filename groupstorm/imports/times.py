@@ -87,6 +87,9 @@ def _second_us(digits: str) -> int:
     return second * MICRO
 
 
+_WEEKDAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+#: Words behind a clock that are no unknown zone.
+_KNOWN_ZONES: Final = frozenset({"UTC", "GMT", "AM", "PM"})
 #: Says in which order the numbers of a day stand.
 Order = Callable[[], str]
 
@@ -137,6 +140,14 @@ def _clock(text: str) -> Instant:
     return _at_clock("1970-01-01", text)._replace(lacks="date")
 
 
+def _ctime(text: str) -> Instant:
+    """As `date` prints it: ``Wed Mar  4 10:00:06 UTC 2026``."""
+    words = text.split()
+    month = next(index for index, word in enumerate(words) if word in _MONTHS)
+    clock = " ".join(word for word in words[month + 2 : -1] if word in _KNOWN_ZONES or not word.isalpha())
+    return _at_clock(f"{words[-1]}-{_MONTHS[words[month]]:02d}-{int(words[month + 1]):02d}", clock)
+
+
 def _syslog(text: str) -> Instant:
     """A date without a year: ``Feb 27 09:17:17.924``."""
     month, day, clock = text.split(None, 2)
@@ -158,6 +169,12 @@ FORMS: Mapping[str, Form] = {
     ),
     "dated": Form(re.compile(rf"(?<![\w./-])(?:{_DAY}){_BETWEEN}{_CLOCK}{_ZONE}"), _dated),
     "epoch": Form(re.compile(r"(?<![\d.])\d{9,10}\.\d{1,9}(?![\d.])"), lambda text, _: _epoch(text)),
+    "ctime": Form(
+        re.compile(
+            rf"(?:{_WEEKDAY} )?(?:{'|'.join(_NAMES)}) [ \d]?\d {_CLOCK}(?: [A-Z]{{3,5}})? \d{{4}}(?!\d)"
+        ),
+        lambda text, _: _ctime(text),
+    ),
     "syslog": Form(
         re.compile(rf"(?:{'|'.join(_NAMES)}) [ \d]?\d {_CLOCK}{_ZONE}"), lambda text, _: _syslog(text)
     ),

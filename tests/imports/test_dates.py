@@ -39,6 +39,8 @@ def began_and_ended(folder: Path, text: str, options: Options | None = None) -> 
         ("1772618406371", "2026-03-04 10:00:06.371"),
         ("1772618406.371", "2026-03-04 10:00:06.371"),
         ("2026-03-04 10:00:06 UTC", "2026-03-04 10:00:06.000"),
+        ("Wed Mar  4 10:00:06 UTC 2026", "2026-03-04 10:00:06.000"),
+        ("Wed Mar  4 01:00:06 PM CET 2026", "2026-03-04 13:00:06.000"),
     ],
 )
 def test_a_form(text: str, expected: str, tmp_path: Path) -> None:
