@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from html import unescape
+from itertools import pairwise
 from typing import Any, Final
 
 from groupstorm.imports.times import FORMS, Instant, completed, day_in, instant, number_in, sights
@@ -22,8 +24,12 @@ _OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]')
 _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line.
 _POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$")
+_EPOCH_SECOND = re.compile(r"1\d{9}")
 _NESTED_MAX: Final = 20
-_COLOUR = re.compile(r"(?:\x1b|\^\[|\\u001b|\\x1b|\\033|\\e)\[[\d;]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})*m")
+#: What editors make of quotation marks and spaces.
+_TYPESET: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u00a0": " "})
+_ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|nbsp|#x?[0-9a-fA-F]{2,4});")
+_COLOUR = re.compile(r"(?:\x1b|␛|\^\[|\\u001b|\\x1b|\\033|\\e)\[[\d;]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})*m")
 #: What begins the lines of one of several processes: kubectl's --prefix, docker compose, kubetail, stern.
 _ORIGIN = re.compile(
     r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] |(?P<service>[a-zA-Z][\w.-]*) +\| "
@@ -99,8 +105,8 @@ def split_message(front: str, text: str) -> tuple[str, str]:
         message = _unquoted(text)
     elif "\t" in front:
         message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
-    if front.lstrip(" >│┃").startswith(("`", "'", "|")):
-        message = message.rstrip().rstrip(",]").rstrip("`'|").rstrip()
+    if front.count("'") % 2 or front.lstrip(" >│┃").startswith(("`", "|")):
+        message = re.sub(r"[`'|][\s,)\]}]*$", "", message)
     message = message.rstrip(" \r\n│┃")
     found = _LOGGER.search(message)
     message = message[: found.start()].rstrip() if found else message
@@ -120,9 +126,13 @@ def _unquoted(text: str) -> str:
     return text[: end.start()] if end else text
 
 
-def without_colours(text: str) -> str:
-    """The text without a terminal's codes of colours, also as pasted without their first character."""
-    return _COLOUR.sub("", text) if "\x1b" in text or "[0m" in text or "^[[" in text else text
+def as_written(text: str) -> str:
+    """The text without a terminal's codes of colours, and with what a page made of its characters undone."""
+    if "\x1b" in text or "[0m" in text or "^[[" in text:
+        text = _COLOUR.sub("", text)
+    if "&" in text:
+        text = _ENTITY.sub(lambda one: unescape(one[0]), text)
+    return text if text.isascii() else text.translate(_TYPESET)
 
 
 def margin(text: str) -> str:
@@ -162,15 +172,29 @@ def texts_in(value: Any, path: str = "", around: Around = ()) -> Iterator[tuple[
             yield from texts_in(each, f"{path}.{key}", (*around, value))
 
 
+def record_of(around: Around) -> Any:
+    """The innermost element of a list that a text is in, or else the whole value: it has one message."""
+    inner = (one for outer, one in reversed([*pairwise(around)]) if isinstance(outer, list))
+    return next(inner, around[0] if around else None)
+
+
 def collectors_time(around: Around) -> Instant | None:
     """The time that a JSON record says beside a text, or else farther out."""
     for container in reversed(around):
         for key, value in container.items() if isinstance(container, dict) else enumerate(container):
-            if isinstance(value, str | int | float) and (isinstance(key, int) or _TIME_KEY.search(key)):
-                said = instant(str(value))
+            if isinstance(key, int) or _TIME_KEY.search(key):
+                said = _time_of(value)
                 if said is not None:
                     return said
     return None
+
+
+def _time_of(value: Any) -> Instant | None:
+    if isinstance(value, dict) and "epochSecond" in value:  # log4j's JsonLayout
+        value = f"{value['epochSecond']}.{value.get('nanoOfSecond', 0):09}"
+    if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):
+        value = f"{value}.0"
+    return instant(str(value)) if isinstance(value, str | int | float) else None
 
 
 def pod_of(record: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from groupstorm.imports.envelopes import without_colours
+from groupstorm.imports.envelopes import as_written
 from groupstorm.imports.times import sights
 
 #: No terminal is narrower.
@@ -22,7 +22,8 @@ class Framing:
     """Sees in the beginning of a log whether its lines are framed, and at which width they are wrapped."""
 
     def __init__(self, head: str) -> None:
-        lines = [line for line in map(without_colours, head.splitlines()) if line.strip()]
+        lines = [line for line in map(as_written, head.splitlines()) if line.strip()]
+        self._has_objects = any(line.strip() == "{" for line in lines[:3])
         self._is_framed = bool(lines) and _FRAME.search(lines[0]) is not None
         lines = [self._unframed(line) for line in lines]
         self._shape = _shape(lines[0]) if lines else ""
@@ -30,14 +31,16 @@ class Framing:
 
     @property
     def is_plain(self) -> bool:
-        return not self._width and not self._is_framed
+        return not (self._width or self._is_framed or self._has_objects)
 
     def joined(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Each line as it was, with the number of its first part."""
         first, line, last = 0, "", ""
         for number, raw in lines:
-            part = self._unframed(without_colours(raw.rstrip("\r\n")))
-            if first and self._goes_on(last, part):
+            part = self._unframed(as_written(raw.rstrip("\r\n")))
+            if first and self._has_objects and not _ends_object(line, last):
+                line += part  # of a JSON record that is printed over several lines
+            elif first and self._goes_on(last, part):
                 line = line + " " * (self._width - len(last)) + part  # copies have no spaces at line ends
             else:
                 if first:
@@ -66,6 +69,12 @@ class Framing:
         full = sum(len(line) == self._width for line in lines)
         is_usual = self._width % 10 == 0 or full > 1
         return self._width if wrapped > others and is_usual else 0
+
+
+def _ends_object(line: str, last: str) -> bool:
+    """Whether ``last`` is the last line of a JSON record that ``line`` begins with, if it begins with one."""
+    indentation = line[: len(line) - len(line.lstrip())]
+    return not line.lstrip().startswith("{") or last.rstrip(" ,") == f"{indentation}}}"
 
 
 def _shape(line: str) -> str:

@@ -11,27 +11,38 @@ from typing import Any, Final, NamedTuple
 from groupstorm.imports.details import details, json_fields
 from groupstorm.imports.envelopes import (
     FrontReader,
+    as_written,
     collectors_time,
     json_in,
     margin,
     pod_in,
     pod_of,
+    record_of,
     split_message,
     texts_in,
-    without_colours,
 )
 from groupstorm.imports.framing import Framing
 from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile
 from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.template import Found
+from groupstorm.imports.template import Catalogue, Found
 from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
+#: The steps of a round, by the kinds of lines that tell them.
+_STEPS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("preparing", "joining", "rd-joining"), 1),
+    **dict.fromkeys(("stabilized", "joined", "rd-joined"), 2),
+    **dict.fromkeys(("assignment", "synced", "rd-synced"), 3),
+    **dict.fromkeys(("assigned", "rd-owned"), 4),
+}
+#: Where something else may begin behind a message.
+_BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
+_CUTS_MAX: Final = 3
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
@@ -92,6 +103,9 @@ class LogParser(LogSource):
         self._front = FrontReader(envelope, self.clock.order)
         self._now_us: int | None = None
         self._up = self._down = 0
+        #: Steps of rounds at one time: those that stand in front of an earlier one, less the others.
+        self._backward = 0
+        self._step = 0
         self._found: list[Observation] = []
         self._open: _Open | None = None
         #: The pod or container of the line, and the beginning of the line that names it.
@@ -106,7 +120,8 @@ class LogParser(LogSource):
 
     @property
     def newest_first(self) -> bool:
-        return self._down > self._up
+        """By the times, or if all are equal by the order in which a round takes its steps."""
+        return self._down > self._up or (self._down == self._up and self._backward > 0)
 
     def observations(self) -> Iterator[Observation]:
         for file in self.files():
@@ -148,7 +163,7 @@ class LogParser(LogSource):
 
     def _record(self, text: str, around: _Around = _NOTHING) -> bool:
         """Whether the text is a line of Kafka's."""
-        text = without_colours(text)
+        text = as_written(text)
         prefix = find_prefix(text)
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
         if value is not None:
@@ -181,13 +196,17 @@ class LogParser(LogSource):
         self._client = found["client"] if found is not None and is_named else self._handle
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
-        """The message is the first text of the record that is a line of Kafka's."""
+        """The message of each record is its first text that is a line of Kafka's."""
+        found: list[int] = []
         for _, text, inside in texts_in(value):
+            record = record_of(inside)
+            if id(record) in found:
+                continue
             said = collectors_time(inside) or self._front.time(front) or around.time
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
-            if self._record(text, _Around(around.record or value, beside, said)):
-                return True
-        return False
+            if self._record(text, _Around(around.record or record, beside, said)):
+                found.append(id(record))
+        return bool(found)
 
     def _message(
         self, prefix: Prefix | None, time_us: int | None, message: str, beside: Mapping[str, Any]
@@ -198,6 +217,8 @@ class LogParser(LogSource):
             self.understood += 1  # librdkafka's debug output of other parts
             self.writers.add(writer)
             return
+        if found is None:
+            found = _with_less(CATALOGUES[writer], message)
         if found is None:
             self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
             return
@@ -253,7 +274,7 @@ class LogParser(LogSource):
             self._groups[str(prefix.client)] = group
         elif prefix.writer is Writer.STREAMS:
             group = self._of_thread(str(prefix.client))
-        self._count_direction(time_us)
+        self._count_direction(time_us, _STEPS.get(kind, 0))
         self._add(Observation(time_us, self.number, line, kind, group, fields))
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
@@ -291,11 +312,23 @@ class LogParser(LogSource):
             return self._now_us
         return self.clock.us(said)
 
-    def _count_direction(self, time_us: int) -> None:
+    def _count_direction(self, time_us: int, step: int) -> None:
         if self._now_us is not None and time_us != self._now_us:
             if time_us > self._now_us:
                 self._up += 1
             else:
                 self._down += 1
+        elif step and self._step:
+            self._backward += (step < self._step) - (step > self._step)
+        self._step = step or self._step
         self._now_us = time_us
         self.see_time(time_us)
+
+
+def _with_less(catalogue: Catalogue, message: str) -> Found | None:
+    """The template of a message that something unknown stands behind."""
+    for cut in [*_BEHIND.finditer(message)][: -_CUTS_MAX - 1 : -1]:
+        found = catalogue.find(split_message("", message[: cut.start()])[0])
+        if found is not None:
+            return found
+    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -73,7 +74,18 @@ FORMS: Mapping[str, Callable[[Line], str]] = {
     "Loki": lambda one: json.dumps({"line": one.text, "timestamp": str(one.epoch_ms * 1_000_000)}),
     "journald": lambda one: json.dumps({"MESSAGE": one.text, "__REALTIME_TIMESTAMP": "1700000000000000"}),
     "JSON in JSON": lambda one: json.dumps({"log": json.dumps({"msg": one.text}), "time": one.collected}),
-    "pretty-printed JSON": lambda one: json.dumps({"message": one.text, "x": 1}, indent=2),
+    "pretty-printed JSON": lambda one: json.dumps(
+        {"@timestamp": one.collected, "message": one.text}, indent=2
+    ),
+    "Loki's streams": lambda one: json.dumps(
+        {"streams": [{"stream": {"pod": "a"}, "values": [[str(one.epoch_ms * 1_000_000), one.text]]}]}
+    ),
+    "YAML": lambda one: f"  textPayload: '{one.text}'",
+    "HTML": lambda one: html.escape(one.text),
+    "typeset": lambda one: one.text.replace('"', "\u201c").replace(" ", "\u00a0"),
+    "something behind": lambda one: f"{one.text} {{host=a}}",
+    "grep -n": lambda one: f"server.log:12:{one.text}",
+    "syslog": lambda one: f"<134>1 {one.collected} host app 12 - - {one.text}",
     # -- with a time of the form's own
     "logfmt": lambda one: (
         f'time="{one.time.isoformat()}Z" level=info msg={json.dumps(one.message)} caller=x.go:1'
@@ -92,5 +104,15 @@ FORMS: Mapping[str, Callable[[Line], str]] = {
     "Logstash JSON": lambda one: json.dumps(
         {"@timestamp": one.time.isoformat() + "Z", "message": one.message}
     ),
+    "pretty-printed, with its time": lambda one: json.dumps(
+        {"message": one.message, "timeMillis": one.epoch_ms}, indent=4
+    ),
+    "log4j JsonLayout": lambda one: json.dumps(
+        {
+            "instant": {"epochSecond": one.epoch_ms // 1000, "nanoOfSecond": one.epoch_ms % 1000 * 1_000_000},
+            "message": one.message,
+        }
+    ),
+    "GELF": lambda one: json.dumps({"short_message": one.message, "timestamp": one.epoch_ms / 1000}),
     "time behind the message": lambda one: _csv(one.message, one.at("%Y-%m-%d %H:%M:%S.%f")),
 }
