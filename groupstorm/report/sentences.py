@@ -135,7 +135,7 @@ def _traffic(row: Row) -> str:
 #: Event -> its sentence. The sentences about partitions take one partition, which is then the only one named.
 SENTENCES: Mapping[str, Callable[..., str]] = {
     "group_imported": lambda row: (
-        f"import     {row['group']} from logs that begin at {json.loads(row['detail'])['began']} UTC"
+        f"import     {row['group']} from logs that begin at {_begun(json.loads(row['detail']))}"
     ),
     "evidence_missing": lambda row: f"missing    {row['detail']}",
     "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
@@ -289,3 +289,8 @@ OVERVIEW_EVENTS = frozenset(
         "subscription_version_changed",
     }
 )
+
+
+def _begun(detail: Mapping[str, Any]) -> str:
+    began = detail.get("began")
+    return f"{began} UTC" if began else f"{detail['clock']}, with no date that any line says"
