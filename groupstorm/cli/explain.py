@@ -15,6 +15,7 @@ from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
+from groupstorm.explain.first_answer import first_answer
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.explain.logs import log_lines
 from groupstorm.figures.by_group import Window
@@ -94,8 +95,7 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
             _print_indented(f"{finding.pattern.title} ({finding.pattern.name}): {finding.match.sentence}")
     if not one.findings:
         print()
-        quiet = not history.rebalances and not history.rebalances_are_least
-        print_paragraph("No pattern found." + (" The group was quiet." if quiet else ""))
+        print_paragraph(f"No pattern found. {first_answer(history)}".rstrip())
     if history.rebalances:
         print()
         if everything:
@@ -122,6 +122,11 @@ def _print_group(one: Explanation) -> None:
     number = counted(len(begun), "rebalance")
     if history.rebalances_are_least:
         number = f"at least {number}" if begun else "no rebalance seen"
+    elif history.rebalances_at_least > len(history.rebalances):
+        number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
+        rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
+    elif not history.rebalances and not history.is_shown_quiet:
+        number = "the lines show no rebalance"
     print_paragraph(
         f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
         emphasized=True,

@@ -16,7 +16,7 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
-from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates.bare import BROKER_CONFIG, COMMIT_EXCEPTION, WORKER_CONFIG
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
@@ -31,6 +31,20 @@ _HANDLE = re.compile(r"(?P<client>[^|\s]+)#(?:consumer|producer)-\d+")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
+#: The group of lines that name none, and kinds of such lines that say something by themselves.
+UNNAMED_GROUP: Final = "(unnamed)"
+_TELLING: Final = frozenset(
+    {
+        "commit-exception",
+        "commit-refused",
+        "heartbeat-refused",
+        "poll-timeout",
+        "rd-fatal",
+        "rd-joined",
+        "rd-session",
+        "rejoin-unnamed",
+    }
+)
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -72,6 +86,8 @@ class LogParser(LogSource):
         self._handle = self._client = self._name
         #: By handle: lines before the first that names the client's group.
         self._groupless: dict[str, list[Observation]] = {}
+        #: The last client of Java's, and its group: an exception that is logged after its line is its own.
+        self._java: tuple[str, str] | None = None
 
     @property
     def newest_first(self) -> bool:
@@ -96,6 +112,16 @@ class LogParser(LogSource):
             self._close()
             yield from self._found
             self._found.clear()
+        yield from self._unnamed()
+
+    def _unnamed(self) -> Iterator[Observation]:
+        """Lines of clients whose group no line names, if they tell something without it: their group is the
+        only one of the log, or has no name."""
+        named = {*self._groups.values()}
+        group = named.pop() if len(named) == 1 else UNNAMED_GROUP
+        for waiting in self._groupless.values():
+            if any(one.kind in _TELLING for one in waiting):
+                yield from (one._replace(group=group) for one in waiting)
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -208,6 +234,7 @@ class LogParser(LogSource):
             group = self._of_client(kind, group, fields)
         elif prefix.writer is Writer.JAVA and group:
             self._groups[str(prefix.client)] = group
+            self._java = str(prefix.client), group
         elif prefix.writer is Writer.STREAMS:
             group = self._of_thread(str(prefix.client))
         self._count_direction(time_us)
@@ -216,6 +243,9 @@ class LogParser(LogSource):
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
         if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
+            return group
+        if kind == COMMIT_EXCEPTION and self._java is not None:
+            fields["client"], group = self._java
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = str(said or self._handle)

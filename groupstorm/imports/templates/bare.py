@@ -17,6 +17,8 @@ _T = Template
 BROKER_CONFIG: Final = "broker-config"
 #: The kind of the configuration of a worker of Kafka Connect.
 WORKER_CONFIG: Final = "worker-config"
+#: The kind of an exception that a Java application logs: it names no client.
+COMMIT_EXCEPTION: Final = "commit-exception"
 
 #: A broker logs these without its prefix: the object `GroupMetadata` writes them.
 _OF_BROKERS: Final = tuple(
@@ -30,6 +32,12 @@ _OF_BROKERS: Final = tuple(
 TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
+    _T(
+        COMMIT_EXCEPTION,
+        "org.apache.kafka.clients.consumer.CommitFailedException: {said}",
+        "KafkaConsumer",
+        program=Writer.JAVA,
+    ),
     _T("config", "ConsumerConfig values:{rest}", "org.apache.kafka.common.config.AbstractConfig", lines=True),
     _T(
         WORKER_CONFIG,

@@ -70,11 +70,13 @@ TEMPLATES: Final = (
     _T("rejoin-unnamed", "Heartbeat failed: {reason}; resetting and re-joining group", "ai:848"),
     _T("rejoin-unnamed", "Heartbeat: {reason}; this consumer needs to re-join", "kp:1161"),
     _T(
-        "rejoin",
-        "OffsetCommit failed for group {group} due to group error ({reason}), will rejoin",
+        "commit-refused-rejoins",
+        "OffsetCommit failed for group {group} due to group error ({said}), will rejoin",
         "ai:1108",
     ),
-    _T("noted", "OffsetCommit failed for group {group} {rest}", "ai:1057"),
+    _T("commit-refused", "OffsetCommit failed for group {group} {said}", "ai:1057"),
+    _T("commit-refused", "Auto offset commit failed: {said}", "ai:957"),
+    _T("heartbeat-refused", "Heartbeat failed: {said}", "ai:859"),
     _KAFKA_PYTHON(
         "session-expired", "Marking the coordinator dead (node {node}) for group {group}: {reason}.", "kp:879"
     ),

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
+from groupstorm.imports.templates.errors import error_of
+from groupstorm.imports.timeline.client import REQUIRED, TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
-from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN
+from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, cause_of_error
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
@@ -19,20 +20,9 @@ _CLOSED_BEFORE: Final = f"{_CLOSED}; time: it had left when the coordinator remo
 _TOPICS: Final = "topics: the subscription that the process logs after its start"
 _METADATA: Final = "metadata-changed"
 _NO_ERROR: Final = ("(no error)", "Success")
-#: librdkafka, franz-go and aiokafka: what a heartbeat's error says -> the cause of joining again.
+#: librdkafka and franz-go: what they say -> the cause of joining again, if it is no error of Kafka's.
 _CAUSES: Final = (
-    ("rebalanc", "group-rebalancing"),
-    ("REBALANCE_IN_PROGRESS", "group-rebalancing"),
-    ("UNKNOWN_MEMBER_ID", "UNKNOWN_MEMBER_ID"),
-    ("UnknownMemberId", "UNKNOWN_MEMBER_ID"),
-    ("Unknown member", "UNKNOWN_MEMBER_ID"),
-    ("member_id was not recognized", "UNKNOWN_MEMBER_ID"),
-    ("ILLEGAL_GENERATION", "ILLEGAL_GENERATION"),
-    ("IllegalGeneration", "ILLEGAL_GENERATION"),
-    ("generation id is not", "ILLEGAL_GENERATION"),
-    ("valid member ID", "first-join"),
     ("max.poll.interval.ms exceeded", TOO_SLOW),
-    ("member fenced", "FENCED_MEMBER_EPOCH"),
     ("complete cooperative move", "revoked-partitions"),
     ("Metadata for subscribed topic(s) has changed", _METADATA),
     ("session", "session-timeout"),
@@ -41,7 +31,8 @@ _CAUSES: Final = (
 
 def cause_of(reason: str) -> str:
     """The cause of joining again, from the words of a client; "unknown" if they are not known."""
-    return next((cause for text, cause in _CAUSES if text in reason), "unknown")
+    known = next((cause for text, cause in _CAUSES if text in reason), "")
+    return known or cause_of_error(error_of(reason))
 
 
 class OtherMember(ClientMember):
@@ -87,6 +78,12 @@ class OtherMember(ClientMember):
             self._losing = cause
         self._release_cause = "assignment" if line.fields.get("protocol") == "COOPERATIVE" else "rebalance"
         self._ask(line, cause)
+
+    def _commit_refused_rejoins(self, line: Observation) -> None:
+        error = error_of(line.fields["said"])
+        self._request_refused(line, "OffsetCommit", error)
+        self._losing = error
+        self._ask(line, cause_of_error(error))
 
     def _session_expired(self, line: Observation) -> None:
         self._losing = "session-timeout"
@@ -179,11 +176,20 @@ class OtherMember(ClientMember):
         if fields["generation"] < 0 or fields["error"] not in _NO_ERROR:
             if fields["member_id"]:
                 self._learn(fields["member_id"])
+            error = error_of(fields["error"])
+            if error != REQUIRED:
+                self._request_refused(line, "JoinGroup", error)
             return
         self._joined(line)
 
+    def _rd_fatal(self, line: Observation) -> None:
+        error = error_of(line.fields["said"])
+        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), error))
+
     def _rd_synced(self, line: Observation) -> None:
-        if line.fields["error"] in _NO_ERROR and self._generation is not None:
+        if line.fields["error"] not in _NO_ERROR:
+            self._request_refused(line, "SyncGroup", error_of(line.fields["error"]))
+        elif self._generation is not None:
             one = self._group.round(self._generation, line)
             one.synced[self._id()] = line
             one.clients[self._id()] = self._client
@@ -268,6 +274,8 @@ class OtherMember(ClientMember):
         "rejoin": _rejoin_by_words,
         "rejoin-unnamed": _rejoin_by_words,
         "rd-rejoin": _rejoin_by_words,
+        "commit-refused-rejoins": _commit_refused_rejoins,
+        "rd-fatal": _rd_fatal,
         "rd-session": _session_expired,
         "session-expired": _session_expired,
         "learned": _learned,

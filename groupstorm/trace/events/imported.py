@@ -101,6 +101,33 @@ class WorkAssigned(NamedTuple):
     detail: str
 
 
+class RequestRefused(NamedTuple):
+    """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
+
+    ``api``: JoinGroup, SyncGroup, Heartbeat or OffsetCommit.
+    """
+
+    group: str
+    member: str
+    member_id: str | None
+    generation: int | None
+    api: str
+    error: str
+
+
+class OffsetReset(NamedTuple):
+    """A client had no offset to begin at, so that auto.offset.reset counted.
+
+    ``cause``: no-committed-offset, out-of-range, or reset with the ``positions`` at which it began.
+    """
+
+    group: str
+    member: str
+    partitions: tuple[str, ...]
+    positions: tuple[int, ...] | None
+    cause: str
+
+
 Event = (
     GroupImported
     | EvidenceMissing
@@ -111,4 +138,6 @@ Event = (
     | MembersGone
     | MembersBack
     | WorkAssigned
+    | RequestRefused
+    | OffsetReset
 )
