@@ -143,7 +143,12 @@ def _print_group(one: Explanation) -> None:
             f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
         )
     if history.without_members:
-        print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
+        outage_us = history.outage_us
+        why = "no partition needs an owner then"
+        if outage_us is not None:
+            lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
+            why = f"an outage {lasted}, as the last member expired and nobody came back"
+        print_paragraph(f"{_without_members(history)}: {why}.")
     if base.per_slice is None:
         print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
         return
@@ -218,7 +223,7 @@ def _cost(finding: Finding, history: History) -> str:
     if history.unowned_us is None and history.rebalances_are_least:
         return f"at least {count}"
     if history.unowned_us is None:
-        return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
+        return f"{count}, {_lasted(finding.rebalances, history)} in rebalances"
     unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
     away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
     return (
@@ -230,8 +235,12 @@ def _unowned(unowned_us: int, history: History) -> str:
     return f"{'at least ' if history.unowned_is_least else ''}{seconds(unowned_us / _SECOND_US)}"
 
 
-def _lasted(lasted_us: int, history: History) -> str:
-    return "unknown" if history.rebalances_are_least else seconds(lasted_us / _SECOND_US)
+def _lasted(rebalances: Sequence[Rebalance], history: History) -> str:
+    """For how long they lasted: at least so long if one of them has no end in the trace."""
+    if history.rebalances_are_least:
+        return "unknown"
+    least = "at least " if any(one.ended_us is None for one in rebalances) else ""
+    return f"{least}{seconds(sum(one.lasted_us for one in rebalances) / _SECOND_US)}"
 
 
 def _members(members: Sequence[str], history: History) -> str:
@@ -268,7 +277,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
             (
                 one.cause,
                 f"{len(one.rebalances):,}",
-                _lasted(one.lasted_us, history),
+                _lasted(one.rebalances, history),
                 seconds(one.unowned_us / _SECOND_US) if known else "unknown",
                 ", ".join(one.patterns) or "-",
             ),
@@ -300,7 +309,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
             one.cause,
             one.culprit or "-",
             f"{len(one.rounds):,}",
-            _lasted(one.lasted_us, history) if one.ended_us is not None else "open",
+            _lasted([one], history),
             seconds(one.unowned_us / _SECOND_US) if known else "unknown",
             names.get(one.number, "-"),
         )

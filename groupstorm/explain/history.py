@@ -20,7 +20,7 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 
 Row = Mapping[str, Any]
 
-#: Rows of so long a time show that a group is quiet.
+#: Rows of so long a time show that a group is quiet, or that nobody comes back.
 _QUIET_US: Final = 60_000_000
 PREPARING: Final = GroupState.PREPARING_REBALANCE
 #: `member_replaced` as the cause of a change: a static member is back under a new id.
@@ -84,6 +84,14 @@ class Change(NamedTuple):
     cause: str
     row: Row
     alive: Row | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the member's own rows say that it was closed before the coordinator removed it."""
+        row = self.alive
+        if row is None or row["source"] != "member":
+            return False
+        return row["event"] == "member_closed" or row.get("cause") in ("close", "left-group")
 
 
 class Incident(NamedTuple):
@@ -330,6 +338,18 @@ class History:
         rounds = sum(len(one.rounds) for one in self.rebalances)
         hidden = self.generations_hidden
         return max(len(self.rebalances), -(-(rounds + hidden) // 2) if hidden else 0)
+
+    @property
+    def outage_us(self) -> int | None:
+        """For how long the group has been without members when the trace ends, if the last one did not leave:
+        its session expired, and its own rows do not say that it was closed. None otherwise, or if the trace
+        ends within a minute."""
+        last = next((one for one in reversed(self.changes) if one.kind is ChangeKind.WENT), None)
+        gone = self.without_members[-1] if self.without_members else None
+        if last is None or gone is None or gone[1] < self.to_us or not self.is_empty:
+            return None
+        expired = last.cause == Cause.SESSION_EXPIRED and not last.is_closed
+        return gone[1] - gone[0] if expired and gone[1] - gone[0] >= _QUIET_US else None
 
     @property
     def is_shown_quiet(self) -> bool:

@@ -25,6 +25,15 @@ PATTERNS: Final = (
         Kind.STOP,
     ),
     Pattern(
+        "outage",
+        "An outage: the last member is gone, and nobody came back",
+        sessions.outage,
+        "Start the consumers. Their own logs, and what restarts them (the exit code, OOMKilled, the restarts "
+        "of the pod), tell why they ended; an alert on a group without members tells it earlier.",
+        (),
+        Kind.DEFECT,
+    ),
+    Pattern(
         "mixed-assignors",
         "Members without a common assignor",
         membership.mixed_assignors,
