@@ -96,12 +96,13 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
     if not one.findings:
         print()
         print_paragraph(f"No pattern found. {first_answer(history)}".rstrip())
-    if history.rebalances:
+    began = culprits(history.rebalances, one.findings)
+    if everything and history.rebalances:
         print()
-        if everything:
-            print_grid(_rebalances_grid(history, one.findings))
-        else:
-            print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
+        print_grid(_rebalances_grid(history, one.findings))
+    elif any(culprit.is_known for culprit in began):
+        print()
+        print_grid(_culprits_grid(history, began))
     if one.absences:
         _print_absences(one.absences, one.history)
     _print_end(history)
@@ -223,7 +224,8 @@ def _cost(finding: Finding, history: History) -> str:
     if history.unowned_us is None and history.rebalances_are_least:
         return f"at least {count}"
     if history.unowned_us is None:
-        return f"{count}, {_lasted(finding.rebalances, history)} in rebalances"
+        lasted = f", {_lasted(finding.rebalances, history)} in rebalances" if finding.rebalances else ""
+        return f"{count if lasted else 'no rebalance of its own'}{lasted}"
     unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
     away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
     return (
@@ -239,8 +241,11 @@ def _lasted(rebalances: Sequence[Rebalance], history: History) -> str:
     """For how long they lasted: at least so long if one of them has no end in the trace."""
     if history.rebalances_are_least:
         return "unknown"
-    least = "at least " if any(one.ended_us is None for one in rebalances) else ""
-    return f"{least}{seconds(sum(one.lasted_us for one in rebalances) / _SECOND_US)}"
+    total_us = sum(one.lasted_us for one in rebalances)
+    is_open = any(one.ended_us is None for one in rebalances)
+    if is_open and not total_us:
+        return "unknown"
+    return f"{'at least ' if is_open else ''}{seconds(total_us / _SECOND_US)}"
 
 
 def _members(members: Sequence[str], history: History) -> str:

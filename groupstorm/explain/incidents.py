@@ -87,7 +87,7 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
     "request_refused": _request_refused,
     "offset_reset": _always("offset-reset"),
-    "append_failed": _always("append-failed"),
+    "append_refused": _always("append-refused"),
     "partitions_revoked": _revoked,
     "partitions_lost": _lost,
     "member_failed": _by("error", {**MIGRATION_REFUSED, **_REFUSED}, "member-failed"),

@@ -295,7 +295,8 @@ class Recorder:
         if member_id:
             return self._names.get(member_id, member_id)
         changes = self._changes_at(row["time_us"])
-        return changes[-1].member if changes else ""
+        known = [one for one in changes if one.cause != "unknown"] or changes[:1] * (len(changes) == 1)
+        return known[-1].member if known else ""
 
     def _join_parked(self, row: Row) -> None:
         now = self._round

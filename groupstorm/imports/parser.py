@@ -16,7 +16,12 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Found
-from groupstorm.imports.templates.bare import BROKER_CONFIG, COMMIT_EXCEPTION, WORKER_CONFIG
+from groupstorm.imports.templates.bare import (
+    APPEND_REFUSED,
+    BROKER_CONFIG,
+    COMMIT_EXCEPTION,
+    WORKER_CONFIG,
+)
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant, to_utc_us
 
@@ -55,6 +60,7 @@ _ANCHORS: Final = (
     b"DistributedConfig values",
     b"subscribed topics to",
     b"poll timeout has expired",
+    b"min.isr requirement",
 )
 _DECODER = json.JSONDecoder()
 
@@ -242,7 +248,7 @@ class LogParser(LogSource):
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
+        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
             return group
         if kind == COMMIT_EXCEPTION and self._java is not None:
             fields["client"], group = self._java

@@ -160,6 +160,7 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "offset_reset": lambda row: (
         f"{_who(row):10} has no offset for {_some(row['partitions'])}: {row['cause']}"
     ),
+    "append_refused": lambda row: f"group      {row['cause']} takes no records: {row['detail']}",
     "members_gone": lambda row: f"group      {row['group']} has no members",
     "members_back": lambda row: f"group      {row['group']} has members again",
     "group_state_changed": _state_changed,
@@ -265,6 +266,7 @@ OVERVIEW_EVENTS = frozenset(
         "members_back",
         "work_assigned",
         "request_refused",
+        "append_refused",
         "partitions_created",
         "partitions_deleted",
         "initial_delay_extended",

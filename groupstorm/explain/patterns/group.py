@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance, Round
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
@@ -76,6 +76,31 @@ def coordinator_moved(history: History) -> Match | None:
     members = unique(one.member for one in refused)
     rows = [one.row for one in moved] or [row for one in refused for row in (one.first, one.last)]
     return Match(sentence, members, rebalances, absences, rows)
+
+
+def append_failed(history: History) -> Match | None:
+    """A round began because the coordinator could not write the assignment of the one before it to
+    __consumer_offsets (append-failed): every member gets an error, and joins again."""
+    failed = [(one, each) for one in history.rebalances for each in one.rounds if _is_unwritten(each)]
+    if not failed:
+        return None
+    lasted_us = failed[-1][1].begun_us - failed[0][1].begun_us
+    sentence = (
+        f"{counted(len(failed), 'time')} in {seconds(lasted_us / SECOND_US)} the coordinator could not write "
+        "the group's assignment."
+    )
+    refused = [*history.of_kind("append-refused")]
+    if refused:
+        row = refused[-1].row
+        sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
+    unknown = "" if refused else "why: add the broker's whole log (kafka.server), which names the "
+    "replicas in sync"
+    rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
+    return Match(sentence, (), [one for one, _ in failed], (), rows, unknown)
+
+
+def _is_unwritten(one: Round) -> bool:
+    return one.cause == Cause.APPEND_FAILED
 
 
 def metadata_changed(history: History) -> Match | None:

@@ -111,6 +111,15 @@ PATTERNS: Final = (
         Kind.FAILURE,
     ),
     Pattern(
+        "append-failed",
+        "The coordinator cannot write to __consumer_offsets",
+        group.append_failed,
+        "Bring the replicas of the partition back, or move it to brokers that run: min.insync.replicas of "
+        "__consumer_offsets has to be in sync. Until then its groups get no assignment and no commit.",
+        (),
+        Kind.FAILURE,
+    ),
+    Pattern(
         "never-rejoined",
         "A member that is told to join again, and does not",
         refused.never_rejoined,

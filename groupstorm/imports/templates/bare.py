@@ -19,6 +19,8 @@ BROKER_CONFIG: Final = "broker-config"
 WORKER_CONFIG: Final = "worker-config"
 #: The kind of an exception that a Java application logs: it names no client.
 COMMIT_EXCEPTION: Final = "commit-exception"
+#: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
+APPEND_REFUSED: Final = "append-refused"
 
 #: A broker logs these without its prefix: the object `GroupMetadata` writes them.
 _OF_BROKERS: Final = tuple(
@@ -32,6 +34,22 @@ _OF_BROKERS: Final = tuple(
 TEMPLATES: Final = (
     *_OF_BROKERS,
     *other_clients.TEMPLATES,
+    _T(
+        APPEND_REFUSED,
+        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of "
+        "{needed} for "
+        "partition __consumer_offsets-{partition}",
+        "Partition.scala",
+        program=Writer.BROKER,
+    ),
+    _T(
+        APPEND_REFUSED,
+        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of "
+        "{needed} for "
+        "partition __consumer_offsets-{partition}, {rest}",
+        "4.x Partition.scala",
+        program=Writer.BROKER,
+    ),
     _T(
         COMMIT_EXCEPTION,
         "org.apache.kafka.clients.consumer.CommitFailedException: {said}",

@@ -10,7 +10,8 @@ from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.timeline.appends import partition_of
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord
@@ -60,6 +61,8 @@ class Groups:
         self._clients: dict[tuple[str, int, str], ClientMember] = {}
         #: Log of a broker -> its configuration, as it has logged it last.
         self._configurations: dict[int, Observation] = {}
+        #: Partition of __consumer_offsets -> the last line that says that it took no records.
+        self._refusing: dict[str, Observation] = {}
 
     def configures(self, one: Observation) -> bool:
         """Whether this is the configuration of a broker, which counts from the next line of a group on."""
@@ -68,6 +71,9 @@ class Groups:
         return one.kind == BROKER_CONFIG
 
     def add(self, one: Observation, order: int) -> None:
+        if one.kind == APPEND_REFUSED:
+            self._refusing[partition_of(one)] = one
+            return
         name = one.group or self._group_of(one)
         if not name:
             return
@@ -84,6 +90,8 @@ class Groups:
         if kind is not None:
             record.begin(one, order)
             record.coordinated(one, self._configurations.get(one.source))
+            if self._refusing:
+                record.append_refused = self._refusing.get(partition_of(one), record.append_refused)
             _part(record, parts, kind).take(one)
         elif one.fields.get("client"):
             self._add_to_client(record, one, order)

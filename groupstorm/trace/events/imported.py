@@ -128,6 +128,16 @@ class OffsetReset(NamedTuple):
     cause: str
 
 
+class AppendRefused(NamedTuple):
+    """The group's partition of __consumer_offsets (``cause``) took no record of the group, because too few of
+    its replicas were in sync: ``detail`` says which, and how many are needed."""
+
+    group: str
+    error: str
+    cause: str
+    detail: str
+
+
 Event = (
     GroupImported
     | EvidenceMissing
@@ -140,4 +150,5 @@ Event = (
     | WorkAssigned
     | RequestRefused
     | OffsetReset
+    | AppendRefused
 )
