@@ -125,7 +125,8 @@ def _print_group(one: Explanation) -> None:
         number = f"at least {number}" if begun else "no rebalance seen"
     elif history.rebalances_at_least > len(history.rebalances):
         number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
-        rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
+        if history.generations_hidden:
+            rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
     elif not history.rebalances and not history.is_shown_quiet:
         number = "the lines show no rebalance"
     print_paragraph(

@@ -21,6 +21,14 @@ def first_answer(history: History) -> str:
     said = [one.sentence for one in history.refusals if not one.is_over or not history.rebalances]
     more = [f"And {len(said) - _NAMED_MAX:,} more like it."] if len(said) > _NAMED_MAX else []
     sentences = [*said[:_NAMED_MAX], *more]
+    given = history.rebalances_at_least
+    if given and not history.rebalances:
+        member = max(history.assignments, key=lambda name: history.assignments[name])
+        sentences.append(
+            f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which "
+            f"no line says "
+            "who began it, or why."
+        )
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:

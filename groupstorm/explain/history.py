@@ -319,6 +319,8 @@ class History:
     figures: Figures | None = None
     #: Requests of members that were refused.
     refusals: list[Refusal] = field(default_factory=list)
+    #: Member -> how often it was given partitions.
+    assignments: dict[str, int] = field(default_factory=dict)
     #: In an import, how many lines of logs its rows come from, and generations that the logs skip.
     lines: int = 0
     generations_hidden: int = 0
@@ -334,10 +336,11 @@ class History:
     @property
     def rebalances_at_least(self) -> int:
         """How many rebalances the generations show: the second round of a cooperative one has a generation
-        of its own."""
+        of its own. Without generations, as many as the times that one member was given partitions."""
         rounds = sum(len(one.rounds) for one in self.rebalances)
         hidden = self.generations_hidden
-        return max(len(self.rebalances), -(-(rounds + hidden) // 2) if hidden else 0)
+        given = max(self.assignments.values(), default=0) if self.is_imported and not rounds else 0
+        return max(len(self.rebalances), -(-(rounds + hidden) // 2) if hidden else 0, given)
 
     @property
     def outage_us(self) -> int | None:
@@ -357,7 +360,8 @@ class History:
         shows everything."""
         if not self.is_imported:
             return not self.refusals
-        return not self.refusals and self.last_us - self.first_us >= _QUIET_US and self.lines > 1
+        seen = self.refusals or self.assignments
+        return not seen and self.last_us - self.first_us >= _QUIET_US and self.lines > 1
 
     @property
     def unowned_us(self) -> int | None:

@@ -16,6 +16,7 @@ ZOMBIE_ERRORS: Final = frozenset(
         "STALE_MEMBER_EPOCH",
         "UNRELEASED_INSTANCE_ID",
         "CommitFailedException",
+        "TaskMigratedException",
     }
 )
 #: `rejoin_requested`: a heartbeat was refused, because the coordinator is gone or moved.

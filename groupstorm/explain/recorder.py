@@ -58,6 +58,7 @@ class Recorder:
         self._refusals = Refusals(self._history.refusals)
         #: The place of the last row's first line, and the generation that a row had last.
         self._place = ""
+        self._given_us: dict[str, int] = {}
         self._generation: int | None = None
         self._has_member_rows = self._has_state = False
         self._names: dict[str, str] = {}
@@ -108,6 +109,11 @@ class Recorder:
             handler(row)
         if self._round is not None and row["source"] != "world":
             self._round.last = row
+        if event == "partitions_assigned" and history.is_imported:
+            member = self._name(row)
+            if now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US:
+                history.assignments[member] = history.assignments.get(member, 0) + 1
+            self._given_us[member] = now_us
         place = next(iter(row.get("evidence") or ()), self._place)
         history.lines += place != self._place
         self._place = place

@@ -36,6 +36,7 @@ _WORDS: Final = {
     "FENCED_INSTANCE_ID": "Another process has its group.instance.id",
     "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
     "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
+    "TaskMigratedException": "The thread missed a rebalance and is out of the group",
     "CommitFailedException": "The consumer was not in the group any more",
 }
 
@@ -68,8 +69,8 @@ class Refusal:
             over = f"for {seconds(self.lasted_us / 1_000_000)}, {times}," if self.lasted_us else "once"
             since = "it is in a generation since" if self.is_over else "it never joined again in this log"
             return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
-        if self.api in (HEARTBEAT, COMMIT):
-            what = "heartbeats" if self.api == HEARTBEAT else "commits"
+        if self.api not in (JOIN, "SyncGroup"):
+            what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, "requests")
             return f"{who}'s {what} were refused {times}{within}: {why}."
         got = "and got no generation" if not self.is_over else "before it got a generation"
         return f"{who} tried to join {times}{within} {got}: {why}."

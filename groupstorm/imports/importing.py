@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.envelopes import Envelope
@@ -21,6 +21,7 @@ from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
+from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
@@ -34,6 +35,9 @@ from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
+
+#: Clients that say little or nothing about their groups.
+_SILENT: Final = frozenset({Writer.SARAMA, Writer.KAFKA_GO, Writer.BROD, Writer.SPRING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,13 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
         return f"{because}none of {lines:,} lines says what a group did"
     unknown = sum(parser.not_understood for parser in parsers)
     names = ", ".join(parser.log.name for parser in parsers)
+    silent = sorted({str(one) for parser in parsers for one in parser.writers} & _SILENT)
+    if silent:
+        return (
+            f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds "
+            f"of its "
+            "group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
+        )
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "

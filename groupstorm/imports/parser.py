@@ -33,6 +33,10 @@ _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: librdkafka's name of a client: its client id, and which client of the process it is.
 _HANDLE = re.compile(r"(?P<client>[^|\s]+)#(?:consumer|producer)-\d+")
+#: A thread of Spring, which has a consumer of its own.
+_CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
+#: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
+_STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
@@ -42,6 +46,12 @@ _TELLING: Final = frozenset(
     {
         "commit-exception",
         "commit-refused",
+        "kafkajs-answer",
+        "kafkajs-crash",
+        "kafkajs-joined",
+        "kafkajs-rejoin",
+        "sarama-fenced",
+        "sarama-refused",
         "heartbeat-refused",
         "poll-timeout",
         "rd-fatal",
@@ -61,6 +71,13 @@ _ANCHORS: Final = (
     b"subscribed topics to",
     b"poll timeout has expired",
     b"min.isr requirement",
+    b"partitions assigned",
+    b"partitions revoked",
+    b"partitions lost",
+    b"kafka server: ",
+    b"[Sarama]",
+    b"] Response ",
+    b"] Crash: ",
 )
 _DECODER = json.JSONDecoder()
 
@@ -159,8 +176,16 @@ class LogParser(LogSource):
         if beginning is not None:
             message = without_tail(text[beginning.start() :])
             if BARE.find(message) is not None:
-                time_us = self._time(self.envelopes.time(text[: beginning.start()]))
-                self._message(None, time_us, message)
+                front = text[: beginning.start()]
+                thread = _CONTAINER.search(front)
+                if thread is not None:
+                    self._handle = self._client = thread[1]
+                self._message(None, self._time(self.envelopes.time(front) or self._behind(message)), message)
+
+    def _behind(self, message: str) -> Instant | None:
+        """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
+        record = _json_record(message[message.index("{") :]) if message.endswith("}") else None
+        return None if record is None else self.envelopes.json(record)[0]
 
     def _see_handle(self, front: str) -> None:
         """Clients that were given no client id are told apart by their logs."""
@@ -230,8 +255,8 @@ class LogParser(LogSource):
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
-        if kind == NOTED:
-            return
+        if kind == NOTED or (kind.startswith("spring-") and self._java is not None):
+            return  # the consumer of Spring's container says the same itself
         if time_us is None:
             self.untimed += 1
             return
@@ -263,7 +288,9 @@ class LogParser(LogSource):
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
-        return self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        found = _STREAMS.match(name)
+        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        return named or ("" if found is None else found[1])
 
     def _add(self, one: Observation) -> None:
         process = one.fields.get("process")

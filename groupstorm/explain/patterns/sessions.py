@@ -55,7 +55,7 @@ def _told(history: History) -> Match | None:
     if not told:
         return None
     members = unique(one.member for one in told)
-    causes = listed(sorted({str(one.row["cause"]) for one in told}))
+    causes = listed(sorted({str(one.row.get("cause") or one.row.get("error")) for one in told}))
     sentence = f"{counted(len(members), 'member')} noticed to be out of the group ({causes})."
     unknown = "why the coordinator removed them: add the broker's log"
     rebalances = [

@@ -52,6 +52,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "commit-refused": "OffsetCommit",
     "commit-exception": "OffsetCommit",
     "heartbeat-refused": "Heartbeat",
+    "join-refused": "JoinGroup",
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 _NO_OFFSET: Final[Mapping[str, str]] = {

@@ -19,6 +19,8 @@ _CLOSED: Final = "cause: it has left its group, and no line of the process follo
 _CLOSED_BEFORE: Final = f"{_CLOSED}; time: it had left when the coordinator removed it, and logs the answer"
 _TOPICS: Final = "topics: the subscription that the process logs after its start"
 _METADATA: Final = "metadata-changed"
+#: Requests of a group's member.
+_GROUP_REQUESTS: Final = frozenset({"Heartbeat", "JoinGroup", "SyncGroup", "OffsetCommit"})
 _NO_ERROR: Final = ("(no error)", "Success")
 #: librdkafka and franz-go: what they say -> the cause of joining again, if it is no error of Kafka's.
 _CAUSES: Final = (
@@ -46,6 +48,8 @@ class OtherMember(ClientMember):
         self._started: Observation | None = None
         self._topics: list[str] = []
         self._left: tuple[Observation, int] | None = None
+        #: The last line of brod in its generation.
+        self._said: Observation | None = None
         #: Why librdkafka gives up partitions.
         self._release_cause = "rebalance"
 
@@ -269,8 +273,45 @@ class OtherMember(ClientMember):
             self._learn(line.fields["memberId"])
         self._ask(line, "group-rebalancing")
 
+    def _kafkajs_answer(self, line: Observation) -> None:
+        """An answer with an error, of a request of the group."""
+        error = error_of(line.fields.get("said", ""))
+        if error not in (UNKNOWN, REQUIRED) and line.fields["api"] in _GROUP_REQUESTS:
+            self._request_refused(line, line.fields["api"], error)
+
+    def _kafkajs_crash(self, line: Observation) -> None:
+        said = str(line.fields.get("said", ""))
+        error = error_of(said)
+        name = said.partition(":")[0].strip() if error == UNKNOWN else error
+        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), name))
+
+    # -- sarama, brod ----------------------------------------------------------------------------
+
+    def _sarama_refused(self, line: Observation) -> None:
+        """An error of the coordinator; which request it answers is not said."""
+        error = error_of(line.fields["said"])
+        if error != UNKNOWN:
+            self._request_refused(line, UNKNOWN, error)
+
+    def _brod(self, line: Observation) -> None:
+        """Each line says the generation that the member is in."""
+        if line.fields["generation"] == self._generation:
+            self._said = line
+        elif line.fields["generation"] > 0:
+            self._asked, self._said = self._said, None
+            self._joined(line)
+
     HANDLERS: ClassVar[Handlers] = {
         **ClientMember.HANDLERS,
+        "kafkajs-answer": _kafkajs_answer,
+        "kafkajs-crash": _kafkajs_crash,
+        "spring-assigned": ClientMember.HANDLERS["assigned"],
+        "spring-revoked": ClientMember.HANDLERS["revoked"],
+        "spring-lost": ClientMember.HANDLERS["lost"],
+        "sarama-fenced": ClientMember.HANDLERS["failed-for-good"],
+        "sarama-lost": _sarama_refused,
+        "sarama-refused": _sarama_refused,
+        "brod": _brod,
         "rejoin": _rejoin_by_words,
         "rejoin-unnamed": _rejoin_by_words,
         "rd-rejoin": _rejoin_by_words,
