@@ -15,6 +15,7 @@ _REFUSALS_MAX: Final = 10_000
 JOIN: Final = "JoinGroup"
 HEARTBEAT: Final = "Heartbeat"
 COMMIT: Final = "OffsetCommit"
+FIND: Final = "FindCoordinator"
 REBALANCING: Final = "REBALANCE_IN_PROGRESS"
 #: Causes of `rejoin_requested` that are answers of a coordinator, but not named after an error.
 _ANSWERS: Final = {
@@ -69,6 +70,8 @@ class Refusal:
             over = f"for {seconds(self.lasted_us / 1_000_000)}, {times}," if self.lasted_us else "once"
             since = "it is in a generation since" if self.is_over else "it never joined again in this log"
             return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
+        if self.api == FIND:
+            return f"{who} lost its coordinator {times}{within}: {why}."
         if self.api not in (JOIN, "SyncGroup"):
             what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, "requests")
             return f"{who}'s {what} were refused {times}{within}: {why}."
@@ -97,6 +100,9 @@ class Refusals:
         now_us = int(row["time_us"])
         last_us = max((int(one.last["time_us"]) for one in ones.values()), default=-ONE_REFUSAL_US)
         if row["source"] == "member" and now_us - last_us < ONE_REFUSAL_US:
+            before = max(ones.values(), key=lambda one: int(one.last["time_us"]))
+            if before.api == FIND:  # it lost its coordinator because of what it was answered
+                before.api = api
             return True
         if error in ones:
             ones[error].last, ones[error].count = row, ones[error].count + 1

@@ -19,7 +19,7 @@ from groupstorm.imports.template import Found
 from groupstorm.imports.templates.bare import (
     APPEND_REFUSED,
     BROKER_CONFIG,
-    COMMIT_EXCEPTION,
+    EXCEPTIONS,
     WORKER_CONFIG,
 )
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
@@ -44,7 +44,8 @@ _GROUPLESS_MAX: Final = 20
 UNNAMED_GROUP: Final = "(unnamed)"
 _TELLING: Final = frozenset(
     {
-        "commit-exception",
+        *EXCEPTIONS,
+        "rd-error",
         "commit-refused",
         "kafkajs-answer",
         "kafkajs-crash",
@@ -75,6 +76,10 @@ _ANCHORS: Final = (
     b"partitions revoked",
     b"partitions lost",
     b"kafka server: ",
+    b"KafkaError{",
+    b"FencedInstanceIdException",
+    b"RebalanceInProgressException",
+    b"CommitFailedException",
     b"[Sarama]",
     b"] Response ",
     b"] Crash: ",
@@ -275,7 +280,7 @@ class LogParser(LogSource):
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
         if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
             return group
-        if kind == COMMIT_EXCEPTION and self._java is not None:
+        if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")

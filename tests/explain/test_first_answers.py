@@ -233,3 +233,33 @@ def test_a_group_that_the_log_shows_to_be_quiet(tmp_path: Path, capsys: pytest.C
     assert "The group was quiet." in printed(explained(trace_of(tmp_path, [imported, *commits])), capsys)
     few = printed(explained(trace_of(tmp_path, [imported, *commits[:1]])), capsys)
     assert "Too little to say more: 1 line over 40.0 s; add the coordinator's log" in few
+
+
+LOST = (
+    "Group coordinator b:9092 (id: 2147483643 rack: null) is unavailable or invalid due to cause: error "
+    "response "
+)
+
+
+def test_a_coordinator_that_is_lost_again_and_again(tmp_path: Path) -> None:
+    after = "NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
+    one = answer(tmp_path, "".join(client_line(s, f"{LOST}{after}") for s in (0, 5, 10)))
+    assert names(one) == ["coordinator-moved"]
+    assert sentence(one, "coordinator-moved").startswith("c-1 lost its coordinator 3 times in 10.0 s")
+
+
+ERRORS = (
+    (
+        'KafkaError{code=_MAX_POLL_EXCEEDED,val=-147,str="Application maximum poll interval"}',
+        "max-poll-interval",
+    ),
+    ('KafkaError{FATAL,code=_FATAL,val=-150,str="Broker: Static consumer fenced by other"}', "static-fenced"),
+    ('KafkaError{code=ILLEGAL_GENERATION,val=22,str="Commit failed: Broker: Specified"}', "zombie"),
+    ("org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected", "static-fenced"),
+    ("org.apache.kafka.common.errors.RebalanceInProgressException: Offset commit", "commit-in-rebalance"),
+)
+
+
+@pytest.mark.parametrize(("error", "pattern"), ERRORS)
+def test_an_error_that_an_application_logs(tmp_path: Path, error: str, pattern: str) -> None:
+    assert names(answer(tmp_path, f"2026-03-04 10:00:00,000 ERROR {error}\n")) == [pattern]

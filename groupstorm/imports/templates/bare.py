@@ -17,8 +17,11 @@ _T = Template
 BROKER_CONFIG: Final = "broker-config"
 #: The kind of the configuration of a worker of Kafka Connect.
 WORKER_CONFIG: Final = "worker-config"
-#: The kind of an exception that a Java application logs: it names no client.
+#: The kinds of exceptions that a Java application logs: they name no client.
 COMMIT_EXCEPTION: Final = "commit-exception"
+FENCED_EXCEPTION: Final = "fenced-exception"
+REBALANCE_EXCEPTION: Final = "rebalance-exception"
+EXCEPTIONS: Final = frozenset({COMMIT_EXCEPTION, FENCED_EXCEPTION, REBALANCE_EXCEPTION})
 #: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
 APPEND_REFUSED: Final = "append-refused"
 
@@ -49,6 +52,13 @@ TEMPLATES: Final = (
         "partition __consumer_offsets-{partition}, {rest}",
         "4.x Partition.scala",
         program=Writer.BROKER,
+    ),
+    *(
+        _T(kind, f"org.apache.kafka.common.errors.{name}: {{said}}", "KafkaConsumer", program=Writer.JAVA)
+        for kind, name in (
+            (REBALANCE_EXCEPTION, "RebalanceInProgressException"),
+            (FENCED_EXCEPTION, "FencedInstanceIdException"),
+        )
     ),
     _T(
         COMMIT_EXCEPTION,

@@ -15,7 +15,7 @@ _WORDS: Final = (
     ("MEMBER_ID_REQUIRED", "memberidrequired|need(s|sto|sa|stohave|stohavea)validmemberid"),
     ("UNKNOWN_MEMBER_ID", "unknownmember|notawareofthismember|memberisnotknown|memberidwasnotrecognized"),
     ("ILLEGAL_GENERATION", "illegalgeneration|generationidisnot"),
-    ("REBALANCE_IN_PROGRESS", "rebalanceinprogress|rebalanceforthegroupisinprogress|rebalancing"),
+    ("REBALANCE_IN_PROGRESS", "rebalanceinprogress|rebalanceforthegroupisinprogress|rebalancing|undergoinga"),
     (
         "FENCED_INSTANCE_ID",
         "instanceid.*fenced|staticconsumerfenced|rejectedthisstaticconsumer|fencedinstance",

@@ -51,6 +51,12 @@ TEMPLATES: Final = (
     _T("failed-for-good", "Received fatal exception: group.instance.id gets fenced", "2.3.1 AC:566"),
     _T("failed-for-good", "Caught fenced group.instance.id {rest}", "2.3.1 AC:1151"),
     _T("heartbeat-refused", "ConsumerGroupHeartbeatRequest failed because {said}", "4.3.1"),
+    _T(
+        "coordinator-lost",
+        "Group coordinator {coordinator} is unavailable or invalid{said}",
+        "2.3.1 AC:714, 4.3.1 AC:1006",
+    ),
+    _T("noted", "Group coordinator {rest}", "2.3.1 AC"),
     # -- offsets
     _T(
         "commit-refused",
@@ -140,7 +146,6 @@ TEMPLATES: Final = (
         _T("noted", text, "KafkaConsumer and its parts")
         for text in (
             "Discovered group coordinator {rest}",
-            "Group coordinator {rest}",
             "Requesting disconnect from last known coordinator {rest}",
             "Consumer has been disconnected from the group coordinator {rest}",
             "Requested disconnect {rest}",

@@ -124,6 +124,9 @@ TEMPLATES: Final = (
         "fg:1331",
     ),
     _FRANZ_GO("leaving", "leaving group; group: {group}, member_id: {member_id}", "fg:640"),
+    # -- Python's wrapper of librdkafka
+    _T("rd-error", 'KafkaError{code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
+    _T("rd-error", 'KafkaError{FATAL,code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
     # -- kafkajs: a framework's logger puts the record of a line behind its message
     _KAFKAJS(
         "kafkajs-joined", "[ConsumerGroup] Consumer has joined the group{record}", "kafkajs consumerGroup.js"

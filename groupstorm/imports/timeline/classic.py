@@ -50,7 +50,7 @@ class ClassicRounds(GroupPart):
         #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
         self._gone_by_reason: list[str] = []
         #: Members that have gone since the last round ended: a reason that names one again adds nothing.
-        self._gone: set[str] = set()
+        self._went: set[str] = set()
         self._emptied = EmptiedGroup(group)
 
     def finish(self) -> None:
@@ -116,7 +116,7 @@ class ClassicRounds(GroupPart):
         )
         if cause in (Cause.LEFT, Cause.SESSION_EXPIRED, Cause.SYNC_TIMEOUT):
             for one in gone:
-                if one not in self._gone:
+                if one not in self._went:
                     self._remove(line, one, cause, _FROM_REASON)
                     self._gone_by_reason.append(one)
         return cause, member_id or (gone[0] if len(gone) == 1 else None)
@@ -147,7 +147,7 @@ class ClassicRounds(GroupPart):
         group.state, group.protocol, group.leader = GroupState.COMPLETING_REBALANCE, None, None
         group.round_completing(line, generation, str(cause), rule)
         self._prepared, self._from_empty = None, False
-        self._gone.clear()
+        self._went.clear()
 
     def _join_pending(self, line: Observation) -> None:
         """Before Kafka 4 no line says that a member joins with its id in a round that is open already."""
@@ -288,7 +288,7 @@ class ClassicRounds(GroupPart):
         members = self._group.members
         name = members.name(member_id)
         known = members.remove(member_id)
-        self._gone.add(member_id)
+        self._went.add(member_id)
         instance = line.fields.get("instance") or (None if known is None else known.instance)
         event = events.MemberRemoved(
             self._group.name, name, member_id, instance, self._group.generation, str(cause)

@@ -51,8 +51,16 @@ POSITION: Final = re.compile(r"[0-9]{1,18}")
 _REFUSED: Final[Mapping[str, str]] = {
     "commit-refused": "OffsetCommit",
     "commit-exception": "OffsetCommit",
+    "rebalance-exception": "OffsetCommit",
     "heartbeat-refused": "Heartbeat",
     "join-refused": "JoinGroup",
+    "coordinator-lost": "FindCoordinator",
+}
+#: The errors of lines of these kinds, if they say no other.
+_IF_UNKNOWN: Final[Mapping[str, str]] = {
+    "commit-exception": "CommitFailedException",
+    "rebalance-exception": "REBALANCE_IN_PROGRESS",
+    "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 _NO_OFFSET: Final[Mapping[str, str]] = {
@@ -346,6 +354,8 @@ class ClientMember:
         error = error_of(line.fields["said"])
         if line.fields.get("member_id"):
             self._learn(line.fields["member_id"])
+        if error == UNKNOWN:
+            error = _IF_UNKNOWN.get(line.kind, error)
         if error != REQUIRED:
             self._request_refused(line, _REFUSED[line.kind], error)
 
@@ -442,6 +452,7 @@ class ClientMember:
         "lost": _lost,
         "leaving": _leaving,
         "failed-for-good": _failed,
+        "fenced-exception": _failed,
         **dict.fromkeys(_REFUSED, _refused),
         **dict.fromkeys(_NO_OFFSET, _offset_reset),
         "transition": _transition,

@@ -190,6 +190,16 @@ class OtherMember(ClientMember):
         error = error_of(line.fields["said"])
         self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), error))
 
+    def _rd_error(self, line: Observation) -> None:
+        """An error that the application logs."""
+        said, error = line.fields["said"], error_of(f"{line.fields['code']} {line.fields['said']}")
+        if line.fields["code"] == "_MAX_POLL_EXCEEDED":
+            self._poll_timeout(line)
+        elif line.fields["code"] == "_FATAL":
+            self._rd_fatal(line)
+        elif error != UNKNOWN:
+            self._request_refused(line, "OffsetCommit" if "ommit" in said else UNKNOWN, error)
+
     def _rd_synced(self, line: Observation) -> None:
         if line.fields["error"] not in _NO_ERROR:
             self._request_refused(line, "SyncGroup", error_of(line.fields["error"]))
@@ -317,6 +327,7 @@ class OtherMember(ClientMember):
         "rd-rejoin": _rejoin_by_words,
         "commit-refused-rejoins": _commit_refused_rejoins,
         "rd-fatal": _rd_fatal,
+        "rd-error": _rd_error,
         "rd-session": _session_expired,
         "session-expired": _session_expired,
         "learned": _learned,

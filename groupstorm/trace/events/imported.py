@@ -104,7 +104,8 @@ class WorkAssigned(NamedTuple):
 class RequestRefused(NamedTuple):
     """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
 
-    ``api``: JoinGroup, SyncGroup, Heartbeat or OffsetCommit.
+    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit; FindCoordinator if the client lost its
+    coordinator; "unknown" if the line does not say it.
     """
 
     group: str
