@@ -15,6 +15,8 @@ ZOMBIE_ERRORS: Final = frozenset(
         "FENCED_MEMBER_EPOCH",
         "STALE_MEMBER_EPOCH",
         "UNRELEASED_INSTANCE_ID",
+        "CommitFailedException",
+        "TaskMigratedException",
     }
 )
 #: `rejoin_requested`: a heartbeat was refused, because the coordinator is gone or moved.
@@ -58,6 +60,12 @@ def _counted(row: Row) -> str | None:
     return "commit-refused-counted" if refused else None
 
 
+def _request_refused(row: Row) -> str | None:
+    if row["error"] in ZOMBIE_ERRORS:
+        return "commit-refused" if row["api"] == "OffsetCommit" else "out-of-group"
+    return _REFUSED.get(row["error"])
+
+
 def _restoring(row: Row) -> str | None:
     return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") else None
 
@@ -78,6 +86,9 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     ),
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
+    "request_refused": _request_refused,
+    "offset_reset": _always("offset-reset"),
+    "append_refused": _always("append-refused"),
     "partitions_revoked": _revoked,
     "partitions_lost": _lost,
     "member_failed": _by("error", {**MIGRATION_REFUSED, **_REFUSED}, "member-failed"),

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.grouping import ObservationsByGroup
@@ -24,6 +24,7 @@ from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
+from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
@@ -39,6 +40,8 @@ from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
 
 _OBJECTS_PER_COLLECTION = 50_000
+#: Clients that say little or nothing about their groups.
+_SILENT: Final = frozenset({Writer.SARAMA, Writer.KAFKA_GO, Writer.BROD, Writer.SPRING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +144,8 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     began_us, ended_us = by_group.began_us, by_group.ended_us
     for name, observations in by_group.groups():
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
-        for one, order, configuration in observations:
-            timeline.add(one, order, configuration)
+        for one, order, configuration, refused in observations:
+            timeline.add(one, order, configuration, refused)
         record = timeline.finish()
         if record is not None:
             _describe(record, rows, began_us, parsers, offsets)
@@ -229,6 +232,13 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
         return f"{because}none of {lines:,} lines says what a group did"
     unknown = sum(parser.not_understood for parser in parsers)
     names = ", ".join(parser.log.name for parser in parsers)
+    silent = sorted({str(one) for parser in parsers for one in parser.writers} & _SILENT)
+    if silent:
+        return (
+            f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds "
+            f"of its "
+            "group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
+        )
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "

@@ -27,7 +27,12 @@ from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Catalogue, Found
-from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates.bare import (
+    APPEND_REFUSED,
+    BROKER_CONFIG,
+    EXCEPTIONS,
+    WORKER_CONFIG,
+)
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
 from groupstorm.imports.times import Instant
 
@@ -49,9 +54,34 @@ _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: librdkafka's name of a client: its client id, and which client of the process it is.
 _HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
+#: A thread of Spring, which has a consumer of its own.
+_CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
+#: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
+_STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
+#: The group of lines that name none, and kinds of such lines that say something by themselves.
+UNNAMED_GROUP: Final = "(unnamed)"
+_TELLING: Final = frozenset(
+    {
+        *EXCEPTIONS,
+        "rd-error",
+        "commit-refused",
+        "kafkajs-answer",
+        "kafkajs-crash",
+        "kafkajs-joined",
+        "kafkajs-rejoin",
+        "sarama-fenced",
+        "sarama-refused",
+        "heartbeat-refused",
+        "poll-timeout",
+        "rd-fatal",
+        "rd-joined",
+        "rd-session",
+        "rejoin-unnamed",
+    }
+)
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -62,6 +92,18 @@ _ANCHORS: Final = (
     b"DistributedConfig values",
     b"subscribed topics to",
     b"poll timeout has expired",
+    b"min.isr requirement",
+    b"partitions assigned",
+    b"partitions revoked",
+    b"partitions lost",
+    b"kafka server: ",
+    b"KafkaError{",
+    b"FencedInstanceIdException",
+    b"RebalanceInProgressException",
+    b"CommitFailedException",
+    b"[Sarama]",
+    b"] Response ",
+    b"] Crash: ",
 )
 
 
@@ -119,6 +161,8 @@ class LogParser(LogSource):
         self._handle = self._client = self._name
         #: By handle: lines before the first that names the client's group.
         self._groupless: dict[str, list[Observation]] = {}
+        #: The last client of Java's, and its group: an exception that is logged after its line is its own.
+        self._java: tuple[str, str] | None = None
 
     @property
     def newest_first(self) -> bool:
@@ -140,6 +184,16 @@ class LogParser(LogSource):
             self._close()
             yield from self._found
             self._found.clear()
+        yield from self._unnamed()
+
+    def _unnamed(self) -> Iterator[Observation]:
+        """Lines of clients whose group no line names, if they tell something without it: their group is the
+        only one of the log, or has no name."""
+        named = {*self._groups.values()}
+        group = named.pop() if len(named) == 1 else UNNAMED_GROUP
+        for waiting in self._groupless.values():
+            if any(one.kind in _TELLING for one in waiting):
+                yield from (one._replace(group=group) for one in waiting)
 
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
@@ -172,8 +226,8 @@ class LogParser(LogSource):
         text = as_written(text)
         prefix = find_prefix(text)
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
-        if value is not None:
-            return self._json(*value, around)
+        if value is not None and (self._json(*value, around) or prefix is not None):
+            return True
         if prefix is not None:
             start, beginning = prefix.message, prefix.start
         else:
@@ -185,14 +239,22 @@ class LogParser(LogSource):
         message, behind = split_message(front, text[start:])
         if prefix is None and BARE.find(message) is None:
             return False
-        said = self._front.time(front) or around.time or self._front.time(behind)
+        said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
             self._pod = pod_in(self._margin) or pod_of(around.record)
         if prefix is None or prefix.writer is Writer.RDKAFKA:
             self._see_handle(front)
+        if prefix is None and (thread := _CONTAINER.search(front)) is not None:
+            self._handle = self._client = thread[1]
         self._message(prefix, self._time(said), message, around.beside)
         return True
+
+    @staticmethod
+    def _behind(message: str) -> Instant | None:
+        """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
+        value = json_in(message, len(message)) if message.endswith("}") else None
+        return None if value is None else collectors_time((value[1],))
 
     def _see_handle(self, front: str) -> None:
         """Clients that were given no client id are told apart by their pods or logs."""
@@ -266,8 +328,8 @@ class LogParser(LogSource):
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
-        if kind == NOTED:
-            return
+        if kind == NOTED or (kind.startswith("spring-") and self._java is not None):
+            return  # the consumer of Spring's container says the same itself
         if time_us is None:
             self.untimed += 1
             return
@@ -278,6 +340,7 @@ class LogParser(LogSource):
             group = self._of_client(kind, group, fields)
         elif prefix.writer is Writer.JAVA and group:
             self._groups[str(prefix.client)] = group
+            self._java = str(prefix.client), group
         elif prefix.writer is Writer.STREAMS:
             group = self._of_thread(str(prefix.client))
         self._count_direction(time_us, _STEPS.get(kind, 0))
@@ -285,7 +348,10 @@ class LogParser(LogSource):
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
+        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
+            return group
+        if kind in EXCEPTIONS and self._java is not None:
+            fields["client"], group = self._java
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
@@ -297,7 +363,9 @@ class LogParser(LogSource):
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
-        return self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        found = _STREAMS.match(name)
+        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        return named or ("" if found is None else found[1])
 
     def _add(self, one: Observation) -> None:
         process = one.fields.get("process")

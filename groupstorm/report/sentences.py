@@ -156,6 +156,11 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
         f"{_who(row):10} runs {' '.join(row['tasks']) or 'nothing'}"
         + (f", {row['error']}" if "error" in row else "")
     ),
+    "request_refused": lambda row: f"{_who(row):10} has a refused {row['api']}: {row['error']}",
+    "offset_reset": lambda row: (
+        f"{_who(row):10} has no offset for {_some(row['partitions'])}: {row['cause']}"
+    ),
+    "append_refused": lambda row: f"group      {row['cause']} takes no records: {row['detail']}",
     "members_gone": lambda row: f"group      {row['group']} has no members",
     "members_back": lambda row: f"group      {row['group']} has members again",
     "group_state_changed": _state_changed,
@@ -260,6 +265,8 @@ OVERVIEW_EVENTS = frozenset(
         "members_gone",
         "members_back",
         "work_assigned",
+        "request_refused",
+        "append_refused",
         "partitions_created",
         "partitions_deleted",
         "initial_delay_extended",

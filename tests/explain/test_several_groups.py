@@ -85,7 +85,8 @@ def test_of_hundreds_of_groups_the_worst_are_shown(tmp_path: Path) -> None:
 def test_chosen_groups_are_all_explained_and_so_are_those_of_json(tmp_path: Path) -> None:
     log = quiet(["idle"]) + rounds("long", 40) + rounds("once", 2)
     lines = explained(tmp_path, log, "--group", "idle", "--group", "long")
-    assert in_full(lines) == ["idle", "long"] and lines[0].startswith("Group idle")
+    assert in_full(lines) == ["idle", "long"]
+    assert lines[0].startswith("Group idle")
     groups = json.loads("\n".join(explained(tmp_path, log, "--json")))["groups"]
     assert [one["group"] for one in groups] == ["idle", "long", "once"]
 
