@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
+from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
 from groupstorm.cli.output_options import FromOption, GroupOption, JsonOption, ToOption, microseconds
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
 from groupstorm.explain.as_json import as_json
@@ -17,6 +18,7 @@ from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.explain.logs import log_lines
+from groupstorm.explain.work import Uneven
 from groupstorm.figures.by_group import Window
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
@@ -43,16 +45,21 @@ def explain(
     Prints how often the group rebalanced against its own baseline, the patterns with the rows or log lines
     that show them (defects, failures, changes; of each the costliest first), and who began the rebalances.
     The cost is the time in which partitions had no owner, summed over partitions, if the trace knows who
-    owned what. docs/explain.md has every pattern's rule.
+    owned what. Of several groups a table comes first, and then the worst ones. docs/explain.md has every
+    pattern's rule.
 
     Example: groupstorm explain runs/rolling-deploy-0
     """
     window = Window(*microseconds(from_seconds, to_seconds))
-    explanations = explain_trace(path, frozenset(group or ()), window)
+    explanations: Sequence[Explanation] = explain_trace(path, frozenset(group or ()), window)
     if as_json_object:
         groups = [as_json(one, sentence) for one in explanations]
         print_json({"trace": str(path), "groups": groups})
         return
+    if len(explanations) > 1 and not group:
+        ranked = worst_first(explanations)
+        print_grid(groups_grid(ranked))
+        explanations = to_explain(ranked)
     places = (
         place
         for one in explanations
@@ -129,8 +136,11 @@ def _print_group(one: Explanation) -> None:
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
         print_paragraph(
-            f"Time without a worker, summed over connectors and tasks: {seconds(idle_us / _SECOND_US)}."
+            "Time without a worker, summed over connectors and tasks: "
+            f"{'at least ' if idle_us else ''}{seconds(idle_us / _SECOND_US)}."
         )
+        if history.work.uneven is not None:
+            print_paragraph(_uneven(history.work.uneven))
     elif history.unowned_us is None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
     else:
@@ -152,6 +162,14 @@ def _print_group(one: Explanation) -> None:
         more = len(base.busy) - len(named)
         text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
     print_paragraph(text)
+
+
+def _uneven(uneven: Uneven) -> str:
+    most, *_, least = sorted(uneven.loads, key=lambda worker: -uneven.loads[worker])
+    return (
+        f"Uneven for {seconds(uneven.lasted_us / _SECOND_US)}: {most} ran "
+        f"{uneven.loads[most]:,} connectors and tasks, {least} {uneven.loads[least]:,}."
+    )
 
 
 def _round_noun(history: History) -> str:

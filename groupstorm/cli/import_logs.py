@@ -16,7 +16,7 @@ from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource, shapes_of
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import Instant, instant, shown, zone
 from groupstorm.problems import InputError
 from groupstorm.wording import counted, seconds
@@ -170,12 +170,12 @@ def _log(log: LogSource, done: Imported) -> str:
     return ", ".join(parts)
 
 
-def _group(record: GroupRecord) -> str:
+def _group(record: GroupSummary) -> str:
     rounds = record.rounds_known + record.rounds_unknown
     described = f"described {counted(record.descriptions, 'time')}"
     if not record.is_only_described:
         parts = [counted(rounds, "round"), *([described] if record.descriptions else [])]
-    elif not record.all_ids:
+    elif not record.has_members:
         parts = [described, "it had no members: does the cluster know this name?"]
     elif record.descriptions > 1:
         seen = counted(record.rebalances_seen, "rebalance")
@@ -192,7 +192,7 @@ def _group(record: GroupRecord) -> str:
     return f"group {record.name}: {', '.join(parts)}"
 
 
-def _missing(record: GroupRecord) -> list[str]:
+def _missing(record: GroupSummary) -> list[str]:
     return [
         f"{sentence}{f' (and {count - 1} more times)' if count > 1 else ''}"
         for count, sentence in record.missing.values()

@@ -14,7 +14,7 @@ from typing import Any
 from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import requests
-from groupstorm.clients.causes import CLOSING, RejoinCause
+from groupstorm.clients.causes import CLOSING, REASONS, RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import (
     COMMIT_RETRIED,
@@ -156,6 +156,8 @@ class Membership(MemberSession):
                 yield AwaitJoinInterval(self.config.profile.join_interval_ms)
             error = yield from self._join_and_sync()
             joins_at_once = self._joins_again_at_once(error)
+            if self.config.profile.handover_ms and self._hands_over(error):
+                yield Backoff(self.config.profile.handover_ms)
             if error is None and self._is_between_rounds():
                 self._paused = False
                 yield ResumeFetching(self.owned)
@@ -173,7 +175,12 @@ class Membership(MemberSession):
     def _joins_again_at_once(self, error: Error | None) -> bool:
         """After a round that ended with ``error``: whether the next JoinGroup need not keep an interval."""
         has_interval = self.config.profile.join_interval_ms > 0
-        return not has_interval or self.is_leader or error is Error.MEMBER_ID_REQUIRED
+        is_free = self.is_leader or error is Error.MEMBER_ID_REQUIRED or self._hands_over(error)
+        return not has_interval or is_free
+
+    def _hands_over(self, error: Error | None) -> bool:
+        """Whether the next round is to give others what the member has revoked in this one."""
+        return error is None and self._rejoin_reason == REASONS[RejoinCause.REVOKED_PARTITIONS]
 
     def _is_between_rounds(self) -> bool:
         """Whether a round is over that has paused the member, and another one is to follow."""

@@ -205,7 +205,9 @@ class Recorder:
         self._history.work.finish(row["time_us"])
 
     def _work_assigned(self, row: Row) -> None:
-        self._history.work.assigned(row, self._name(row))
+        name = self._name(row)
+        delay_ms = self._history.settings.number("scheduled.rebalance.max.delay.ms", name)
+        self._history.work.assigned(row, name, None if delay_ms is None else 1000 * delay_ms)
 
     def _members_back(self, row: Row) -> None:
         if self._gone_us is not None and row["time_us"] > self._history.from_us:

@@ -84,7 +84,10 @@ class FrontReader:
                 return own if by is None else completed(own, by)
             self._last = form, start, front[end:]
             return own
-        return instant(found[0], form, self._order)
+        try:
+            return FORMS[form].read(found[0], self._order)
+        except (ValueError, KeyError):
+            return None
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
@@ -93,6 +96,8 @@ _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
+#: What begins in front of a message and ends behind it.
+_OPENING = re.compile("[\"'`|\t]")
 #: A quotation mark that ends a cell, or a value of logfmt or JSON.
 _CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
 _ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
@@ -101,14 +106,17 @@ _ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\
 def split_message(front: str, text: str) -> tuple[str, str]:
     """The message that ``text`` begins with, and what stands behind it."""
     message = text
-    if '"' in front and len(re.findall(r'(?<!\\)"', front)) % 2:
-        message = _unquoted(text)
-    elif "\t" in front:
-        message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
-    if front.count("'") % 2 or front.lstrip(" >│┃").startswith(("`", "|")):
-        message = re.sub(r"[`'|][\s,)\]}]*$", "", message)
+    if _OPENING.search(front):
+        if len(re.findall(r'(?<!\\)"', front)) % 2:
+            message = _unquoted(text)
+        elif "\t" in front:
+            message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
+        if front.count("'") % 2 or front.lstrip(" >│┃").startswith(("`", "|")):
+            message = re.sub(r"[`'|][\s,)\]}]*$", "", message)
     message = message.rstrip(" \r\n│┃")
-    found = _LOGGER.search(message)
+    at = message.rfind(" (")  # where the logger of most lines begins
+    found = _LOGGER.match(message, at) if at >= 0 else None
+    found = found or _LOGGER.search(message)
     message = message[: found.start()].rstrip() if found else message
     return message, text[len(message) :]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from groupstorm.imports.envelopes import as_written
+from groupstorm.imports.envelopes import as_written, margin
 from groupstorm.imports.times import sights
 
 #: No terminal is narrower.
@@ -24,6 +24,8 @@ class Framing:
     def __init__(self, head: str) -> None:
         lines = [line for line in map(as_written, head.splitlines()) if line.strip()]
         self._has_objects = any(line.strip() == "{" for line in lines[:3])
+        #: Further lines of a message have the margin, too, and so no indentation.
+        self._has_margin = any(map(margin, lines[:3]))
         self._is_framed = bool(lines) and _FRAME.search(lines[0]) is not None
         lines = [self._unframed(line) for line in lines]
         self._shape = _shape(lines[0]) if lines else ""
@@ -31,7 +33,7 @@ class Framing:
 
     @property
     def is_plain(self) -> bool:
-        return not (self._width or self._is_framed or self._has_objects)
+        return not (self._width or self._is_framed or self._has_objects or self._has_margin)
 
     def joined(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Each line as it was, with the number of its first part."""

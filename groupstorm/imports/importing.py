@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import heapq
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
+from groupstorm.imports.grouping import ObservationsByGroup
 from groupstorm.imports.groups_command.reader import DescribedGroups
 from groupstorm.imports.kinds import SourceKind, kinds_of
 from groupstorm.imports.lines import Log
@@ -26,14 +29,16 @@ from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
-from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord
-from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, Groups
+from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord, GroupSummary
+from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline
 from groupstorm.imports.times import Instant, shown
 from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
+
+_OBJECTS_PER_COLLECTION = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +67,30 @@ class _SortedLog:
     ) -> None:
         self.parser = parser
         self._pods = pods
-        #: Group and member id -> client id and pod, as far as a line says both.
-        self._clients: dict[tuple[str, str], tuple[str, str]] = {}
+        #: Group and member id -> client id, as far as a line says both, and pod.
+        self._clients: dict[tuple[str, str], str] = {}
+        self._pod_of: dict[tuple[str, str], str] = {}
+        #: Member ids of lines that name no group.
+        self.ungrouped: set[str] = set()
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
                 client, pod = one.fields.get("client"), one.fields.get(POD, "")
-                if client:
+                if client and pod:
                     pods.setdefault((one.group, client), set()).add(pod)
                 anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
                 if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
-                    self._clients[one.group, one.fields["member_id"]] = client, pod
+                    self._clients[one.group, one.fields["member_id"]] = client
+                    if pod:
+                        self._pod_of[one.group, one.fields["member_id"]] = pod
+                if not one.group and "old_member_id" in one.fields:
+                    self.ungrouped.add(one.fields["old_member_id"])
                 self._sorter.add(tuple(one))
 
     def clients(self) -> Iterator[tuple[tuple[str, str], str]]:
         """Group and member id, and the name of the client."""
-        for known, (client, pod) in self._clients.items():
-            yield known, self._named(known[0], client, pod)
+        for known, client in self._clients.items():
+            yield known, self._named(known[0], client, self._pod_of.get(known, ""))
 
     def _named(self, group: str, client: str, pod: str) -> str:
         """The client id; with the pod if several pods have it."""
@@ -107,33 +119,44 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
 
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     """`import_logs` of sources of any kind, numbered from 0 in this order."""
+    with _few_collections():
+        return _import(sources, out, options)
+
+
+def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     anchors = Anchors()
     pods: Pods = {}
     read = [_SortedLog(source, anchors, options.groups, pods) for source in sources]
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
-    rows = Rows()
-    clients = {known: client for one in read for known, client in one.clients()}
-    groups = Groups(rows, parsers, clients)
+    by_group = ObservationsByGroup({member_id for one in read for member_id in one.ungrouped})
     streams = [one.observations(offsets[one.parser.number].us) for one in read]
-    began_us = ended_us = 0
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
-    said = (one for one in heapq.merge(*streams, key=_in_order(parsers)) if not groups.configures(one))
-    for order, unnamed in enumerate(said):
-        one = with_topic_names(unnamed, names)
-        began_us = one.time_us if order == 0 else began_us
-        ended_us = one.time_us
-        groups.add(one, order)
-    found = groups.finish()
+    for said in heapq.merge(*streams, key=_in_order(parsers)):
+        by_group.add(with_topic_names(said, names))
+    clients: dict[str, dict[str, str]] = {}
+    for (group, member_id), client in (known for one in read for known in one.clients()):
+        clients.setdefault(group, {})[member_id] = client
+    rows = Rows()
+    found: list[GroupSummary] = []
+    told: set[str] = set()
+    began_us, ended_us = by_group.began_us, by_group.ended_us
+    for name, observations in by_group.groups():
+        timeline = GroupTimeline(name, rows, clients.get(name, {}))
+        for one, order, configuration in observations:
+            timeline.add(one, order, configuration)
+        record = timeline.finish()
+        if record is not None:
+            _describe(record, rows, began_us, parsers, offsets)
+            found.append(record.summary)
+            if record.is_told_by_members_alone:
+                told.add(name)
     if not found:
         raise InputError(_nothing(parsers, options.groups))
-    for record in found:
-        _describe(record, rows, began_us, parsers, offsets)
     with import_folder(out) as folder:
         writer = open_writer(folder, "trace", options.trace_format, IMPORTED_VERSION)
         try:
-            told = {one.name for one in found if one.is_told_by_members_alone}
             writer.add_all(with_memberless_times(rows.entries(began_us, parsers), told))
             writer.close()
         except BaseException:
@@ -142,6 +165,18 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
         done = Imported(found, parsers, offsets, began_us, ended_us, writer.rows)
         write_summary(folder / "import.json", done)
     return done
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
+    time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:

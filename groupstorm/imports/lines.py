@@ -6,7 +6,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from io import BufferedReader, BytesIO
 from pathlib import Path
@@ -27,13 +27,19 @@ _BROKER_FILES = frozenset(
 LINE_MAX = 1 << 20
 #: The beginning of a source that is looked at before it is read.
 HEAD_BYTES = 1 << 16
+#: So many bytes are searched at once for lines of interest.
+_BLOCK = 1 << 18
+#: How a line begins that may belong to the one before it.
+INDENTS = (b"\t", b" ")
 
 
 class LogFile:
-    """An opened file of a log. ``name``: in messages. ``bytes``: unpacked, as far as the file is whole."""
+    """An opened file of a log. ``name``: in messages. ``bytes``: unpacked, as far as the file is whole.
+    ``line``: the number of the line that `lines_with` has read last."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
+        self.line = 0
         self._unpacked = UnpackedBytes(file)
         self.bytes = BufferedReader(self._unpacked, HEAD_BYTES)
 
@@ -52,6 +58,53 @@ class LogFile:
             number += is_new
             yield number, piece
             is_new = is_whole
+
+    def lines_with(self, anchors: Collection[bytes]) -> Iterator[bytes]:
+        """The lines that hold one of ``anchors``, and the indented lines behind each of them, in the pieces
+        of `lines`.
+
+        To search blocks for the anchors is much faster than to look at every line.
+        """
+        is_new, follows = True, False
+        while block := self.bytes.read(_BLOCK):
+            whole = block.rfind(b"\n") + 1
+            block += self.bytes.readline(LINE_MAX - (len(block) - whole))
+            is_cut = bool(self.damage) and not block.endswith(b"\n")
+            if is_cut:
+                block = block[: block.rfind(b"\n") + 1]
+            at, number = 0, self.line + is_new  # of the next line
+            last = number + block.count(b"\n", 0, -1) if block else self.line
+            for start in (*sorted(_lines_with(block, anchors)), len(block)):
+                while at < start and follows and block.startswith(INDENTS, at):
+                    self.line, end = number, _end(block, at)
+                    yield block[at:end]
+                    at, number = end, number + 1
+                if at < start:
+                    follows = False
+                    number += block.count(b"\n", at, start)
+                if start < len(block):
+                    self.line, follows, at = number, True, _end(block, start)
+                    yield block[start:at]
+                    number += 1
+            self.line, is_new = last, block.endswith(b"\n")
+            if is_cut:
+                return
+
+
+def _lines_with(block: bytes, anchors: Collection[bytes]) -> set[int]:
+    """Where the lines begin that hold one of ``anchors``."""
+    found: set[int] = set()
+    for anchor in anchors:
+        at = block.find(anchor)
+        while at >= 0:
+            found.add(block.rfind(b"\n", 0, at) + 1)
+            at = block.find(anchor, _end(block, at))
+    return found
+
+
+def _end(block: bytes, at: int) -> int:
+    """Where the line ends that holds this byte."""
+    return block.find(b"\n", at) + 1 or len(block)
 
 
 class Log(NamedTuple):

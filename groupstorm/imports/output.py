@@ -10,7 +10,7 @@ from textwrap import indent
 from typing import Any
 
 from groupstorm.imports.result import Imported
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import complete_or_absent, partial_path
@@ -95,7 +95,7 @@ def _json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _of_group(one: GroupRecord) -> dict[str, Any]:
+def _of_group(one: GroupSummary) -> dict[str, Any]:
     return {
         "group": one.name,
         "ownership_from": one.view,

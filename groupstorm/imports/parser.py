@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ from groupstorm.imports.envelopes import (
     texts_in,
 )
 from groupstorm.imports.framing import Framing
-from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile
+from groupstorm.imports.lines import HEAD_BYTES, INDENTS, Log, LogFile
 from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
@@ -125,12 +125,12 @@ class LogParser(LogSource):
 
     def observations(self) -> Iterator[Observation]:
         for file in self.files():
-            for raw in self.pieces(file):
+            for raw in self.pieces_with(file, _ANCHORS):
                 if self._open is not None:
                     if self._continues(raw):
                         continue
                     self._close()
-                if any(anchor in raw for anchor in _ANCHORS):
+                if not raw.startswith(INDENTS) or any(anchor in raw for anchor in _ANCHORS):
                     self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 if self._found:
                     yield from self._found
@@ -139,11 +139,12 @@ class LogParser(LogSource):
             yield from self._found
             self._found.clear()
 
-    def pieces(self, file: LogFile) -> Iterator[bytes]:
+    def pieces_with(self, file: LogFile, anchors: Collection[bytes]) -> Iterator[bytes]:
         """The lines of a file as its program wrote them."""
         framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
-        pieces = super().pieces(file)
-        return pieces if framing.is_plain else self._joined(pieces, framing)
+        if framing.is_plain:
+            return super().pieces_with(file, anchors)
+        return self._joined(self.pieces(file), framing)
 
     def _joined(self, pieces: Iterator[bytes], framing: Framing) -> Iterator[bytes]:
         parts = ((self.lines, piece.decode("utf-8", "replace")) for piece in pieces)
@@ -237,7 +238,7 @@ class LogParser(LogSource):
         """Whether this line belongs to the open message: it is indented."""
         opened = self._open
         raw = raw.removeprefix(self._margin.encode())
-        if opened is None or raw[:1] not in (b"\t", b" ") or self._more >= _MORE_LINES_MAX:
+        if opened is None or not raw.startswith(INDENTS) or self._more >= _MORE_LINES_MAX:
             return False
         self._more += 1
         self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())

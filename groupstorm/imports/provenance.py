@@ -15,6 +15,7 @@ from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
 from groupstorm.trace.typed_rows import event_types
 
 _SOURCES = {str(source): source for source in Source}
+_SOURCE_NAMES = {source: name for name, source in _SOURCES.items()}
 _COLUMNS = tuple(column.name for column in PROVENANCE_COLUMNS)
 
 
@@ -22,6 +23,10 @@ class Provenance(StrEnum):
     OBSERVED = "observed"
     INFERRED = "inferred"
     MISSING = "missing"
+
+
+#: As texts, which can be put on disk.
+_OBSERVED, _INFERRED, _MISSING = (str(one) for one in Provenance)
 
 
 class Why(NamedTuple):
@@ -58,25 +63,25 @@ class Rows:
     def add(
         self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
     ) -> None:
-        why = _bounded(why)
-        provenance = Provenance.OBSERVED
-        if why.missing:
-            provenance = Provenance.MISSING
-        elif why.inferred or not why.evidence:
-            provenance = Provenance.INFERRED
+        evidence, rule, earliest_us, latest_us, inferred, missing = _bounded(why)
+        provenance = _OBSERVED
+        if missing:
+            provenance = _MISSING
+        elif inferred or not evidence:
+            provenance = _INFERRED
         self._sorter.add(
             (
                 time_us,
                 order,
                 step,
-                str(source),
+                _SOURCE_NAMES[source],
                 event_name(type(event)),
                 tuple([str(value) if isinstance(value, StrEnum) else value for value in event]),
-                str(provenance),
-                [*dict.fromkeys((one.source, one.line) for one in why.evidence)],
-                why.rule or None,
-                why.earliest_us,
-                why.latest_us,
+                provenance,
+                [*dict.fromkeys([(one.source, one.line) for one in evidence])],
+                rule or None,
+                earliest_us,
+                latest_us,
             )
         )
         self.count += 1
@@ -107,6 +112,11 @@ class Rows:
 
 def _bounded(why: Why) -> Why:
     """With the rule of a line behind the row whose time is a bound."""
+    for one in why.evidence:
+        if TIME_RULE in one.fields:
+            break
+    else:
+        return why
     rules = {one.fields[TIME_RULE] for one in why.evidence if TIME_RULE in one.fields}
     for bound, sentence in sorted(rules):
         times = [one.time_us for one in why.evidence if TIME_RULE in one.fields]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from groupstorm.imports.clocks import Offset
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import GroupSummary
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
     """The groups and logs, how far each log's clock is off, and the time and rows of the trace."""
 
-    groups: Sequence[GroupRecord]
+    groups: Sequence[GroupSummary]
     logs: Sequence[LogSource]
     offsets: Mapping[int, Offset]
     began_us: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, date, tzinfo
 from typing import ClassVar, Final
 
@@ -78,10 +78,20 @@ class LogSource(ABC):
             self.lines = self._starts[-1] + number
             yield piece
 
+    def pieces_with(self, file: LogFile, anchors: Collection[bytes]) -> Iterator[bytes]:
+        """As `pieces`, but only lines that hold one of ``anchors``, and the indented ones behind them."""
+        begun = self._starts[-1]
+        for piece in file.lines_with(anchors):
+            self.lines = begun + file.line
+            yield piece
+        self.lines = begun + file.line
+
     def see_time(self, time_us: int) -> None:
         """The time of an observation."""
-        self.first_us = time_us if self.first_us is None else min(self.first_us, time_us)
-        self.last_us = time_us if self.last_us is None else max(self.last_us, time_us)
+        if self.first_us is None or time_us < self.first_us:
+            self.first_us = time_us
+        if self.last_us is None or time_us > self.last_us:
+            self.last_us = time_us
 
     def count_not_understood(self, text: str, shape: str) -> None:
         """A line that looks like Kafka's, and says nothing that groupstorm knows."""

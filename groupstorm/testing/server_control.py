@@ -26,7 +26,7 @@ from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group
 from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
-from groupstorm.trace.rows import TracedEvent, as_mapping, event_name, values
+from groupstorm.trace.rows import TracedEvent, as_mapping, event_name
 from groupstorm.trace.schema import Source
 
 #: Microseconds since the server started, and an event of the coordinator.
@@ -218,7 +218,7 @@ class ServerControl:
     def trace(self, since: int = 0) -> list[dict[str, object]]:
         """The kept rows of a trace (docs/trace.md), from this number on."""
         return [
-            as_mapping(values(seq, time_us, Source.COORDINATOR, event))
+            as_mapping(seq, time_us, Source.COORDINATOR, event)
             for seq, (time_us, event) in enumerate(self.events, self.forgotten)
             if seq >= since
         ]

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from groupstorm.trace.reader import read_entries
-from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping, values
+from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping
 from groupstorm.trace.schema import Source
 from groupstorm.trace.temporary_folder import TemporaryFolder
 from groupstorm.trace.writer import JsonLinesWriter
@@ -59,7 +59,7 @@ class KeptTrace:
     def rows(self) -> Iterator[tuple[dict[str, Any], TraceEntry]]:
         """The rows as a reader of the written trace gets them, each with its typed event."""
         for seq, entry in enumerate(self.entries()):
-            yield _as_read(as_mapping(values(seq, *entry))), entry
+            yield _as_read(as_mapping(seq, *entry)), entry
 
 
 def _as_read(row: dict[str, Any]) -> dict[str, Any]:

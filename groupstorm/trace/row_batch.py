@@ -19,7 +19,7 @@ class _Events:
     __slots__ = ("columns", "name", "places", "source")
 
     def __init__(self, event_type: type, source: Source) -> None:
-        self.name, fields, _ = layout(event_type)
+        self.name, fields, _, _ = layout(event_type)
         self.source = source
         self.places: list[int] = []
         self.columns: dict[str, list[Any]] = {field: [] for field in fields}

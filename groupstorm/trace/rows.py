@@ -47,45 +47,39 @@ def event_name(event_type: type) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
 
 
-#: Where `values` finds the columns that every row has, a null, and behind them the event's own fields.
-_COMMON = 4
-_NULL = 4
-_FIRST_FIELD = 5
-
-
 class RowLayout(NamedTuple):
     """How events of one type become rows.
 
-    ``fields``: those of the event; ``arrange`` puts (seq, time, source, name, None, *event) into the
-    order of the columns.
+    ``fields``: those of the event. ``columns``: those that its rows have, in the schema's order; ``arrange``
+    puts (seq, time, source, name, *event) into that order.
     """
 
     name: str
     fields: tuple[str, ...]
+    columns: tuple[str, ...]
     arrange: Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+#: Columns that every row has.
+_COMMON = 4
 
 
 @cache
 def layout(event_type: Any) -> RowLayout:
     """The layout of an event type. Raises ValueError for a field that is no column."""
     fields: tuple[str, ...] = event_type._fields
-    names = COLUMN_NAMES if ALL_COLUMN_NAMES[-1] not in fields else ALL_COLUMN_NAMES
-    unknown = [field for field in fields if field not in names[_COMMON:]]
-    if unknown:
-        raise ValueError(f"{event_type.__name__}: no column {', '.join(unknown)} in the trace's schema")
-    places = list(range(_COMMON))
-    for column in names[_COMMON:]:
-        places.append(_FIRST_FIELD + fields.index(column) if column in fields else _NULL)
-    return RowLayout(event_name(event_type), fields, itemgetter(*places))
+    own = [name for name in ALL_COLUMN_NAMES[_COMMON:] if name in fields]
+    if len(own) < len(fields):
+        unknown = ", ".join(field for field in fields if field not in own)
+        raise ValueError(f"{event_type.__name__}: no column {unknown} in the trace's schema")
+    places = (*range(_COMMON), *(_COMMON + fields.index(name) for name in own))
+    columns = (*ALL_COLUMN_NAMES[:_COMMON], *own)
+    return RowLayout(event_name(event_type), fields, columns, itemgetter(*places))
 
 
-def values(seq: int, time_us: int, source: Source, event: TracedEvent) -> tuple[Any, ...]:
-    """All columns of one row, in the order of the schema; None if the event has no such field. An event with
-    provenance (`groupstorm.imports.provenance`) has the columns of version 2."""
+def as_mapping(seq: int, time_us: int, source: Source, event: TracedEvent) -> dict[str, Any]:
+    """One row, its columns in the order of the schema, without its nulls. An event with provenance
+    (`groupstorm.imports.provenance`) has the columns of version 2."""
     known = layout(type(event))
-    return known.arrange((seq, time_us, source, known.name, None, *event))
-
-
-def as_mapping(row: Iterable[Any]) -> dict[str, Any]:
-    """A row as a mapping, without its nulls."""
-    return {name: value for name, value in zip(ALL_COLUMN_NAMES, row, strict=False) if value is not None}
+    values = known.arrange((seq, time_us, source, known.name, *event))
+    return {name: value for name, value in zip(known.columns, values, strict=True) if value is not None}

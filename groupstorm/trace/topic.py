@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError, OutputError
-from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping, values
+from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import encode_row
 
@@ -91,7 +91,7 @@ class TopicSink:
         )
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
-        row = as_mapping(values(self._rows, time_us, source, event))
+        row = as_mapping(self._rows, time_us, source, event)
         self._rows += 1
         self._produce(row["group"], encode_row(row))
 

@@ -16,7 +16,7 @@ from typing import IO, Final
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.parquet import arrow_schema
 from groupstorm.trace.row_batch import RowBatch
-from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping, values
+from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink, as_mapping
 from groupstorm.trace.schema import SCHEMA_VERSION, VERSION_KEY, ColumnType, Source, columns_of
 
 LINES_PER_WRITE = 32_768
@@ -44,7 +44,7 @@ class JsonLinesWriter:
         self.rows = 0
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
-        row = as_mapping(values(self.rows, time_us, source, event))
+        row = as_mapping(self.rows, time_us, source, event)
         self._lines.append(encode_row(row))
         self.rows += 1
         if len(self._lines) >= LINES_PER_WRITE:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.explain.work import WorkGap
+from groupstorm.explain.work import Uneven, WorkGap
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.result import Imported
@@ -201,6 +201,73 @@ def test_work_that_is_deleted_waits_for_nobody(tmp_path: Path) -> None:
         work("10:00:00,000", 1, "x-0, x-1") + work("10:00:10,000", 2, "x-0") + work("10:05:00,000", 3, "x-0")
     )
     assert explained(tmp_path, log).history.work.gaps == []
+
+
+def delayed(line: str, delay_ms: int) -> str:
+    return line.replace("rebalance delay: 0", f"rebalance delay: {delay_ms}")
+
+
+def test_work_of_a_worker_that_restarts_waits_from_the_assignment_without_it(tmp_path: Path) -> None:
+    """It is back after 40 s, and the others were told to wait for it before: for 300 s, not for 260 s."""
+    log = (
+        work("10:00:00,000", 1, "x-0")
+        + work("10:00:00,000", 1, "x-1", worker="w-b")
+        + delayed(work("10:01:00,000", 2, "x-0"), 300_000)
+        + delayed(work("10:01:40,000", 3, "x-0"), 260_000)
+        + delayed(work("10:01:40,000", 3, "", worker="w-b"), 260_000)
+        + work("10:06:00,000", 4, "x-0")
+        + work("10:06:00,000", 4, "x-1", worker="w-b")
+    )
+    history = explained(tmp_path, log).history
+    assert history.work.gaps == [WorkGap("x-1", 60_000_000, 360_000_000, "w-b", "w-b")]
+    assert history.work.uneven is None
+
+
+def test_a_workers_own_log_says_for_how_long_the_others_have_waited(tmp_path: Path) -> None:
+    name = "org.apache.kafka.connect.runtime.distributed.DistributedConfig"
+    settings = (
+        f"[2024-11-18 09:59:00,000] INFO DistributedConfig values: \n\tclient.id = w-a\n\tgroup.id = c\n"
+        f"\tscheduled.rebalance.max.delay.ms = 300000\n ({name})\n"
+    )
+    log = (
+        settings
+        + work("10:00:00,000", 1, "x-0")
+        + delayed(work("10:01:40,000", 3, ""), 260_000)
+        + work("10:06:00,000", 4, "x-0")
+    )
+    (gap,) = explained(tmp_path, log).history.work.gaps
+    assert (gap.name, gap.lasted_us) == ("x-0", 300_000_000)
+
+
+def test_work_of_a_worker_that_never_comes_back_waits_for_another_one(tmp_path: Path) -> None:
+    log = (
+        work("10:00:00,000", 1, "x-0")
+        + work("10:00:00,000", 1, "x-1, x-2", worker="w-b")
+        + work("10:00:00,000", 1, "x-3", worker="w-c")
+        + delayed(work("10:01:00,000", 2, "x-0"), 300_000)
+        + delayed(work("10:01:00,000", 2, "x-3", worker="w-c"), 300_000)
+        + work("10:06:00,000", 3, "x-0, x-1")
+        + work("10:06:00,000", 3, "x-2, x-3", worker="w-c")
+        + work("10:10:00,000", 4, "x-0, x-1")
+    )
+    history = explained(tmp_path, log).history
+    assert history.work.gaps == [
+        WorkGap("x-1", 60_000_000, 360_000_000, "w-b", "w-a"),
+        WorkGap("x-2", 60_000_000, 360_000_000, "w-b", "w-c"),
+    ]
+    assert history.work.uneven is None
+
+
+def test_workers_that_have_much_more_than_others_are_said(tmp_path: Path) -> None:
+    log = (
+        work("10:00:00,000", 1, "x-0, x-1, x-2, x-3")
+        + work("10:00:10,000", 2, "x-0, x-1, x-2, x-3")
+        + work("10:00:10,000", 2, "x-4", worker="w-b")
+        + work("10:05:00,000", 3, "x-0, x-1, x-2", revoked="x-2")
+        + work("10:05:00,010", 3, "x-3, x-4", worker="w-b")
+    )
+    history = explained(tmp_path, log).history
+    assert history.work.uneven == Uneven(290_000_000, {"w-a": 4, "w-b": 1})
 
 
 def test_a_delay_that_no_setting_has_is_none(tmp_path: Path) -> None:

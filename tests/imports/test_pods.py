@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.parser import LogParser
 from tests.imports.importing import import_texts, rows
 
 ID = "consumer-g-1-{0}1111111-1111-1111-1111-111111111111"
@@ -93,5 +95,9 @@ def test_messages_of_several_lines_that_all_have_the_prefix(tmp_path: Path) -> N
         f"app-a-1  | {one}\n"
         for one in (line, beginning + "Updating assignment with", "\tAssigned partitions: [t-7]")
     )
-    done = import_texts(tmp_path, {"all.log": text})
-    assert done.logs[0].understood == 2
+    (tmp_path / "all.log").write_text(text)
+    (log,) = find_logs([str(tmp_path / "all.log")])
+    assert [one.fields.get("assigned_partitions") for one in LogParser(log, 0).observations()] == [
+        None,
+        ["t-7"],
+    ]

@@ -21,7 +21,7 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.reader import Row, read_rows
-from groupstorm.trace.rows import as_mapping, event_name, values
+from groupstorm.trace.rows import as_mapping, event_name
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 
 WITHOUT_SENTENCE = {"requests_counted", "operation_failed"}
@@ -125,7 +125,7 @@ def of_group(group: str, shift_s: float = 0) -> list[tuple[float, Row]]:
     trace = coordinator_trace("range")
     rows = [(at_us / SECOND + shift_s, source, event) for at_us, source, event in trace.rows]
     return [
-        (at_s, as_mapping(values(0, int(at_s * SECOND), source, event)) | {"group": group})
+        (at_s, as_mapping(0, int(at_s * SECOND), source, event) | {"group": group})
         for at_s, source, event in rows
     ]
 
@@ -158,7 +158,7 @@ def test_a_round_names_the_members_of_the_group_not_the_answers() -> None:
     trace.join(1, "a", 1)
     trace.join(2, "a", 1)
     trace.state_to(3, "Stable", 1)
-    rows: list[Row] = [as_mapping(values(seq, *row)) for seq, row in enumerate(trace.rows)]
+    rows: list[Row] = [as_mapping(seq, *row) for seq, row in enumerate(trace.rows)]
     assert [line.strip() for line in lines_of(rows) if "round of" in line] == ["round of 3.000 s, 1 member"]
 
 

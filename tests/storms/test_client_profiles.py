@@ -182,6 +182,23 @@ def test_a_librdkafka_follower_keeps_a_second_between_its_joingroups(profile: st
     assert (min(apart) >= 999_000) is keeps
 
 
+def test_a_librdkafka_follower_that_has_revoked_joins_again_at_once() -> None:
+    """rd_kafka_cgrp_incremental_assign resets the interval: with librdkafka 2.16 the JoinGroup that hands
+    partitions over came 23 ms behind the one before it. Three members of twelve partitions, and a fourth. Its
+    first heartbeat leaves with its first assignment, before the others have called back and joined again: it
+    learns of their round by its next one, 3 s later."""
+    steps = [{**START, "over_ms": 0}, {"at_ms": 20_000, "do": "add", "count": 1}]
+    cooperative = {"partition.assignment.strategy": ["cooperative-sticky"], "client_profile": "librdkafka"}
+    run = storm(scenario(steps, members=3, partitions=12), settings=cooperative)
+    joins_us: dict[str, list[int]] = {}
+    for time_us, event in run.events("join_parked"):
+        if time_us > 20_000_000:
+            joins_us.setdefault(event.member_id, []).append(time_us)
+    apart = sorted(again - first for first, again in joins_us.values())
+    assert apart[2] < 100_000  # of the three that hand over
+    assert 2_900_000 < apart[3] < 3_100_000
+
+
 @pytest.mark.parametrize(("profile", "records"), [("java", 3), ("librdkafka", 0)])
 def test_java_processes_for_three_polls_what_a_round_takes_away(profile: str, records: int) -> None:
     """member-0 polls every 100 ms. A poll() of Java returns records in the midst of a cooperative round, and

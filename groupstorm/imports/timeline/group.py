@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from sys import intern
+from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
@@ -40,12 +41,24 @@ _BETWEEN_DESCRIPTIONS: Final = (
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
 
+class GroupSummary(NamedTuple):
+    """A group's part in `import.json`: as `GroupRecord`, when the group's last line is read."""
+
+    name: str
+    view: str
+    rounds_known: int
+    rounds_unknown: int
+    longest_us: int
+    descriptions: int
+    is_only_described: bool
+    rebalances_seen: int
+    has_members: bool
+    missing: Mapping[str, tuple[int, str]]
+
+
 @dataclass(slots=True, eq=False)
 class GroupRecord:
-    """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them.
-
-    A cluster has hundreds of thousands of groups, so a group that little is said of takes little memory.
-    """
+    """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them."""
 
     name: str
     rows: Rows
@@ -333,6 +346,22 @@ class GroupRecord:
         """From whose rows ownership follows: members only if every one of them has a log."""
         told = self.all_ids and (self.is_modern or self._members_tell_all) and all(self.all_ids.values())
         return "members" if told else "coordinator"
+
+    @property
+    def summary(self) -> GroupSummary:
+        return GroupSummary(
+            self.name,
+            self.view,
+            self.rounds_known,
+            self.rounds_unknown,
+            self.longest_us,
+            self.descriptions,
+            self.is_only_described,
+            self.rebalances_seen,
+            bool(self.all_ids),
+            # most groups miss the same
+            {cause: (count, intern(sentence)) for cause, (count, sentence) in self.missing.items()},
+        )
 
     @property
     def is_told_by_members_alone(self) -> bool:

@@ -11,7 +11,7 @@ from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.report.lanes.picture import Picture, picture
 from groupstorm.report.lanes.recording import Recording
 from groupstorm.trace.reader import Row, read_rows
-from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.rows import as_mapping
 from tests.figures.tracing import Trace
 
 
@@ -26,7 +26,7 @@ def write_rows(folder: Path, rows: Iterable[Row]) -> Path:
 def written(folder: Path, trace: Trace) -> Path:
     """A hand-written trace in a folder."""
     rows = sorted(trace.rows, key=lambda row: row[0])
-    return write_rows(folder, (as_mapping(values(seq, *row)) for seq, row in enumerate(rows)))
+    return write_rows(folder, (as_mapping(seq, *row) for seq, row in enumerate(rows)))
 
 
 def of_coordinator(run: Path, folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member
 from groupstorm.trace.reader import read_rows
-from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.rows import as_mapping
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
@@ -18,7 +18,7 @@ MEMBER_ID = "app-0-9f3a1c55-5408-43c9-81c4-45055e2ed762"
 
 def history_of(trace: Trace, member: str) -> list[tuple[float, Activity]]:
     """The changes of what the member does, with the second of each."""
-    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate(trace.rows)]
+    rows = [as_mapping(seq, *row) for seq, row in enumerate(trace.rows)]
     return changes(rows, member)
 
 
@@ -66,7 +66,7 @@ def test_a_member_that_fetches_from_some_of_its_partitions_does_not_stand_still(
     trace = Trace()
     trace.start(0, "a")
     trace.take(1, "a", 1, "t-0", "t-1")
-    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate(trace.rows)]
+    rows = [as_mapping(seq, *row) for seq, row in enumerate(trace.rows)]
     paused = {"source": "member", "event": "partitions_paused", "group": "g", "member": "a"}
     some = paused | {"time_us": 2 * SECOND, "partitions": ["t-0"]}
     others = paused | {"time_us": 3 * SECOND, "partitions": ["t-1"]}

@@ -1,0 +1,94 @@
+"""`groupstorm explain` of a trace with several groups: a table of all, then the worst ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.command import groupstorm
+from tests.imports.importing import broker_line, import_texts
+
+
+def rounds(group: str, lasted_s: int, count: int = 1) -> str:
+    """So many rounds that last for so long, the first of which at 10:00."""
+    return "".join(
+        broker_line(
+            f"10:{minute:02}:00,000",
+            f"Preparing to rebalance group {group} in state PreparingRebalance with old generation {minute} "
+            f"(__consumer_offsets-1) (reason: Updating metadata for member m-{group} during Stable)",
+        )
+        + broker_line(
+            f"10:{minute:02}:{lasted_s:02},000",
+            f"Stabilized group {group} generation {minute + 1} (__consumer_offsets-1) with 1 members",
+        )
+        + broker_line(
+            f"10:{minute:02}:{lasted_s:02},000",
+            f"Assignment received from leader m-{group} for group {group} for generation {minute + 1}. "
+            "The group has 1 members, 0 of which are static.",
+        )
+        for minute in range(count)
+    )
+
+
+def quiet(groups: Iterable[str]) -> str:
+    return "".join(
+        broker_line("10:59:00,000", f"Loading group metadata for {group} with generation 3")
+        for group in groups
+    )
+
+
+def explained(folder: Path, log: str, *words: str) -> list[str]:
+    import_texts(folder, {"server.log": log})
+    result = groupstorm("explain", "out", *words, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def in_full(lines: Iterable[str]) -> list[str]:
+    return [line.split()[1].rstrip(":") for line in lines if line.startswith("Group ")]
+
+
+def table(lines: list[str]) -> list[list[str]]:
+    begins = next(number for number, line in enumerate(lines) if line.startswith("group "))
+    return [line.split() for line in lines[begins + 1 : lines.index("", begins)]]
+
+
+def test_the_worst_groups_come_first_and_are_explained(tmp_path: Path) -> None:
+    log = (
+        quiet(["idle-1"]) + rounds("often", 1, 5) + rounds("long", 40) + rounds("once", 2) + quiet(["idle-2"])
+    )
+    lines = explained(tmp_path, log)
+    assert lines[0] == "The worst of 5 groups first"
+    rows = table(lines)
+    assert [row[:2] for row in rows[:5]] == [
+        ["long", "1"],
+        ["often", "5"],
+        ["once", "1"],
+        ["idle-1", "0"],
+        ["idle-2", "0"],
+    ]
+    assert rows[0][3:6] == ["40.0", "s", "unknown"]
+    assert float(rows[1][2]) == round(5 * 60 / 59, 1)
+    assert in_full(lines) == ["long", "often", "once"]
+    assert "--group NAME shows another one" in "\n".join(lines)
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_of_hundreds_of_groups_the_worst_are_shown(tmp_path: Path) -> None:
+    log = "".join(rounds(f"g-{number}", number % 50) for number in range(1, 150))
+    lines = explained(tmp_path, log)
+    assert len([row for row in table(lines) if row[0].startswith("g-")]) == 20
+    assert "And 129 groups that cost less." in lines
+
+
+def test_chosen_groups_are_all_explained_and_so_are_those_of_json(tmp_path: Path) -> None:
+    log = quiet(["idle"]) + rounds("long", 40) + rounds("once", 2)
+    lines = explained(tmp_path, log, "--group", "idle", "--group", "long")
+    assert in_full(lines) == ["idle", "long"] and lines[0].startswith("Group idle")
+    groups = json.loads("\n".join(explained(tmp_path, log, "--json")))["groups"]
+    assert [one["group"] for one in groups] == ["idle", "long", "once"]
+
+
+def test_one_group_has_no_table(tmp_path: Path) -> None:
+    assert explained(tmp_path, rounds("long", 40))[0].startswith("Group long")

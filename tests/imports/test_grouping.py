@@ -1,0 +1,53 @@
+"""Observations of many groups in one log, which are read group by group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.imports.importing import broker_line, import_texts, rows
+
+NEW, OLD = ("pod-1-00000000-0000-0000-0000-00000000000" + digit for digit in "21")
+
+
+def joins(time: str, group: str, member_id: str) -> str:
+    return broker_line(
+        time,
+        f"Preparing to rebalance group {group} in state PreparingRebalance with old generation 0 "
+        f"(__consumer_offsets-1) (reason: Adding new member {member_id} with group instanceid Some(pod-1))",
+    )
+
+
+def test_a_line_without_a_group_belongs_to_the_group_of_its_member(tmp_path: Path) -> None:
+    """Kafka 2.3 does not name the group of a static member that comes back."""
+    other = "pod-1-00000000-0000-0000-0000-000000000009"
+    back = (
+        f"Static member Some(pod-1) with unknown member id rejoins, assigning new member id {NEW}, "
+        f"while old member {OLD} will be removed."
+    )
+    again = back.replace(OLD, other).replace(NEW, OLD).replace(other, NEW)
+    text = (
+        joins("10:00:00,000", "a", other)
+        + joins("10:00:00,001", "b", OLD)
+        + broker_line("10:00:09,000", back)
+        + broker_line("10:00:19,000", again)
+        + broker_line("10:00:29,000", back.replace(OLD, "nobody"))
+    )
+    import_texts(tmp_path, {"all.log": text})
+    replaced = [
+        (row["group"], row["previous_member_id"], row["member_id"])
+        for row in rows(tmp_path, "member_replaced")
+    ]
+    assert replaced == [("b", OLD, NEW), ("b", NEW, OLD)]
+
+
+def test_groups_are_in_the_order_of_their_first_lines_and_rows_in_that_of_time(tmp_path: Path) -> None:
+    text = "".join(
+        joins(f"10:00:0{second},000", group, f"m-{group}-{second}")
+        for second in range(5)
+        for group in ("b", "c", "a")
+    )
+    done = import_texts(tmp_path, {"all.log": text})
+    assert [group.name for group in done.groups] == ["b", "c", "a"]
+    assert [(row["time_us"] // 1_000_000, row["group"]) for row in rows(tmp_path, "member_added")] == [
+        (second, group) for second in range(5) for group in ("b", "c", "a")
+    ]
