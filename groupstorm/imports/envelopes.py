@@ -19,7 +19,7 @@ from groupstorm.imports.times import FORMS, Instant, completed, day_in, instant,
 from groupstorm.problems import InputError
 
 _DECODER = json.JSONDecoder()
-_OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]')
+_OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]|"\{\s*\\"')
 #: Keys of JSON logs that hold a time.
 _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line.
@@ -97,7 +97,8 @@ _LOGGER = re.compile(
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
 #: What begins in front of a message and ends behind it.
-_OPENING = re.compile("[\"'`|\t]")
+_OPENING = re.compile("[\"'`|\t]|\\*\\*")
+_TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
 #: A quotation mark that ends a cell, or a value of logfmt or JSON.
 _CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
 _ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
@@ -111,9 +112,11 @@ def split_message(front: str, text: str) -> tuple[str, str]:
             message = _unquoted(text)
         elif "\t" in front:
             message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
-        if front.count("'") % 2 or front.lstrip(" >│┃").startswith(("`", "|")):
-            message = re.sub(r"[`'|][\s,)\]}]*$", "", message)
+        if any(front.count(mark) % 2 for mark in ("'", "`", "**")) or front.lstrip().startswith("|"):
+            message = re.sub(r"(?:[`'|]|\*\*)[\s,)\]}]*$", "", message)
     message = message.rstrip(" \r\n│┃")
+    if message.endswith(">"):
+        message = _TAGS.sub("", message)
     at = message.rfind(" (")  # where the logger of most lines begins
     found = _LOGGER.match(message, at) if at >= 0 else None
     found = found or _LOGGER.search(message)
@@ -157,6 +160,8 @@ def pod_in(text: str) -> str:
 
 def json_in(text: str, end: int) -> tuple[str, Any] | None:
     """What stands in front of a line's JSON value that begins before ``end``, and the value."""
+    if '{""' in text:  # in a cell of a CSV file
+        text = text.replace('""', '"')
     found = _OBJECT.search(text, 0, end)
     if found is None:
         return None
