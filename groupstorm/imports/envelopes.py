@@ -31,10 +31,13 @@ _TYPESET: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|nbsp|#x?[0-9a-fA-F]{2,4});")
 _COLOUR = re.compile(r"(?:\x1b|␛|\^\[|\\u001b|\\x1b|\\033|\\e)\[[\d;]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})*m")
 #: What begins the lines of one of several processes: kubectl's --prefix, docker compose, kubetail, stern.
+#: Levels and threads stand there, too.
+_NAME = r"[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+"
 _ORIGIN = re.compile(
-    r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] |(?P<service>[a-zA-Z][\w.-]*) +\| "
-    r"|\[(?P<tail>[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+)(?: [\w.-]+)?\] "
-    r"|(?P<stern>[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+) [a-z][\w.-]* )"
+    r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "
+    r"|(?!(?i:trace|debug|info|warn|warning|error|fatal|critical)\b)(?P<service>[a-zA-Z][\w.-]*) +\| "
+    rf"|\[(?![^\]]*(?:thread|pool|exec|sched|task|nio|main))(?P<tail>{_NAME})(?: [\w.-]+)?\] "
+    rf"|(?P<stern>{_NAME}) [a-z][\w.-]* )"
 )
 
 
@@ -91,7 +94,7 @@ class FrontReader:
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
-_COLLECTED = r'[,;|\t] ?"?[\dT:., /Z+-]{8,}"?'
+_COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]*\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"

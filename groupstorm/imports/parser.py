@@ -198,7 +198,7 @@ class LogParser(LogSource):
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
-        found: list[int] = []
+        found: set[int] = set()
         for _, text, inside in texts_in(value):
             record = record_of(inside)
             if id(record) in found:
@@ -206,7 +206,7 @@ class LogParser(LogSource):
             said = collectors_time(inside) or self._front.time(front) or around.time
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
             if self._record(text, _Around(around.record or record, beside, said)):
-                found.append(id(record))
+                found.add(id(record))
         return bool(found)
 
     def _message(

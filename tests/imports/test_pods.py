@@ -101,3 +101,15 @@ def test_messages_of_several_lines_that_all_have_the_prefix(tmp_path: Path) -> N
         None,
         ["t-7"],
     ]
+
+
+@pytest.mark.parametrize("fronts", [("INFO | ", "WARN | "), ("[pool-1-thread-1] ", "[pool-1-thread-2] ")])
+def test_levels_and_threads_are_no_pods(fronts: tuple[str, str], tmp_path: Path) -> None:
+    lines = [fronts[at % 2] + line for at, line in enumerate(java_lines(1, "t-0"))]
+    import_texts(tmp_path, {"all.log": "\n".join(lines) + "\n"})
+    assert owned(tmp_path) == {"consumer-g-1": ["t-0"]}
+
+
+def test_partitions_of_topics_with_numbers_for_names(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"all.log": "\n".join(java_lines(1, "1-0, 20240101-0, 2024-01-02-0"))})
+    assert owned(tmp_path) == {"consumer-g-1": ["1-0", "20240101-0", "2024-01-02-0"]}
