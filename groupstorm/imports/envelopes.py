@@ -94,7 +94,7 @@ class FrontReader:
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
-_COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]*\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
+_COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]{0,30}\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
@@ -207,7 +207,7 @@ def collectors_time(around: Around) -> Instant | None:
 
 def _time_of(value: Any) -> Instant | None:
     if isinstance(value, dict) and "epochSecond" in value:  # log4j's JsonLayout
-        value = f"{value['epochSecond']}.{value.get('nanoOfSecond', 0):09}"
+        value = f"{value['epochSecond']}.{str(value.get('nanoOfSecond', 0)).zfill(9)}"
     if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):
         value = f"{value}.0"
     return instant(str(value)) if isinstance(value, str | int | float) else None
