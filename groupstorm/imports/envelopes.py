@@ -19,7 +19,7 @@ from groupstorm.imports.times import FORMS, Instant, completed, day_in, instant,
 from groupstorm.problems import InputError
 
 _DECODER = json.JSONDecoder()
-_OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]')
+_OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]|"\{\s*\\"')
 #: Keys of JSON logs that hold a time.
 _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line.
@@ -31,10 +31,13 @@ _TYPESET: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\
 _ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|nbsp|#x?[0-9a-fA-F]{2,4});")
 _COLOUR = re.compile(r"(?:\x1b|␛|\^\[|\\u001b|\\x1b|\\033|\\e)\[[\d;]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})*m")
 #: What begins the lines of one of several processes: kubectl's --prefix, docker compose, kubetail, stern.
+#: Levels and threads stand there, too.
+_NAME = r"[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+"
 _ORIGIN = re.compile(
-    r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] |(?P<service>[a-zA-Z][\w.-]*) +\| "
-    r"|\[(?P<tail>[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+)(?: [\w.-]+)?\] "
-    r"|(?P<stern>[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+) [a-z][\w.-]* )"
+    r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "
+    r"|(?!(?i:trace|debug|info|warn|warning|error|fatal|critical)\b)(?P<service>[a-zA-Z][\w.-]*) +\| "
+    rf"|\[(?![^\]]*(?:thread|pool|exec|sched|task|nio|main))(?P<tail>{_NAME})(?: [\w.-]+)?\] "
+    rf"|(?P<stern>{_NAME}) [a-z][\w.-]* )"
 )
 
 
@@ -84,15 +87,21 @@ class FrontReader:
                 return own if by is None else completed(own, by)
             self._last = form, start, front[end:]
             return own
-        return instant(found[0], form, self._order)
+        try:
+            return FORMS[form].read(found[0], self._order)
+        except (ValueError, KeyError):
+            return None
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
-_COLLECTED = r'[,;|\t] ?"?[\dT:., /Z+-]{8,}"?'
+_COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]{0,30}\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
+#: What begins in front of a message and ends behind it.
+_OPENING = re.compile("[\"'`|\t]|\\*\\*")
+_TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
 #: A quotation mark that ends a cell, or a value of logfmt or JSON.
 _CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
 _ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
@@ -101,14 +110,19 @@ _ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\
 def split_message(front: str, text: str) -> tuple[str, str]:
     """The message that ``text`` begins with, and what stands behind it."""
     message = text
-    if '"' in front and len(re.findall(r'(?<!\\)"', front)) % 2:
-        message = _unquoted(text)
-    elif "\t" in front:
-        message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
-    if front.count("'") % 2 or front.lstrip(" >│┃").startswith(("`", "|")):
-        message = re.sub(r"[`'|][\s,)\]}]*$", "", message)
+    if _OPENING.search(front):
+        if len(re.findall(r'(?<!\\)"', front)) % 2:
+            message = _unquoted(text)
+        elif "\t" in front:
+            message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
+        if any(front.count(mark) % 2 for mark in ("'", "`", "**")) or front.lstrip().startswith("|"):
+            message = re.sub(r"(?:[`'|]|\*\*)[\s,)\]}]*$", "", message)
     message = message.rstrip(" \r\n│┃")
-    found = _LOGGER.search(message)
+    if message.endswith(">"):
+        message = _TAGS.sub("", message)
+    at = message.rfind(" (")  # where the logger of most lines begins
+    found = _LOGGER.match(message, at) if at >= 0 else None
+    found = found or _LOGGER.search(message)
     message = message[: found.start()].rstrip() if found else message
     return message, text[len(message) :]
 
@@ -149,6 +163,8 @@ def pod_in(text: str) -> str:
 
 def json_in(text: str, end: int) -> tuple[str, Any] | None:
     """What stands in front of a line's JSON value that begins before ``end``, and the value."""
+    if '{""' in text:  # in a cell of a CSV file
+        text = text.replace('""', '"')
     found = _OBJECT.search(text, 0, end)
     if found is None:
         return None
@@ -191,7 +207,7 @@ def collectors_time(around: Around) -> Instant | None:
 
 def _time_of(value: Any) -> Instant | None:
     if isinstance(value, dict) and "epochSecond" in value:  # log4j's JsonLayout
-        value = f"{value['epochSecond']}.{value.get('nanoOfSecond', 0):09}"
+        value = f"{value['epochSecond']}.{str(value.get('nanoOfSecond', 0)).zfill(9)}"
     if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):
         value = f"{value}.0"
     return instant(str(value)) if isinstance(value, str | int | float) else None

@@ -70,27 +70,30 @@ class _SortedLog:
     ) -> None:
         self.parser = parser
         self._pods = pods
-        #: Group and member id -> client id and pod, as far as a line says both.
-        self._clients: dict[tuple[str, str], tuple[str, str]] = {}
+        #: Group and member id -> client id, as far as a line says both, and pod.
+        self._clients: dict[tuple[str, str], str] = {}
+        self._pod_of: dict[tuple[str, str], str] = {}
         #: Member ids of lines that name no group.
         self.ungrouped: set[str] = set()
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
                 client, pod = one.fields.get("client"), one.fields.get(POD, "")
-                if client:
+                if client and pod:
                     pods.setdefault((one.group, client), set()).add(pod)
                 anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
                 if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
-                    self._clients[one.group, one.fields["member_id"]] = client, pod
+                    self._clients[one.group, one.fields["member_id"]] = client
+                    if pod:
+                        self._pod_of[one.group, one.fields["member_id"]] = pod
                 if not one.group and "old_member_id" in one.fields:
                     self.ungrouped.add(one.fields["old_member_id"])
                 self._sorter.add(tuple(one))
 
     def clients(self) -> Iterator[tuple[tuple[str, str], str]]:
         """Group and member id, and the name of the client."""
-        for known, (client, pod) in self._clients.items():
-            yield known, self._named(known[0], client, pod)
+        for known, client in self._clients.items():
+            yield known, self._named(known[0], client, self._pod_of.get(known, ""))
 
     def _named(self, group: str, client: str, pod: str) -> str:
         """The client id; with the pod if several pods have it."""

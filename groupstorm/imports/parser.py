@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -265,7 +265,7 @@ class LogParser(LogSource):
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
-        found: list[int] = []
+        found: set[int] = set()
         for _, text, inside in texts_in(value):
             record = record_of(inside)
             if id(record) in found:
@@ -273,7 +273,7 @@ class LogParser(LogSource):
             said = collectors_time(inside) or self._front.time(front) or around.time
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
             if self._record(text, _Around(around.record or record, beside, said)):
-                found.append(id(record))
+                found.add(id(record))
         return bool(found)
 
     def _message(

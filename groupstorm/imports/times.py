@@ -225,7 +225,9 @@ def number_in(text: str) -> Instant | None:
 def day_in(text: str, order: Order) -> Instant | None:
     """The midnight of the first date in a text that stands alone, as in a column of its own."""
     found = _DAY_ALONE.search(text)
-    return None if found is None else _read(lambda text: _iso(f"{_day(text, order)} 00:00:00"), found[0])
+    if found is None or not re.search(r"\d{4}", found[0]):
+        return None  # numbers of two digits may be a version
+    return _read(lambda text: _iso(f"{_day(text, order)} 00:00:00"), found[0])
 
 
 def completed(own: Instant, by: Instant) -> Instant:
@@ -254,12 +256,16 @@ def day_order(lines: Iterable[str]) -> tuple[str, bool]:
     Dates that no other order can be decide, or else those that ISO 8601 has beside them.
     """
     orders, halves, near = set(ORDERS), False, dict.fromkeys(ORDERS, False)
+    known: str | None = None  # the beginning of a line, with a date that has been looked at
     for line in lines:
+        if known is not None and line.startswith(known):
+            continue
         iso = set(_ISO_DAY.findall(line))
         for found in FORMS["dated"].pattern.finditer(line):
             numbers = _NUMBERS.match(found[0])
             if numbers is None:
                 continue
+            known = line[: found.start() + numbers.end()]
             halves = halves or found[0].endswith("M")
             days = {order: _valid_day(order, numbers) for order in ORDERS}
             orders &= {order for order, day in days.items() if day} or orders

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.parser import LogParser
 from tests.imports.importing import import_texts, rows
 
 ID = "consumer-g-1-{0}1111111-1111-1111-1111-111111111111"
@@ -93,5 +95,21 @@ def test_messages_of_several_lines_that_all_have_the_prefix(tmp_path: Path) -> N
         f"app-a-1  | {one}\n"
         for one in (line, beginning + "Updating assignment with", "\tAssigned partitions: [t-7]")
     )
-    done = import_texts(tmp_path, {"all.log": text})
-    assert done.logs[0].understood == 2
+    (tmp_path / "all.log").write_text(text)
+    (log,) = find_logs([str(tmp_path / "all.log")])
+    assert [one.fields.get("assigned_partitions") for one in LogParser(log, 0).observations()] == [
+        None,
+        ["t-7"],
+    ]
+
+
+@pytest.mark.parametrize("fronts", [("INFO | ", "WARN | "), ("[pool-1-thread-1] ", "[pool-1-thread-2] ")])
+def test_levels_and_threads_are_no_pods(fronts: tuple[str, str], tmp_path: Path) -> None:
+    lines = [fronts[at % 2] + line for at, line in enumerate(java_lines(1, "t-0"))]
+    import_texts(tmp_path, {"all.log": "\n".join(lines) + "\n"})
+    assert owned(tmp_path) == {"consumer-g-1": ["t-0"]}
+
+
+def test_partitions_of_topics_with_numbers_for_names(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"all.log": "\n".join(java_lines(1, "1-0, 20240101-0, 2024-01-02-0"))})
+    assert owned(tmp_path) == {"consumer-g-1": ["1-0", "20240101-0", "2024-01-02-0"]}

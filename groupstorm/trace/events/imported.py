@@ -12,7 +12,8 @@ class GroupImported(NamedTuple):
     """First row of a group in an imported trace.
 
     ``cause``: from whose rows ownership follows: coordinator, or members (every member has a log of its own).
-    ``detail``: one JSON line with the wall clock at time 0, and the logs with their clocks.
+    ``detail``: one JSON line with the wall clock at time 0 (``began``, or ``clock`` if no source has
+    the date), and the logs with their clocks.
     """
 
     group: str
