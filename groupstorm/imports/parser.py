@@ -47,6 +47,7 @@ _TELLING: Final = frozenset(
         *EXCEPTIONS,
         "rd-error",
         "commit-refused",
+        "coordinator-lost",
         "kafkajs-answer",
         "kafkajs-crash",
         "kafkajs-joined",
@@ -62,27 +63,33 @@ _TELLING: Final = frozenset(
     }
 )
 #: What a line has that may be of interest.
-_ANCHORS: Final = (
-    b"roup",
-    b"[thrd:",
-    b"stream-",
-    b"ConsumerConfig",
-    b"KafkaConfig values",
-    b"DistributedConfig values",
-    b"subscribed topics to",
-    b"poll timeout has expired",
-    b"min.isr requirement",
-    b"partitions assigned",
-    b"partitions revoked",
-    b"partitions lost",
-    b"kafka server: ",
-    b"KafkaError{",
-    b"FencedInstanceIdException",
-    b"RebalanceInProgressException",
-    b"CommitFailedException",
-    b"[Sarama]",
-    b"] Response ",
-    b"] Crash: ",
+_ANCHORS: Final = re.compile(
+    b"|".join(
+        re.escape(text)
+        for text in (
+            b"roup",
+            b"[thrd:",
+            b"stream-",
+            b"ConsumerConfig",
+            b"KafkaConfig values",
+            b"DistributedConfig values",
+            b"subscribed topics to",
+            b"poll timeout has expired",
+            b"min.isr requirement",
+            b"partitions assigned",
+            b"partitions revoked",
+            b"partitions lost",
+            b"kafka server: ",
+            b"KafkaError{",
+            b"Group Coordinator Request failed",
+            b"FencedInstanceIdException",
+            b"RebalanceInProgressException",
+            b"CommitFailedException",
+            b"[Sarama]",
+            b"] Response ",
+            b"] Crash: ",
+        )
+    )
 )
 _DECODER = json.JSONDecoder()
 
@@ -132,7 +139,7 @@ class LogParser(LogSource):
                     if self._continues(raw):
                         continue
                     self._close()
-                if any(anchor in raw for anchor in _ANCHORS):
+                if _ANCHORS.search(raw) is not None:
                     self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 if self._found:
                     yield from self._found
@@ -189,7 +196,7 @@ class LogParser(LogSource):
 
     def _behind(self, message: str) -> Instant | None:
         """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
-        record = _json_record(message[message.index("{") :]) if message.endswith("}") else None
+        record = _json_record(message[message.find("{") :]) if message.endswith("}") else None
         return None if record is None else self.envelopes.json(record)[0]
 
     def _see_handle(self, front: str) -> None:

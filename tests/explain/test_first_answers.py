@@ -8,6 +8,7 @@ import pytest
 
 from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.explanation import Explanation
+from groupstorm.problems import InputError
 from tests.explain.explaining import explained, names, trace_of
 from tests.imports.importing import import_texts, rows
 
@@ -263,3 +264,28 @@ ERRORS = (
 @pytest.mark.parametrize(("error", "pattern"), ERRORS)
 def test_an_error_that_an_application_logs(tmp_path: Path, error: str, pattern: str) -> None:
     assert names(answer(tmp_path, f"2026-03-04 10:00:00,000 ERROR {error}\n")) == [pattern]
+
+
+def test_a_heartbeat_and_a_commit_are_two_refusals(tmp_path: Path) -> None:
+    beat = "Attempt to heartbeat failed for since member id c-1-1 is not valid."
+    one = answer(tmp_path, client_line(0, beat) + client_line(0.001, next(iter(COMMITS))))
+    assert [each.api for each in one.history.refusals] == ["JoinGroup", "OffsetCommit"]
+    assert set(names(one)) == {"session-expired", "zombie"}
+
+
+def test_a_position_that_the_partition_has_not(tmp_path: Path) -> None:
+    out = (
+        "Fetch position FetchPosition{offset=5, offsetEpoch=Optional.empty} is out of range for partition t-0"
+    )
+    reset = "Resetting offset for partition t-0 to offset 77."
+    one = answer(tmp_path, client_line(0, f"{out}, resetting offset") + client_line(0.01, reset))
+    assert (
+        sentence(one, "no-committed-offset") == "1 partition had a position out of range: t-0 (began at 77)."
+    )
+
+
+def test_lines_that_are_read_and_tell_nothing_are_no_unknown_log(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match="1 of 1 lines are about groups, and none says what one did: add the log"
+    ):
+        answer(tmp_path, client_line(0, "Discovered group coordinator b:9092 (id: 1 rack: null)"))
