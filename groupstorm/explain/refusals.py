@@ -100,10 +100,12 @@ class Refusals:
                 one.is_over = True
             return False
         api, error = _refused(row)
+        ones = self._open.setdefault(member, {}) if error else self._open.get(member, {})
+        before = max(ones.values(), key=lambda one: int(one.last["time_us"]), default=None)
+        if event == "member_failed":
+            return before is not None and before.error == row.get("error") and before.is_same(row, api)
         if not error:
             return False
-        ones = self._open.setdefault(member, {})
-        before = max(ones.values(), key=lambda one: int(one.last["time_us"]), default=None)
         if row["source"] == "member" and before is not None and before.is_same(row, api):
             if before.api == FIND:  # it lost its coordinator because of what it was answered
                 before.api = api

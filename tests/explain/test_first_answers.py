@@ -93,7 +93,8 @@ def test_a_first_join_is_no_refusal(tmp_path: Path, capsys: pytest.CaptureFixtur
     one = answer(tmp_path, log)
     assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["first-join"]
     text = printed(one, capsys)
-    assert "No pattern found. Too little to say more: 1 line over 8 ms; add the log of the group's" in text
+    assert "No pattern found. c-1 said 1 time that it has to join. Too little to say more: 1 line" in text
+    assert "over 8 ms; add the log of the group's coordinator" in text
     assert "quiet" not in text
 
 
@@ -189,6 +190,7 @@ def test_librdkafka_that_was_fenced(tmp_path: Path) -> None:
     fatal = librdkafka_line(0, "FATAL", f"Fatal error: {fenced}: Fatal consumer error: {fenced}")
     one = answer(tmp_path, log + fatal)
     assert names(one) == ["static-fenced"]
+    assert len(one.history.incidents["fenced"]) == 1
     assert one.findings[0].match.unknown.startswith("which id it is and who else has it")
 
 
@@ -289,3 +291,20 @@ def test_lines_that_are_read_and_tell_nothing_are_no_unknown_log(tmp_path: Path)
         InputError, match="1 of 1 lines are about groups, and none says what one did: add the log"
     ):
         answer(tmp_path, client_line(0, "Discovered group coordinator b:9092 (id: 1 rack: null)"))
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "Lost previously assigned partitions t-0",
+            "Partitions were lost 2 times, without onPartitionsRevoked: c-1.",
+        ),
+        ("Request joining group due to: rebalance enforced by user", "c-1 said 2 times that it has to join."),
+    ],
+)
+def test_a_member_that_moves_is_not_quiet(
+    tmp_path: Path, message: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(answer(tmp_path, client_line(0, message) + client_line(90, message)), capsys)
+    assert f"No pattern found. {said} Too little to say more: 2 lines over 90.0 s" in text
