@@ -55,7 +55,7 @@ class Recorder:
         self._history = History(group, from_us, first_us=first_us)
         self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
-        self._refusals = Refusals(self._history.refusals)
+        self._refusals = Refusals()
         #: The place of the last row's first line, and the generation that a row had last.
         self._place = ""
         self._given_us: dict[str, int] = {}
@@ -173,7 +173,7 @@ class Recorder:
         history.absences, history.incidents, history.slow_revocations = [], {}, []
         history.without_members = []
         history.uncommitted = Uncommitted()
-        history.refusals.clear()
+        self._refusals.forget()
         history.attempts.clear()
         history.assignments.clear()
         self._absences.clear()
@@ -192,6 +192,7 @@ class Recorder:
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
+        history.refusals = self._refusals.found
         history.repeated, history.stood = self._stuck.repeated(), self._stuck.stood()
         return history
 

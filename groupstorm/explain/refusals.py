@@ -85,12 +85,16 @@ class Refusal:
 
 
 class Refusals:
-    """Takes the rows of one group, in their order, and adds to ``found``."""
+    """Takes the rows of one group, in their order."""
 
-    def __init__(self, found: list[Refusal]) -> None:
-        self._found = found
+    def __init__(self) -> None:
+        self.found: list[Refusal] = []
         #: Member -> by error, and whether commits were refused: the refusals since its last generation.
         self._open: dict[str, dict[tuple[str, bool], Refusal]] = {}
+
+    def forget(self) -> None:
+        """Drop those that are over."""
+        self.found = [one for ones in self._open.values() for one in ones.values()]
 
     def add(self, row: Row, member: str) -> bool:
         """Take the next row; whether it is another line about the refusal before it."""
@@ -113,9 +117,9 @@ class Refusals:
         key = error, api == COMMIT
         if key in ones:
             ones[key].last, ones[key].count = row, ones[key].count + 1
-        elif len(self._found) < _REFUSALS_MAX:
+        elif len(self.found) < _REFUSALS_MAX:
             ones[key] = Refusal(member, api, error, row, row)
-            self._found.append(ones[key])
+            self.found.append(ones[key])
         return False
 
 
