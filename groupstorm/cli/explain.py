@@ -136,10 +136,9 @@ def _print_group(one: Explanation) -> None:
             rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
     elif not history.rebalances and not history.is_shown_quiet:
         number = "the lines show no rebalance"
-    print_paragraph(
-        f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
-        emphasized=True,
-    )
+    if begun or history.rebalances_are_least or not history.is_imported:
+        number += f" ({rounds})"
+    print_paragraph(f"Group {history.group}: {number} in {lasted}{counted_from}", emphasized=True)
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
         print_paragraph(

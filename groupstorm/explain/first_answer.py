@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.history import History
-from groupstorm.wording import counted, seconds
+from groupstorm.wording import counted, listed, seconds
 
 _NAMED_MAX: Final = 4
 #: The logs that would say more, by whose lines are there.
@@ -21,6 +21,15 @@ def first_answer(history: History) -> str:
     said = [one.sentence for one in history.refusals if not one.is_over or not history.rebalances]
     more = [f"And {len(said) - _NAMED_MAX:,} more like it."] if len(said) > _NAMED_MAX else []
     sentences = [*said[:_NAMED_MAX], *more]
+    lost = [*history.of_kind("lost")]
+    if lost and not history.rebalances:
+        members = listed([*dict.fromkeys(one.member for one in lost)][:_NAMED_MAX])
+        sentences.append(
+            f"Partitions were lost {counted(len(lost), 'time')}, without onPartitionsRevoked: {members}."
+        )
+    if history.attempts and not sentences and not history.rebalances:
+        member, times = max(history.attempts.items(), key=lambda pair: pair[1])
+        sentences.append(f"{member} said {counted(times, 'time')} that it has to join.")
     given = history.rebalances_at_least
     if given and not history.rebalances:
         member = max(history.assignments, key=lambda name: history.assignments[name])

@@ -319,6 +319,8 @@ class History:
     figures: Figures | None = None
     #: Requests of members that were refused.
     refusals: list[Refusal] = field(default_factory=list)
+    #: Member -> how often it said that it has to join (again).
+    attempts: dict[str, int] = field(default_factory=dict)
     #: Member -> how often it was given partitions.
     assignments: dict[str, int] = field(default_factory=dict)
     #: In an import, how many lines of logs its rows come from, and generations that the logs skip.
@@ -356,11 +358,11 @@ class History:
 
     @property
     def is_shown_quiet(self) -> bool:
-        """Whether the rows show that nothing happened: over a minute of them, and nobody was refused. A storm
-        shows everything."""
+        """Whether the rows show that nothing happened: over a minute of them, and nobody tried to join, came,
+        went, was refused or given anything. A storm shows everything."""
         if not self.is_imported:
             return not self.refusals
-        seen = self.refusals or self.assignments
+        seen = self.refusals or self.attempts or self.assignments or self.changes or self.incidents
         return not seen and self.last_us - self.first_us >= _QUIET_US and self.lines > 1
 
     @property

@@ -50,7 +50,7 @@ def _revoked(row: Row) -> str | None:
 
 
 def _lost(row: Row) -> str | None:
-    return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row)
+    return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row) or "lost"
 
 
 def _counted(row: Row) -> str | None:

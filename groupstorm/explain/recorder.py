@@ -55,7 +55,7 @@ class Recorder:
         self._history = History(group, from_us, first_us=first_us)
         self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
-        self._refusals = Refusals(self._history.refusals)
+        self._refusals = Refusals()
         #: The place of the last row's first line, and the generation that a row had last.
         self._place = ""
         self._given_us: dict[str, int] = {}
@@ -91,6 +91,8 @@ class Recorder:
             "partitions_revoked": self._partitions_revoked,
             "sync_answered": self._sync_answered,
             "member_reconciled": self._reconciled,
+            "rejoin_requested": self._attempted,
+            "partitions_assigned": self._given,
         }
 
     def add(self, row: Row) -> None:
@@ -109,11 +111,6 @@ class Recorder:
             handler(row)
         if self._round is not None and row["source"] != "world":
             self._round.last = row
-        if event == "partitions_assigned" and history.is_imported:
-            member = self._name(row)
-            if now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US:
-                history.assignments[member] = history.assignments.get(member, 0) + 1
-            self._given_us[member] = now_us
         place = next(iter(row.get("evidence") or ()), self._place)
         history.lines += place != self._place
         self._place = place
@@ -176,7 +173,9 @@ class Recorder:
         history.absences, history.incidents, history.slow_revocations = [], {}, []
         history.without_members = []
         history.uncommitted = Uncommitted()
-        history.refusals.clear()
+        self._refusals.forget()
+        history.attempts.clear()
+        history.assignments.clear()
         self._absences.clear()
         self._stuck.forget()
 
@@ -193,6 +192,7 @@ class Recorder:
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
+        history.refusals = self._refusals.found
         history.repeated, history.stood = self._stuck.repeated(), self._stuck.stood()
         return history
 
@@ -326,6 +326,17 @@ class Recorder:
         )
         if uncommitted and row["time_us"] >= self._history.from_us:
             self._history.uncommitted.add(uncommitted, self._name(row), row)
+
+    def _attempted(self, row: Row) -> None:
+        attempts, member = self._history.attempts, self._name(row)
+        attempts[member] = attempts.get(member, 0) + 1
+
+    def _given(self, row: Row) -> None:
+        """Some clients have a row for each partition: those of one instant are one assignment."""
+        given, member = self._history.assignments, self._name(row)
+        if row["time_us"] - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US:
+            given[member] = given.get(member, 0) + 1
+        self._given_us[member] = row["time_us"]
 
     def _sync_answered(self, row: Row) -> None:
         if "error" in row:

@@ -59,6 +59,11 @@ class Refusal:
     def lasted_us(self) -> int:
         return int(self.last["time_us"]) - int(self.first["time_us"])
 
+    def is_same(self, row: Row, api: str) -> bool:
+        """Whether a row that comes next is another line about the last of these refusals."""
+        is_other = api == COMMIT and self.api not in (COMMIT, FIND)
+        return not is_other and int(row["time_us"]) - int(self.last["time_us"]) < ONE_REFUSAL_US
+
     @property
     def sentence(self) -> str:
         who = self.member or "A member"
@@ -80,11 +85,16 @@ class Refusal:
 
 
 class Refusals:
-    """Takes the rows of one group, in their order, and adds to ``found``."""
+    """Takes the rows of one group, in their order."""
 
-    def __init__(self, found: list[Refusal]) -> None:
-        self._found = found
-        self._open: dict[str, dict[str, Refusal]] = {}
+    def __init__(self) -> None:
+        self.found: list[Refusal] = []
+        #: Member -> by error, and whether commits were refused: the refusals since its last generation.
+        self._open: dict[str, dict[tuple[str, bool], Refusal]] = {}
+
+    def forget(self) -> None:
+        """Drop those that are over."""
+        self.found = [one for ones in self._open.values() for one in ones.values()]
 
     def add(self, row: Row, member: str) -> bool:
         """Take the next row; whether it is another line about the refusal before it."""
@@ -94,21 +104,22 @@ class Refusals:
                 one.is_over = True
             return False
         api, error = _refused(row)
+        ones = self._open.setdefault(member, {}) if error else self._open.get(member, {})
+        before = max(ones.values(), key=lambda one: int(one.last["time_us"]), default=None)
+        if event == "member_failed":
+            return before is not None and before.error == row.get("error") and before.is_same(row, api)
         if not error:
             return False
-        ones = self._open.setdefault(member, {})
-        now_us = int(row["time_us"])
-        last_us = max((int(one.last["time_us"]) for one in ones.values()), default=-ONE_REFUSAL_US)
-        if row["source"] == "member" and now_us - last_us < ONE_REFUSAL_US:
-            before = max(ones.values(), key=lambda one: int(one.last["time_us"]))
+        if row["source"] == "member" and before is not None and before.is_same(row, api):
             if before.api == FIND:  # it lost its coordinator because of what it was answered
                 before.api = api
             return True
-        if error in ones:
-            ones[error].last, ones[error].count = row, ones[error].count + 1
-        elif len(self._found) < _REFUSALS_MAX:
-            ones[error] = Refusal(member, api, error, row, row)
-            self._found.append(ones[error])
+        key = error, api == COMMIT
+        if key in ones:
+            ones[key].last, ones[key].count = row, ones[key].count + 1
+        elif len(self.found) < _REFUSALS_MAX:
+            ones[key] = Refusal(member, api, error, row, row)
+            self.found.append(ones[key])
         return False
 
 

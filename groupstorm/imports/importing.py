@@ -238,11 +238,17 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
     silent = sorted({str(one) for parser in parsers for one in parser.writers} & _SILENT)
     if silent:
         return (
-            f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds "
-            f"of its "
-            "group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
+            f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds of "
+            "its group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
         )
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
+    understood = sum(parser.understood for parser in parsers)
+    if understood:
+        return (
+            f"{because}{names}: {understood:,} of {lines:,} lines are about groups, and none says what one "
+            f"did{hint}: add the log from before and after them, and the log of the group's coordinator "
+            "(kafka.coordinator.group at INFO)"
+        )
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "
         "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO), "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -68,6 +68,7 @@ _TELLING: Final = frozenset(
         *EXCEPTIONS,
         "rd-error",
         "commit-refused",
+        "coordinator-lost",
         "kafkajs-answer",
         "kafkajs-crash",
         "kafkajs-joined",
@@ -98,6 +99,7 @@ _ANCHORS: Final = (
     b"partitions lost",
     b"kafka server: ",
     b"KafkaError{",
+    b"Group Coordinator Request failed",
     b"FencedInstanceIdException",
     b"RebalanceInProgressException",
     b"CommitFailedException",

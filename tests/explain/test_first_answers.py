@@ -8,6 +8,7 @@ import pytest
 
 from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.explanation import Explanation
+from groupstorm.problems import InputError
 from tests.explain.explaining import explained, names, trace_of
 from tests.imports.importing import import_texts, rows
 
@@ -57,7 +58,7 @@ def test_a_member_that_no_coordinator_takes(tmp_path: Path, capsys: pytest.Captu
     text = printed(one, capsys)
     assert f"{tried} coordinator)." in text
     assert "quiet" not in text
-    assert text.startswith("Group g: the lines show no rebalance (0 rounds) in 27.0 s")
+    assert text.startswith("Group g: the lines show no rebalance in 27.0 s")
 
 
 def test_two_lines_of_one_refusal(tmp_path: Path) -> None:
@@ -92,7 +93,8 @@ def test_a_first_join_is_no_refusal(tmp_path: Path, capsys: pytest.CaptureFixtur
     one = answer(tmp_path, log)
     assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["first-join"]
     text = printed(one, capsys)
-    assert "No pattern found. Too little to say more: 1 line over 8 ms; add the log of the group's" in text
+    assert "No pattern found. c-1 said 1 time that it has to join. Too little to say more: 1 line" in text
+    assert "over 8 ms; add the log of the group's coordinator" in text
     assert "quiet" not in text
 
 
@@ -188,6 +190,7 @@ def test_librdkafka_that_was_fenced(tmp_path: Path) -> None:
     fatal = librdkafka_line(0, "FATAL", f"Fatal error: {fenced}: Fatal consumer error: {fenced}")
     one = answer(tmp_path, log + fatal)
     assert names(one) == ["static-fenced"]
+    assert len(one.history.incidents["fenced"]) == 1
     assert one.findings[0].match.unknown.startswith("which id it is and who else has it")
 
 
@@ -263,3 +266,45 @@ ERRORS = (
 @pytest.mark.parametrize(("error", "pattern"), ERRORS)
 def test_an_error_that_an_application_logs(tmp_path: Path, error: str, pattern: str) -> None:
     assert names(answer(tmp_path, f"2026-03-04 10:00:00,000 ERROR {error}\n")) == [pattern]
+
+
+def test_a_heartbeat_and_a_commit_are_two_refusals(tmp_path: Path) -> None:
+    beat = "Attempt to heartbeat failed for since member id c-1-1 is not valid."
+    one = answer(tmp_path, client_line(0, beat) + client_line(0.001, next(iter(COMMITS))))
+    assert [each.api for each in one.history.refusals] == ["JoinGroup", "OffsetCommit"]
+    assert set(names(one)) == {"session-expired", "zombie"}
+
+
+def test_a_position_that_the_partition_has_not(tmp_path: Path) -> None:
+    out = (
+        "Fetch position FetchPosition{offset=5, offsetEpoch=Optional.empty} is out of range for partition t-0"
+    )
+    reset = "Resetting offset for partition t-0 to offset 77."
+    one = answer(tmp_path, client_line(0, f"{out}, resetting offset") + client_line(0.01, reset))
+    assert (
+        sentence(one, "no-committed-offset") == "1 partition had a position out of range: t-0 (began at 77)."
+    )
+
+
+def test_lines_that_are_read_and_tell_nothing_are_no_unknown_log(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match="1 of 1 lines are about groups, and none says what one did: add the log"
+    ):
+        answer(tmp_path, client_line(0, "Discovered group coordinator b:9092 (id: 1 rack: null)"))
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "Lost previously assigned partitions t-0",
+            "Partitions were lost 2 times, without onPartitionsRevoked: c-1.",
+        ),
+        ("Request joining group due to: rebalance enforced by user", "c-1 said 2 times that it has to join."),
+    ],
+)
+def test_a_member_that_moves_is_not_quiet(
+    tmp_path: Path, message: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(answer(tmp_path, client_line(0, message) + client_line(90, message)), capsys)
+    assert f"No pattern found. {said} Too little to say more: 2 lines over 90.0 s" in text

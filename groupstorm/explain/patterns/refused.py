@@ -78,7 +78,7 @@ def no_offset(history: History) -> Match | None:
         return None
     sentences = [
         f"{counted(len({*names}), 'partition')} {what}: {_named([*dict.fromkeys(names)], began)}."
-        for names, what in ((missing, "had no committed offset"), (out, "had one out of range"))
+        for names, what in ((missing, "had no committed offset"), (out, "had a position out of range"))
         if names
     ]
     members = unique(one.member for one in resets)

@@ -25,5 +25,6 @@ REASONS: Final = (
     _T("error", "encountered {error} from {api} response", "4.3.1 AC:1080"),
     _T("coordinator-unknown", "coordinator {rest}", "2.3.1 AC:931"),
     _T("coordinator-unknown", "Coordinator {rest}", "2.8.2 AC:607"),
+    _T("UNKNOWN_MEMBER_ID", "member id {member_id} is not {rest}", "2.3.1 AC:947"),
     _T("unknown-generation", "generation {generation} is not current", "2.3.1 AC:940"),
 )

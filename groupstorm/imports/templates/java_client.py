@@ -30,7 +30,7 @@ TEMPLATES: Final = (
     _T("finished", "Finished assignment for group at generation {generation}: {assignments}", "2.8.2 CC:652"),
     _T("rejoin", "Request joining group due to: {reason}", "3.4.1 AC:1062, 4.3.1 AC:1109"),
     _T("rejoin", "Attempt to heartbeat failed since {reason}", "2.3.1 AC:931 to 4.3.1 AC:1255"),
-    _T("rejoin", "Attempt to heartbeat failed for since member id {member_id} is not {rest}", "2.3.1 AC:947"),
+    _T("rejoin", "Attempt to heartbeat failed for since {reason}", "2.3.1 AC:947"),
     _T(
         "rejected",
         "Attempt to heartbeat with {described_generation} and group instance id {instance} failed due to "

@@ -81,6 +81,7 @@ TEMPLATES: Final = (
     _T("commit-refused", "OffsetCommit failed for group {group} {said}", "ai:1057"),
     _T("commit-refused", "Auto offset commit failed: {said}", "ai:957"),
     _T("heartbeat-refused", "Heartbeat failed: {said}", "ai:859"),
+    _T("coordinator-lost", "Group Coordinator Request failed: {said}", "ai:566"),
     _KAFKA_PYTHON(
         "session-expired", "Marking the coordinator dead (node {node}) for group {group}: {reason}.", "kp:879"
     ),
