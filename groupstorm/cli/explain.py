@@ -122,23 +122,12 @@ def _is_within_others(finding: Finding) -> bool:
 
 
 def _print_group(one: Explanation) -> None:
-    history, base = one.history, one.baseline
-    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
-    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
+    history = one.history
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
-    number = counted(len(begun), "rebalance")
-    if history.rebalances_are_least:
-        number = f"at least {number}" if begun else "no rebalance seen"
-    elif history.rebalances_at_least > len(history.rebalances):
-        number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
-        if history.generations_hidden:
-            rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
-    elif not history.rebalances and not history.is_shown_quiet:
-        number = "the lines show no rebalance"
-    if begun or history.rebalances_are_least or not history.is_imported:
-        number += f" ({rounds})"
-    print_paragraph(f"Group {history.group}: {number} in {lasted}{counted_from}", emphasized=True)
+    print_paragraph(
+        f"Group {history.group}: {_rebalances(history)} in {lasted}{counted_from}", emphasized=True
+    )
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
         print_paragraph(
@@ -160,19 +149,39 @@ def _print_group(one: Explanation) -> None:
             lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
             why = f"an outage {lasted}, as the last member expired and nobody came back"
         print_paragraph(f"{_without_members(history)}: {why}.")
+    print_paragraph(_baseline(one))
+
+
+def _rebalances(history: History) -> str:
+    """How many rebalances there were, as far as the trace knows, and in how many rounds."""
+    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
+    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
+    number = counted(len(begun), "rebalance")
+    if history.rebalances_are_least:
+        number = f"at least {number}" if begun else "no rebalance seen"
+    elif history.rebalances_at_least > len(history.rebalances):
+        number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
+        if history.generations_hidden:
+            rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
+    elif not history.rebalances and not history.is_shown_quiet:
+        number = "the lines show no rebalance"
+    is_counted = begun or history.rebalances_are_least or not history.is_imported
+    return f"{number} ({rounds})" if is_counted else number
+
+
+def _baseline(one: Explanation) -> str:
+    base = one.baseline
     if base.per_slice is None:
-        print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
-        return
-    slice_ = seconds(base.slice_us / _SECOND_US)
+        return "Baseline: unknown, the trace is shorter than four minutes."
     text = (
-        f"Baseline: {counted(base.per_slice, 'rebalance')} in {slice_}, in the quietest quarter of "
-        f"{counted(base.slices, 'slice')} of the trace."
+        f"Baseline: {counted(base.per_slice, 'rebalance')} in {seconds(base.slice_us / _SECOND_US)}, in the "
+        f"quietest quarter of {counted(base.slices, 'slice')} of the trace."
     )
-    if base.busy:
-        named = [f"{count} from {_at(from_us, history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
-        more = len(base.busy) - len(named)
-        text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
-    print_paragraph(text)
+    if not base.busy:
+        return text
+    named = [f"{count} from {_at(from_us, one.history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
+    more = len(base.busy) - len(named)
+    return f"{text} Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
 
 
 def _uneven(uneven: Uneven) -> str:
