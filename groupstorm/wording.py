@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 
 _BYTES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+_SOME = 6
 
 
 def seconds(value: float) -> str:
@@ -55,3 +57,9 @@ def listed(names: Sequence[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def some(names: Collection[str]) -> str:
+    """The first of many names."""
+    more = len(names) - _SOME
+    return ", ".join(islice(names, _SOME)) + (f" and {more:,} more" if more > 0 else "")

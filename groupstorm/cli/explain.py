@@ -16,6 +16,7 @@ from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
+from groupstorm.explain.first_answer import first_answer
 from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
 from groupstorm.explain.logs import log_lines
 from groupstorm.explain.work import Uneven
@@ -101,14 +102,14 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
             _print_indented(f"{finding.pattern.title} ({finding.pattern.name}): {finding.match.sentence}")
     if not one.findings:
         print()
-        quiet = not history.rebalances and not history.rebalances_are_least
-        print_paragraph("No pattern found." + (" The group was quiet." if quiet else ""))
-    if history.rebalances:
+        print_paragraph(f"No pattern found. {first_answer(history)}".rstrip())
+    began = culprits(history.rebalances, one.findings)
+    if everything and history.rebalances:
         print()
-        if everything:
-            print_grid(_rebalances_grid(history, one.findings))
-        else:
-            print_grid(_culprits_grid(history, culprits(history.rebalances, one.findings)))
+        print_grid(_rebalances_grid(history, one.findings))
+    elif any(culprit.is_known for culprit in began):
+        print()
+        print_grid(_culprits_grid(history, began))
     if one.absences:
         _print_absences(one.absences, one.history)
     _print_end(history)
@@ -121,17 +122,11 @@ def _is_within_others(finding: Finding) -> bool:
 
 
 def _print_group(one: Explanation) -> None:
-    history, base = one.history, one.baseline
-    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
-    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
+    history = one.history
     lasted = seconds((history.to_us - max(history.from_us, history.first_us)) / _SECOND_US)
     counted_from = f", counted from {seconds(history.from_us / _SECOND_US)} on" if history.from_us else ""
-    number = counted(len(begun), "rebalance")
-    if history.rebalances_are_least:
-        number = f"at least {number}" if begun else "no rebalance seen"
     print_paragraph(
-        f"Group {history.group}: {number} ({rounds}) in {lasted}{counted_from}",
-        emphasized=True,
+        f"Group {history.group}: {_rebalances(history)} in {lasted}{counted_from}", emphasized=True
     )
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
@@ -148,20 +143,45 @@ def _print_group(one: Explanation) -> None:
             f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
         )
     if history.without_members:
-        print_paragraph(f"{_without_members(history)}: no partition needs an owner then.")
+        outage_us = history.outage_us
+        why = "no partition needs an owner then"
+        if outage_us is not None:
+            lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
+            why = f"an outage {lasted}, as the last member expired and nobody came back"
+        print_paragraph(f"{_without_members(history)}: {why}.")
+    print_paragraph(_baseline(one))
+
+
+def _rebalances(history: History) -> str:
+    """How many rebalances there were, as far as the trace knows, and in how many rounds."""
+    begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
+    rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
+    number = counted(len(begun), "rebalance")
+    if history.rebalances_are_least:
+        number = f"at least {number}" if begun else "no rebalance seen"
+    elif history.rebalances_at_least > len(history.rebalances):
+        number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
+        if history.generations_hidden:
+            rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
+    elif not history.rebalances and not history.is_shown_quiet:
+        number = "the lines show no rebalance"
+    is_counted = begun or history.rebalances_are_least or not history.is_imported
+    return f"{number} ({rounds})" if is_counted else number
+
+
+def _baseline(one: Explanation) -> str:
+    base = one.baseline
     if base.per_slice is None:
-        print_paragraph("Baseline: unknown, the trace is shorter than four minutes.")
-        return
-    slice_ = seconds(base.slice_us / _SECOND_US)
+        return "Baseline: unknown, the trace is shorter than four minutes."
     text = (
-        f"Baseline: {counted(base.per_slice, 'rebalance')} in {slice_}, in the quietest quarter of "
-        f"{counted(base.slices, 'slice')} of the trace."
+        f"Baseline: {counted(base.per_slice, 'rebalance')} in {seconds(base.slice_us / _SECOND_US)}, in the "
+        f"quietest quarter of {counted(base.slices, 'slice')} of the trace."
     )
-    if base.busy:
-        named = [f"{count} from {_at(from_us, history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
-        more = len(base.busy) - len(named)
-        text += f" Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
-    print_paragraph(text)
+    if not base.busy:
+        return text
+    named = [f"{count} from {_at(from_us, one.history)} on" for from_us, count in base.busy[:_BUSY_MAX]]
+    more = len(base.busy) - len(named)
+    return f"{text} Above it: {', '.join(named)}" + (f", and {counted(more, 'more slice')}." if more else ".")
 
 
 def _uneven(uneven: Uneven) -> str:
@@ -231,7 +251,8 @@ def _cost(finding: Finding, history: History) -> str:
     if history.unowned_us is None and history.rebalances_are_least:
         return f"at least {count}"
     if history.unowned_us is None:
-        return f"{count}, {seconds(finding.lasted_us / _SECOND_US)} in rebalances"
+        lasted = f", {_lasted(finding.rebalances, history)} in rebalances" if finding.rebalances else ""
+        return f"{count if lasted else 'no rebalance of its own'}{lasted}"
     unowned = f"{_unowned(finding.unowned_us, history)} without an owner"
     away = f" and {counted(len(finding.absences), 'absence')}" if finding.absences else ""
     return (
@@ -243,8 +264,15 @@ def _unowned(unowned_us: int, history: History) -> str:
     return f"{'at least ' if history.unowned_is_least else ''}{seconds(unowned_us / _SECOND_US)}"
 
 
-def _lasted(lasted_us: int, history: History) -> str:
-    return "unknown" if history.rebalances_are_least else seconds(lasted_us / _SECOND_US)
+def _lasted(rebalances: Sequence[Rebalance], history: History) -> str:
+    """For how long they lasted: at least so long if one of them has no end in the trace."""
+    if history.rebalances_are_least:
+        return "unknown"
+    total_us = sum(one.lasted_us for one in rebalances)
+    is_open = any(one.ended_us is None for one in rebalances)
+    if is_open and not total_us:
+        return "unknown"
+    return f"{'at least ' if is_open else ''}{seconds(total_us / _SECOND_US)}"
 
 
 def _members(members: Sequence[str], history: History) -> str:
@@ -281,7 +309,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
             (
                 one.cause,
                 f"{len(one.rebalances):,}",
-                _lasted(one.lasted_us, history),
+                _lasted(one.rebalances, history),
                 seconds(one.unowned_us / _SECOND_US) if known else "unknown",
                 ", ".join(one.patterns) or "-",
             ),
@@ -313,7 +341,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
             one.cause,
             one.culprit or "-",
             f"{len(one.rounds):,}",
-            _lasted(one.lasted_us, history) if one.ended_us is not None else "open",
+            _lasted([one], history),
             seconds(one.unowned_us / _SECOND_US) if known else "unknown",
             names.get(one.number, "-"),
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from groupstorm.cli.output_options import FormatOption
 from groupstorm.cli.printing import print_command, print_line, print_paragraph
 from groupstorm.imports.envelopes import user_envelope
-from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource, shapes_of
@@ -19,7 +21,9 @@ from groupstorm.imports.times import Instant, instant, shown, zone
 from groupstorm.problems import InputError
 from groupstorm.wording import counted, seconds
 
+_T = TypeVar("_T")
 _SHAPES_SHOWN = 40
+_NUMBERS = {"y": "year", "m": "month", "d": "day"}
 
 
 def import_(
@@ -59,6 +63,14 @@ def import_(
             help="When an output of kafka-consumer-groups was printed: 2026-01-31T12:00:00Z. Repeatable.",
         ),
     ] = None,
+    day: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--date",
+            metavar="[SOURCE=]DATE",
+            help="The date of a log's first line, if its times have none: 2026-01-31. Repeatable.",
+        ),
+    ] = None,
     trace_format: FormatOption = "jsonl",
     unknown: Annotated[
         bool, typer.Option("--unknown", help="Show the lines that look like Kafka's and are not understood.")
@@ -73,25 +85,24 @@ def import_(
 
     Example: groupstorm import server.log app-logs/ --out imported && groupstorm trace imported
     """
-    zones = {}
-    for written in time_zone or ():
-        source, equals, name = written.rpartition("=")
-        zones[source if equals else ""] = zone("--time-zone", name)
-    times = {}
-    for written in at or ():
-        source, equals, text = written.rpartition("=")
-        times[source if equals else ""] = _time(text)
     options = Options(
-        zones,
+        _by_source(time_zone, lambda name: zone("--time-zone", name)),
         None if pattern is None else user_envelope(pattern),
         frozenset(group) if group else None,
         trace_format,
-        times,
+        _by_source(at, _time),
+        _by_source(day, _date),
     )
-    done = import_logs(find_logs(sources), out, options)
+    logs = sources_of(find_logs(sources), options)
+    try:
+        done = import_sources(logs, out, options)
+    except InputError:
+        if unknown:
+            _print_unknown(logs)
+        raise
     print_imported(done, out)
     if unknown:
-        _print_unknown(done)
+        _print_unknown(logs)
     elif any(log.not_understood for log in done.logs):
         count = sum(log.not_understood for log in done.logs)
         print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
@@ -107,16 +118,33 @@ def print_imported(done: Imported, out: Path) -> None:
         for sentence in _missing(record):
             print_paragraph(f"  missing: {sentence}")
     print()
-    print_paragraph(
-        f"{counted(done.rows, 'row')} from {shown(done.began_us)} to {shown(done.ended_us)} UTC; "
-        f"files in {out}"
-    )
+    from_to = [shown(us, done.lacks) for us in (done.began_us, done.ended_us)]
+    when = "at an unknown time" if done.lacks == "time" else f"from {' to '.join(from_to)} UTC"
+    print_paragraph(f"{counted(done.rows, 'row')} {when}; files in {out}")
+    if done.lacks in ("date", "year"):
+        print_paragraph(
+            f"The {done.lacks} is not known, as the times print none: give the date of the first line with "
+            "--date 2026-01-31, or of one log with --date NAME=2026-01-31."
+        )
     print_command("The story of it: ", "trace", str(out))
+
+
+def _by_source(options: Sequence[str] | None, read: Callable[[str], _T]) -> dict[str, _T]:
+    """Values of options written as SOURCE=VALUE, or as VALUE for all other sources."""
+    split = [written.rpartition("=") for written in options or ()]
+    return {source if equals else "": read(value) for source, equals, value in split}
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as problem:
+        raise InputError(f"--date: {text!r} is no date: expected one as 2026-01-31") from problem
 
 
 def _time(text: str) -> Instant:
     said = instant(text)
-    if said is None:
+    if said is None or said.lacks:
         raise InputError(f"--at: {text!r} is no time: expected one as 2026-01-31T12:00:00Z")
     return said
 
@@ -127,8 +155,11 @@ def _log(log: LogSource, done: Imported) -> str:
     writers = sorted(map(str, log.writers))
     if writers:
         parts.append(f"of {' and '.join(writers)}")
-    if not log.zoned:
+    if not log.clock.zoned:
         parts.append("its times name no zone")
+    if log.clock.assumed_order:
+        order = "-".join(_NUMBERS[letter] for letter in log.clock.assumed_order)
+        parts.append(f"its dates are taken as {order}, as nothing in it says their order")
     if offset.us:
         parts.append(f"its clock is {seconds(abs(offset.us) / 1e6)} {'ahead' if offset.us > 0 else 'behind'}")
     if offset.contradiction:
@@ -168,8 +199,8 @@ def _missing(record: GroupSummary) -> list[str]:
     ]
 
 
-def _print_unknown(done: Imported) -> None:
-    shapes = shapes_of(done.logs)
+def _print_unknown(logs: Sequence[LogSource]) -> None:
+    shapes = shapes_of(logs)
     if not shapes:
         print_paragraph("Every line that looks like Kafka's is understood.")
     for count, first, place in shapes[:_SHAPES_SHOWN]:

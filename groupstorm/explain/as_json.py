@@ -25,6 +25,19 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
         "from_us": history.from_us,
         "to_us": history.to_us,
         "rebalances": [_rebalance(each, names.get(each.number), known, timed) for each in history.rebalances],
+        "rebalances_at_least": max(history.rebalances_at_least, len(history.rebalances)),
+        "refusals": [
+            {
+                "member": each.member or None,
+                "api": each.api,
+                "error": each.error,
+                "count": each.count,
+                "first_us": each.first["time_us"],
+                "last_us": each.last["time_us"],
+                "is_over": each.is_over,
+            }
+            for each in history.refusals
+        ],
         "absences": [_absence(each, known) for each in history.absences],
         "unowned_us": history.unowned_us,
         "unowned_is_lower_bound": history.unowned_is_least,

@@ -37,6 +37,8 @@ class Epochs:
         self._round: Round | None = None
         #: Whether targets were computed for the last rebalance: the next bump begins another one.
         self._has_target = False
+        #: Whether any row says a target: a broker's log at INFO, or a part of it, may have the epochs alone.
+        self._says_targets = False
         #: The last row of the round in which a member came closer to its target.
         self._step: Row | None = None
         self._is_over = False
@@ -58,7 +60,8 @@ class Epochs:
             self._updated = row, member
         elif event in _STEPS and not self._is_over and row.get("cause") != "close":
             self._step = row
-            self._has_target = self._has_target or event == "target_assigned"
+            if event == "target_assigned":
+                self._has_target = self._says_targets = True
 
     def changed(self, change: Change) -> None:
         """A member came or went. A static member that is back under a new id changes no epoch."""
@@ -102,7 +105,8 @@ class Epochs:
     def finish(self) -> None:
         """No more rows come. A round that is under way has ended as far as the rows tell it."""
         if self._round is not None and not self._says_stable:
-            self._round.ended = self._step
+            has_epochs_alone = self._step is None and not self._says_targets
+            self._round.ended = self._round.begun if has_epochs_alone else self._step
 
     def _bumped(self, row: Row) -> None:
         history = self._history
@@ -116,7 +120,12 @@ class Epochs:
         began.causes.add(cause)
         was_open = self._round is not None
         if self._round is not None:
-            self._end(row if self._says_stable or self._step is None else self._step)
+            if not (self._says_targets or self._says_stable or self._step is not None):
+                was_open = row["time_us"] - self._round.begun_us <= BUMPED_AFTER_US
+            if self._says_stable or self._step is None:
+                self._end(row if was_open else self._round.begun)
+            else:
+                self._end(self._step)
         if not (was_open and history.rebalances and not self._has_target):
             history.rebalances.append(Rebalance(len(history.rebalances) + 1))
             self._has_target = False

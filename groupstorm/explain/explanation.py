@@ -22,6 +22,7 @@ from groupstorm.figures.reasons import GapReasons, Reason, Reasons
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.wording import some
 
 
 class Reader(Protocol):
@@ -119,7 +120,7 @@ def explain(
     if now_us < 0:
         raise InputError(f"{trace}: the trace has no rows")
     for group in sorted(groups - names.keys()):
-        raise InputError(f"--group {group}: not in the trace; there are: {', '.join(names)}")
+        raise InputError(f"--group {group}: not in the trace; there are: {some(names)}")
     end_us = window.end(now_us)
     writers = log_writers(trace)
     return [found[name].explanation(end_us, writers) for name in sorted(found)]

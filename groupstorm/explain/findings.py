@@ -143,6 +143,11 @@ class Culprit:
     patterns: dict[str, None] = field(default_factory=dict)
 
     @property
+    def is_known(self) -> bool:
+        """Whether rows say who began them, or why, or a pattern does."""
+        return bool(self.member or self.patterns) or self.cause not in ("", "unknown")
+
+    @property
     def unowned_us(self) -> int:
         return sum(one.unowned_us for one in self.rebalances)
 

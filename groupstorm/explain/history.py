@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from groupstorm.explain.refusals import Refusal
 from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
 from groupstorm.figures.unknown import REBALANCES
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.group_states import Cause, GroupState
 
 Row = Mapping[str, Any]
 
+#: Rows of so long a time show that a group is quiet, or that nobody comes back.
+_QUIET_US: Final = 60_000_000
+PREPARING: Final = GroupState.PREPARING_REBALANCE
 #: `member_replaced` as the cause of a change: a static member is back under a new id.
 REPLACED = "replaced"
 #: Kinds of incidents that tell of the group's coordinator.
@@ -81,6 +85,14 @@ class Change(NamedTuple):
     row: Row
     alive: Row | None = None
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the member's own rows say that it was closed before the coordinator removed it."""
+        row = self.alive
+        if row is None or row["source"] != "member":
+            return False
+        return row["event"] == "member_closed" or row.get("cause") in ("close", "left-group")
+
 
 class Incident(NamedTuple):
     """A row that some pattern looks for; ``member`` is "" if the row names none."""
@@ -109,6 +121,8 @@ class Round:
     removed_at_end: Row | None = None
     removed_member: str = ""
     joined: Row | None = None
+    #: The last row of the group while the round was open: it lasted at least until then.
+    last: Row | None = None
     ended: Row | None = None
     members: int | None = None
     causes: set[str] = field(default_factory=set)
@@ -121,6 +135,18 @@ class Round:
     def joining_us(self) -> int | None:
         """The length of the join phase; None without one, or if it did not end."""
         return None if self.joined is None else int(self.joined["time_us"]) - self.begun_us
+
+    @property
+    def open_us(self) -> int:
+        """For so long at least the group was in a join phase whose end no row tells; 0 if one does."""
+        is_open = self.joined is None and self.ended is None and self.begun.get("state") == PREPARING
+        return int(self.last["time_us"]) - self.begun_us if is_open and self.last is not None else 0
+
+    @property
+    def lasted_us(self) -> int:
+        """Until it ended, or at least until the last row that shows it open."""
+        last = self.ended or self.last
+        return 0 if last is None else int(last["time_us"]) - self.begun_us
 
     @property
     def assigning_us(self) -> int | None:
@@ -164,8 +190,8 @@ class Rebalance:
 
     @property
     def lasted_us(self) -> int:
-        """The time in which the group was not Stable; a round that did not end counts 0."""
-        return sum(int(one.ended["time_us"]) - one.begun_us for one in self.rounds if one.ended is not None)
+        """The time in which the group was not Stable: at least that if the last round did not end."""
+        return sum(one.lasted_us for one in self.rounds)
 
     @property
     def cause(self) -> str:
@@ -291,6 +317,15 @@ class History:
     #: The connectors and tasks of a group of Kafka Connect.
     work: Work = field(default_factory=Work)
     figures: Figures | None = None
+    #: Requests of members that were refused.
+    refusals: list[Refusal] = field(default_factory=list)
+    #: Member -> how often it said that it has to join (again).
+    attempts: dict[str, int] = field(default_factory=dict)
+    #: Member -> how often it was given partitions.
+    assignments: dict[str, int] = field(default_factory=dict)
+    #: In an import, how many lines of logs its rows come from, and generations that the logs skip.
+    lines: int = 0
+    generations_hidden: int = 0
     #: Whether partitions had no owner for longer than is counted: the rows of the coordinator alone say who
     #: owned what, or members died of which nothing says when.
     unowned_is_least: bool = False
@@ -299,6 +334,36 @@ class History:
     def rebalances_are_least(self) -> bool:
         """Whether there may be more, and how long they lasted is not known: the group was only described."""
         return REBALANCES in self.missing
+
+    @property
+    def rebalances_at_least(self) -> int:
+        """How many rebalances the generations show: the second round of a cooperative one has a generation
+        of its own. Without generations, as many as the times that one member was given partitions."""
+        rounds = sum(len(one.rounds) for one in self.rebalances)
+        hidden = self.generations_hidden
+        given = max(self.assignments.values(), default=0) if self.is_imported and not rounds else 0
+        return max(len(self.rebalances), -(-(rounds + hidden) // 2) if hidden else 0, given)
+
+    @property
+    def outage_us(self) -> int | None:
+        """For how long the group has been without members when the trace ends, if the last one did not leave:
+        its session expired, and its own rows do not say that it was closed. None otherwise, or if the trace
+        ends within a minute."""
+        last = next((one for one in reversed(self.changes) if one.kind is ChangeKind.WENT), None)
+        gone = self.without_members[-1] if self.without_members else None
+        if last is None or gone is None or gone[1] < self.to_us or not self.is_empty:
+            return None
+        expired = last.cause == Cause.SESSION_EXPIRED and not last.is_closed
+        return gone[1] - gone[0] if expired and gone[1] - gone[0] >= _QUIET_US else None
+
+    @property
+    def is_shown_quiet(self) -> bool:
+        """Whether the rows show that nothing happened: over a minute of them, and nobody tried to join, came,
+        went, was refused or given anything. A storm shows everything."""
+        if not self.is_imported:
+            return not self.refusals
+        seen = self.refusals or self.attempts or self.assignments or self.changes or self.incidents
+        return not seen and self.last_us - self.first_us >= _QUIET_US and self.lines > 1
 
     @property
     def unowned_us(self) -> int | None:

@@ -15,6 +15,8 @@ ZOMBIE_ERRORS: Final = frozenset(
         "FENCED_MEMBER_EPOCH",
         "STALE_MEMBER_EPOCH",
         "UNRELEASED_INSTANCE_ID",
+        "CommitFailedException",
+        "TaskMigratedException",
     }
 )
 #: `rejoin_requested`: a heartbeat was refused, because the coordinator is gone or moved.
@@ -48,7 +50,7 @@ def _revoked(row: Row) -> str | None:
 
 
 def _lost(row: Row) -> str | None:
-    return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row)
+    return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row) or "lost"
 
 
 def _counted(row: Row) -> str | None:
@@ -56,6 +58,12 @@ def _counted(row: Row) -> str | None:
         return "inconsistent-protocol-counted"
     refused = row["api"] == "OffsetCommit" and row.get("error") in ZOMBIE_ERRORS
     return "commit-refused-counted" if refused else None
+
+
+def _request_refused(row: Row) -> str | None:
+    if row["error"] in ZOMBIE_ERRORS:
+        return "commit-refused" if row["api"] == "OffsetCommit" else "out-of-group"
+    return _REFUSED.get(row["error"])
 
 
 def _restoring(row: Row) -> str | None:
@@ -78,6 +86,9 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     ),
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
+    "request_refused": _request_refused,
+    "offset_reset": _always("offset-reset"),
+    "append_refused": _always("append-refused"),
     "partitions_revoked": _revoked,
     "partitions_lost": _lost,
     "member_failed": _by("error", {**MIGRATION_REFUSED, **_REFUSED}, "member-failed"),

@@ -22,6 +22,7 @@ from groupstorm.explain.history import (
     Uncommitted,
 )
 from groupstorm.explain.incidents import INCIDENTS
+from groupstorm.explain.refusals import Refusals
 from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.reasons import SLOW_US
@@ -54,6 +55,11 @@ class Recorder:
         self._history = History(group, from_us, first_us=first_us)
         self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
+        self._refusals = Refusals()
+        #: The place of the last row's first line, and the generation that a row had last.
+        self._place = ""
+        self._given_us: dict[str, int] = {}
+        self._generation: int | None = None
         self._has_member_rows = self._has_state = False
         self._names: dict[str, str] = {}
         self._alive: dict[str, Row] = {}
@@ -85,6 +91,8 @@ class Recorder:
             "partitions_revoked": self._partitions_revoked,
             "sync_answered": self._sync_answered,
             "member_reconciled": self._reconciled,
+            "rejoin_requested": self._attempted,
+            "partitions_assigned": self._given,
         }
 
     def add(self, row: Row) -> None:
@@ -101,12 +109,18 @@ class Recorder:
         handler = self._handlers.get(event)
         if handler is not None:
             handler(row)
+        if self._round is not None and row["source"] != "world":
+            self._round.last = row
+        place = next(iter(row.get("evidence") or ()), self._place)
+        history.lines += place != self._place
+        self._place = place
+        is_repeated = self._refusals.add(row, self._name(row))
         self._epochs.add(row, self._name(row))
         self._stuck.add(row)
         if member_id and (row["source"] == "member" or event in _ALIVE):
             self._alive[member_id] = row
         classify = INCIDENTS.get(event)
-        kind = None if classify is None else classify(row)
+        kind = None if classify is None or is_repeated else classify(row)
         if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):
             history.active_us = now_us
         if kind is not None and now_us >= history.from_us:
@@ -159,6 +173,9 @@ class Recorder:
         history.absences, history.incidents, history.slow_revocations = [], {}, []
         history.without_members = []
         history.uncommitted = Uncommitted()
+        self._refusals.forget()
+        history.attempts.clear()
+        history.assignments.clear()
         self._absences.clear()
         self._stuck.forget()
 
@@ -175,6 +192,7 @@ class Recorder:
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
+        history.refusals = self._refusals.found
         history.repeated, history.stood = self._stuck.repeated(), self._stuck.stood()
         return history
 
@@ -219,6 +237,7 @@ class Recorder:
 
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
+        self._see_generation(state, row.get("generation"))
         if not self._has_state:
             self._has_state = True
             self._history.began_empty = row["previous_state"] == GroupState.EMPTY
@@ -241,6 +260,15 @@ class Recorder:
         else:
             now.causes.add(row["cause"])
         self._history.is_consumer_group = self._history.is_consumer_group or state in _CONSUMER_STATES
+
+    def _see_generation(self, state: str, generation: int | None) -> None:
+        """Count the generations that the logs skip."""
+        before, self._generation = self._generation, generation
+        if before is None or generation is None or not self._history.is_imported:
+            return
+        begins = state in (GroupState.COMPLETING_REBALANCE, GroupState.EMPTY)
+        if not self._epochs.is_counting:
+            self._history.generations_hidden += max(0, generation - before - begins)
 
     def _begin(self, row: Row) -> None:
         began = Round(row, row["cause"], self._culprit(row))
@@ -275,7 +303,8 @@ class Recorder:
         if member_id:
             return self._names.get(member_id, member_id)
         changes = self._changes_at(row["time_us"])
-        return changes[-1].member if changes else ""
+        known = [one for one in changes if one.cause != "unknown"] or changes[:1] * (len(changes) == 1)
+        return known[-1].member if known else ""
 
     def _join_parked(self, row: Row) -> None:
         now = self._round
@@ -297,6 +326,17 @@ class Recorder:
         )
         if uncommitted and row["time_us"] >= self._history.from_us:
             self._history.uncommitted.add(uncommitted, self._name(row), row)
+
+    def _attempted(self, row: Row) -> None:
+        attempts, member = self._history.attempts, self._name(row)
+        attempts[member] = attempts.get(member, 0) + 1
+
+    def _given(self, row: Row) -> None:
+        """Some clients have a row for each partition: those of one instant are one assignment."""
+        given, member = self._history.assignments, self._name(row)
+        if row["time_us"] - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US:
+            given[member] = given.get(member, 0) + 1
+        self._given_us[member] = row["time_us"]
 
     def _sync_answered(self, row: Row) -> None:
         if "error" in row:

@@ -140,7 +140,7 @@ class Anchors:
             if one is reference or (one.writers & _COORDINATORS and Writer.BROKER in reference.writers):
                 offset = Offset()
             elif one.writers & _COORDINATORS:
-                zone_us = 0 if one.zoned else offset.zone_us
+                zone_us = 0 if one.clock.zoned else offset.zone_us
                 offset = Offset(zone_us, offset.earliest_us, offset.latest_us, zone_us)
             found[one.number] = offset
         self._share_zone(parsers, found)
@@ -148,11 +148,11 @@ class Anchors:
 
     def _to_reference(self, one: LogSource, reference: LogSource) -> Offset:
         own, known = self._marks.get(one.number, {}), self._marks.get(reference.number, {})
-        return _offset(own, known, max(one.step_us, reference.step_us))
+        return _offset(own, known, max(one.clock.step_us, reference.clock.step_us))
 
     def _share_zone(self, parsers: Sequence[LogSource], found: dict[int, Offset]) -> None:
         """Brokers whose logs have no generation in common with the records are in the zone of the others."""
-        logs = [one for one in parsers if Writer.BROKER in one.writers and not one.zoned]
+        logs = [one for one in parsers if Writer.BROKER in one.writers and not one.clock.zoned]
         zone = next((found[one.number] for one in logs if found[one.number].zone_us), None)
         for one in logs:
             if zone is not None and found[one.number] == Offset():

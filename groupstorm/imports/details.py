@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -166,6 +167,23 @@ def _generation(fields: dict[str, Any]) -> None:
         fields["generation"] = int(text)
 
 
+def _record(fields: dict[str, Any]) -> None:
+    """What kafkajs says beside the message, if a framework's logger puts it behind."""
+    text = fields.pop("record")
+    try:
+        found = json.loads(text[text.index("{") :])
+    except ValueError:
+        fields.setdefault("said", text)
+        return
+    if isinstance(found, dict):
+        fields.update(json_fields(found))
+
+
+def _container(fields: dict[str, Any]) -> None:
+    """``  : my-group`` of Spring: the end of a logger's name, and the group."""
+    fields["group"] = fields.pop("container").rpartition(" ")[2]
+
+
 #: Hole -> how its text is read.
 _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "reason": _reason,
@@ -181,6 +199,8 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "lost_now": _franz_go,
     "described_generation": _generation,
     "work": _work,
+    "record": _record,
+    "container": _container,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,
@@ -218,6 +238,8 @@ def json_fields(record: Mapping[str, Any]) -> dict[str, Any]:
         for name in ("groupId", "memberId", "clientId")
         if isinstance(record.get(name), str)
     }
+    if isinstance(record.get("error"), str):
+        fields["said"] = record["error"]
     given = record.get("memberAssignment")
     if isinstance(given, dict):
         fields["given"] = [

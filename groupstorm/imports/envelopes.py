@@ -1,125 +1,47 @@
-"""What stands around a message in a log: the table of envelopes, and how to take one off.
+"""What stands around a message in a log, and how to take it off: one grammar for every program's lines.
 
-An envelope is recognized by the text in front of the message. Times that an unknown envelope prints are found
-all the same: the one nearest to the message counts. `--pattern` adds an envelope.
+The time in front of a message that is nearest to it counts, so what a collector puts before a line does no
+harm; only if a line has none, the collector's time or one behind the message does. Behind a message stand the
+ends of what its front has begun (a quotation, a cell, a box), and the logger. `--pattern` names the time of
+an unusual log.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from html import unescape
+from itertools import pairwise
+from typing import Any, Final
 
-from groupstorm.imports.times import FORMS, Instant, instant, nearest_to_the_end
+from groupstorm.imports.times import FORMS, Instant, completed, day_in, instant, number_in, sights
 from groupstorm.problems import InputError
 
-_ISO, _SHORT, _EPOCH, _SYSLOG, _CLOCK = (
-    FORMS[name].pattern for name in ("iso", "short", "epoch", "syslog", "clock")
+_DECODER = json.JSONDecoder()
+_OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]|"\{\s*\\"')
+#: Keys of JSON logs that hold a time.
+_TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
+#: Keys of JSON logs that name the pod of a line.
+_POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$")
+_EPOCH_SECOND = re.compile(r"1\d{9}")
+_NESTED_MAX: Final = 20
+#: What editors make of quotation marks and spaces.
+_TYPESET: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u2018": "'", "\u2019": "'", "\u00a0": " "})
+_ENTITY = re.compile(r"&(?:gt|lt|quot|amp|apos|nbsp|#x?[0-9a-fA-F]{2,4});")
+_COLOUR = re.compile(r"(?:\x1b|␛|\^\[|\\u001b|\\x1b|\\033|\\e)\[[\d;]*[A-Za-z]|\[\d{1,3}(?:;\d{1,3})*m")
+#: What begins the lines of one of several processes: kubectl's --prefix, docker compose, kubetail, stern.
+#: Levels and threads stand there, too.
+_NAME = r"[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+"
+_ORIGIN = re.compile(
+    r"[^\w\[]*(?:\[pod/(?P<pod>[^/\]\s]+)/[^\]\s]+\] "
+    r"|(?!(?i:trace|debug|info|warn|warning|error|fatal|critical)\b)(?P<service>[a-zA-Z][\w.-]*) +\| "
+    rf"|\[(?![^\]]*(?:thread|pool|exec|sched|task|nio|main))(?P<tail>{_NAME})(?: [\w.-]+)?\] "
+    rf"|(?P<stern>{_NAME}) [a-z][\w.-]* )"
 )
 
 
-class Envelope(NamedTuple):
-    """``front``: the end of the text in front of a message, with the group ``time``. ``form``: of the time;
-    "" for any, or if there is none. ``example``: a line's beginning."""
-
-    name: str
-    form: str
-    front: re.Pattern[str]
-    example: str
-
-
-def _row(name: str, form: str, front: str, example: str) -> Envelope:
-    return Envelope(name, form, re.compile(front + r"$"), example)
-
-
-#: The first that fits counts; each log remembers the last one that fitted.
-ENVELOPES: tuple[Envelope, ...] = (
-    _row("log4j", "iso", rf"\[(?P<time>{_ISO})\] [A-Z]+ +", "[2024-11-18 14:36:14,337] INFO "),
-    _row("strimzi", "iso", rf"(?P<time>{_ISO}) [A-Z]+ +", "2021-05-04 16:41:31,006 INFO "),
-    _row(
-        "confluent-operator",
-        "iso",
-        rf"\[[A-Z]+ *\] (?P<time>{_ISO}) \[[^\]]*\] \S+ \S+ - (?:\w+=\S*,? )*- ",
-        "[INFO] 2026-07-23 19:36:22,834 [thread] class method - app=kafka, clusterId=x, server=0 - ",
-    ),
-    _row(
-        "hadoop",
-        "short",
-        rf"(?P<time>{_SHORT}) [A-Z]+ [\w.$]+: ",
-        "19/07/12 11:01:54 INFO group.GroupCoordinator: ",
-    ),
-    _row(
-        "spring-boot",
-        "iso",
-        rf"(?P<time>{_ISO}) +[A-Z]+ \d+ --- (?:\[[^\]]*\] ?)+ *[\w.$\[\]/]+ *: ",
-        "2023-04-24 20:21:29.202  INFO 22292 --- [thread] o.a.k.c.c.internals.ConsumerCoordinator  : ",
-    ),
-    _row(
-        "logback",
-        "iso",
-        rf"(?P<time>{_ISO}) +[A-Z]+ +\[[^\]]*\] [\w.$]+ - ",
-        "2026-03-16 16:48:36.276 INFO  [thread] o.a.k.c.c.i.ShareMembershipManager - ",
-    ),
-    _row(
-        "log4j-clock",
-        "clock",
-        rf"(?P<time>{_CLOCK}) \[[A-Z]+ *\] (?:\[[^\]]*\] ?)+ *- ",
-        "22:33:44.055 [INFO] [class:1072] [thread] - ",
-    ),
-    _row("csv", "iso", rf'^"(?P<time>{_ISO})"(?:,"[^"]*")*,"', '"2025-08-31T21:03:18.622Z","host","app","'),
-    _row(
-        "python-logging",
-        "iso",
-        rf"(?P<time>{_ISO}) - [\w.]+ - [A-Z]+ - ",
-        "2019-04-10 07:43:54,677 - kafka.coordinator - INFO - ",
-    ),
-    _row(
-        "python-thread", "iso", rf"(?P<time>{_ISO}) \S+ [A-Z]+ +", "2017-04-08 13:01:04,838 MainThread INFO "
-    ),
-    _row(
-        "librdkafka",
-        "epoch",
-        rf"%\d\|(?P<time>{_EPOCH})\|\w+\|[^|]*\| ?",
-        "%7|1647975767.929|REBALANCE|rdkafka#consumer-1| ",
-    ),
-    _row("librdkafka-net", "iso", rf"(?P<time>{_ISO}) \w+ \| ?", "2022-03-03T19:31:50.528477043Z Debug | "),
-    _row(
-        "librdkafka-ruby",
-        "iso",
-        rf"[A-Z], \[(?P<time>{_ISO}) #\d+\] +[A-Z]+ -- : (?:rdkafka: )?",
-        "D, [2023-06-09T09:35:10.457254 #1] DEBUG -- : rdkafka: ",
-    ),
-    _row(
-        "librdkafka-cpp",
-        "iso",
-        rf"(?P<time>{_ISO}): LOG-\d-\w+: ",
-        "2021-02-10 08:49:47.862: LOG-7-CGRPJOINSTATE: ",
-    ),
-    _row("librdkafka-node", "", r"\{ severity: \d, fac: '\w+' \} ", "{ severity: 7, fac: 'JOINGROUP' } "),
-    _row(
-        "rdkafka-cpp-event", "", r"RDKAFKA-\d-\w+: [^:]*: ", "RDKAFKA-7-CGRPJOINSTATE: rdkafka#consumer-1: "
-    ),
-    _row(
-        "librdkafka-old",
-        "iso",
-        rf"\d\|(?P<time>{_ISO})\|[^|]*\|\w+\| ",
-        "7|2016-09-15 09:13:58.648|rdkafka#consumer-1|SYNCGROUP| ",
-    ),
-    _row("franz-go", "syslog", rf"(?P<time>{_SYSLOG}) ?\[[A-Z]+\] ", "Feb 27 09:17:17.924[INFO] "),
-    _row("go-log", "iso", rf"\[[A-Z]+\] (?P<time>{_ISO}) ", "[INFO] 2022/08/17 21:03:02 "),
-    _row(
-        "logstash",
-        "",
-        r"\[[A-Z]+ *\]\[[\w.$]+\] ",
-        "[INFO ][org.apache.kafka.clients.consumer.internals.AbstractCoordinator] ",
-    ),
-)
-
-#: Keys of JSON logs that hold the time and the message.
-_JSON_TIMES = ("@timestamp", "timestamp", "time", "ts", "datetime", "instant")
-_JSON_MESSAGES = ("message", "msg", "log", "MESSAGE")
-
-
-def user_envelope(pattern: str) -> Envelope:
+def user_envelope(pattern: str) -> re.Pattern[str]:
     """The envelope of `--pattern`. Raises InputError."""
     try:
         front = re.compile(pattern + "$")
@@ -130,51 +52,167 @@ def user_envelope(pattern: str) -> Envelope:
             f"--pattern {pattern!r}: expected a regular expression of the text in front of a message, "
             "with the group (?P<time>...)"
         )
-    return Envelope("--pattern", "", front, "")
+    return front
 
 
-class EnvelopeReader:
-    """Takes envelopes off the lines of one log, and counts which there were."""
+class FrontReader:
+    """Finds the times of one log's lines.
 
-    def __init__(self, own: Envelope | None = None) -> None:
-        self._table = ENVELOPES if own is None else (own, *ENVELOPES)
-        self._last: Envelope = self._table[0]
-        self.counts: dict[str, int] = {}
+    ``own``: the envelope that the user names. ``order``: of the numbers of the log's dates.
+    """
+
+    def __init__(self, own: re.Pattern[str] | None, order: Callable[[], str]) -> None:
+        self._own = own
+        self._order = order
+        #: Form of the last time, where it stood, and what stood between it and the message.
+        self._last = ("iso", 1, "] INFO ")
 
     def time(self, front: str) -> Instant | None:
         """The time that the text in front of a message says; None if it says none."""
-        found = self._last.front.search(front)
-        if found is None:
-            for envelope in self._table:
-                found = envelope.front.search(front)
-                if found is not None:
-                    self._last = envelope
-                    break
-            else:
-                self._count("other" if front.strip() else "none")
-                return nearest_to_the_end(front)
-        self._count(self._last.name)
-        if "time" not in self._last.front.groupindex:
+        found = None if self._own is None else self._own.search(front)
+        if found is not None:
+            return instant(found["time"], "", self._order)
+        form, start, rest = self._last
+        found = FORMS[form].pattern.match(front, start)
+        if found is None or front[found.end() :] != rest:
+            seen = sights(front)
+            if not seen:
+                return number_in(front)
+            form, start, end = seen[-1]
+            own = instant(front[start:end], form, self._order)
+            if own is not None and own.lacks:
+                whole = (instant(front[one.start : one.end], one.form, self._order) for one in seen[:-1])
+                by = next((one for one in whole if one is not None and not one.lacks), None)
+                by = by or day_in(front, self._order)
+                return own if by is None else completed(own, by)
+            self._last = form, start, front[end:]
+            return own
+        try:
+            return FORMS[form].read(found[0], self._order)
+        except (ValueError, KeyError):
             return None
-        return instant(found["time"], self._last.form)
-
-    def json(self, record: dict[str, Any]) -> tuple[Instant | None, str | None]:
-        """The time and the message of a JSON log's record."""
-        message = next((record[key] for key in _JSON_MESSAGES if isinstance(record.get(key), str)), None)
-        said = next((record[key] for key in _JSON_TIMES if isinstance(record.get(key), str)), None)
-        if message is not None:
-            self._count("json")
-        return (None if said is None else instant(said)), message
-
-    def _count(self, name: str) -> None:
-        self.counts[name] = self.counts.get(name, 0) + 1
 
 
-#: What may stand behind a message: the logger, its line, the thread; the second time of a CloudWatch export.
-_LOGGER = re.compile(r" \((?:kafka|org\.apache|io\.)[\w.$]*(?::\d+)?\)(?: \[[^\]]*\])?(?:,[-\d :.]+)?\s*$")
+#: The logger, its line and the thread; then the time of a collector that puts its own behind.
+_COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]{0,30}\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
+_LOGGER = re.compile(
+    r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
+    rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
+)
+#: What begins in front of a message and ends behind it.
+_OPENING = re.compile("[\"'`|\t]|\\*\\*")
+_TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
+#: A quotation mark that ends a cell, or a value of logfmt or JSON.
+_CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
+_ESCAPES: Final[Mapping[str, str]] = {'\\"': '"', "\\\\": "\\", "\\n": "\n", "\\t": "\t"}
 
 
-def without_tail(message: str) -> str:
-    """The message without what envelopes put behind it."""
-    found = _LOGGER.search(message)
-    return (message[: found.start()] if found else message).rstrip()
+def split_message(front: str, text: str) -> tuple[str, str]:
+    """The message that ``text`` begins with, and what stands behind it."""
+    message = text
+    if _OPENING.search(front):
+        if len(re.findall(r'(?<!\\)"', front)) % 2:
+            message = _unquoted(text)
+        elif "\t" in front:
+            message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
+        if any(front.count(mark) % 2 for mark in ("'", "`", "**")) or front.lstrip().startswith("|"):
+            message = re.sub(r"(?:[`'|]|\*\*)[\s,)\]}]*$", "", message)
+    message = message.rstrip(" \r\n│┃")
+    if message.endswith(">"):
+        message = _TAGS.sub("", message)
+    at = message.rfind(" (")  # where the logger of most lines begins
+    found = _LOGGER.match(message, at) if at >= 0 else None
+    found = found or _LOGGER.search(message)
+    message = message[: found.start()].rstrip() if found else message
+    return message, text[len(message) :]
+
+
+def _unquoted(text: str) -> str:
+    """The rest of a quotation. Quotation marks in it have a backslash, are doubled, or are as they were."""
+    if '\\"' in text:
+        end = re.search(r'(?<!\\)"', text)
+        return re.sub(r'\\["\\nt]', lambda one: _ESCAPES[one[0]], text[: end.start()] if end else text)
+    doubled = text.replace('""', "\0")
+    end = re.search('"', doubled)
+    if "\0" in doubled and (end is None or _CLOSING.match(doubled, end.start())):
+        return (doubled[: end.start()] if end else doubled).replace("\0", '"')
+    end = _CLOSING.search(text)
+    return text[: end.start()] if end else text
+
+
+def as_written(text: str) -> str:
+    """The text without a terminal's codes of colours, and with what a page made of its characters undone."""
+    if "\x1b" in text or "[0m" in text or "^[[" in text:
+        text = _COLOUR.sub("", text)
+    if "&" in text:
+        text = _ENTITY.sub(lambda one: unescape(one[0]), text)
+    return text if text.isascii() else text.translate(_TYPESET)
+
+
+def margin(text: str) -> str:
+    """The beginning of a line that names its pod or container; "" if it names none."""
+    found = _ORIGIN.match(text)
+    return "" if found is None else found[0]
+
+
+def pod_in(text: str) -> str:
+    """The pod or container that a line's margin names."""
+    found = _ORIGIN.match(text)
+    return "" if found is None else str(found[found.lastgroup or 0])
+
+
+def json_in(text: str, end: int) -> tuple[str, Any] | None:
+    """What stands in front of a line's JSON value that begins before ``end``, and the value."""
+    if '{""' in text:  # in a cell of a CSV file
+        text = text.replace('""', '"')
+    found = _OBJECT.search(text, 0, end)
+    if found is None:
+        return None
+    try:
+        value, _ = _DECODER.raw_decode(text.lstrip() if found.start() == 0 else text[found.start() :])
+    except (ValueError, RecursionError):
+        return None
+    return text[: found.start()], value
+
+
+#: The objects and lists around a text, the outermost first.
+Around = tuple[Any, ...]
+
+
+def texts_in(value: Any, path: str = "", around: Around = ()) -> Iterator[tuple[str, str, Around]]:
+    """Every text of a JSON value: its key with those around it, the text, and what stands around it."""
+    if isinstance(value, str):
+        yield path, value, around
+    elif isinstance(value, dict | list) and len(around) < _NESTED_MAX:
+        for key, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from texts_in(each, f"{path}.{key}", (*around, value))
+
+
+def record_of(around: Around) -> Any:
+    """The innermost element of a list that a text is in, or else the whole value: it has one message."""
+    inner = (one for outer, one in reversed([*pairwise(around)]) if isinstance(outer, list))
+    return next(inner, around[0] if around else None)
+
+
+def collectors_time(around: Around) -> Instant | None:
+    """The time that a JSON record says beside a text, or else farther out."""
+    for container in reversed(around):
+        for key, value in container.items() if isinstance(container, dict) else enumerate(container):
+            if isinstance(key, int) or _TIME_KEY.search(key):
+                said = _time_of(value)
+                if said is not None:
+                    return said
+    return None
+
+
+def _time_of(value: Any) -> Instant | None:
+    if isinstance(value, dict) and "epochSecond" in value:  # log4j's JsonLayout
+        value = f"{value['epochSecond']}.{str(value.get('nanoOfSecond', 0)).zfill(9)}"
+    if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):
+        value = f"{value}.0"
+    return instant(str(value)) if isinstance(value, str | int | float) else None
+
+
+def pod_of(record: Any) -> str:
+    """The pod that a JSON record names; "" if it names none."""
+    return next((text for key, text, _ in texts_in(record) if _POD_KEY.search(key)), "")

@@ -12,10 +12,12 @@ from operator import itemgetter
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG
+from groupstorm.imports.timeline.appends import partition_of
 
-#: An observation of a group, its place among all, and the configuration that its broker has logged last.
-Placed = tuple[Observation, int, Observation | None]
+#: An observation of a group, its place among all, the configuration that its broker has logged last, and the
+#: last line that says that the group's partition of __consumer_offsets took no records.
+Placed = tuple[Observation, int, Observation | None, Observation | None]
 _WORDS = re.compile(r"[^\s,;'\"()\[\]{}]+")
 
 
@@ -30,17 +32,23 @@ class ObservationsByGroup:
         self._sorter = SpillingSorter(key=itemgetter(0, 1))
         self._numbers: dict[str, int] = {}
         self._count = 0
-        #: Configurations that brokers have logged, and by log the number of the last one.
-        self._configurations: list[Observation] = []
+        #: Lines of brokers about no group; by log the number of its last configuration, and by partition of
+        #: __consumer_offsets that of the last line that says that it took no records.
+        self._of_brokers: list[Observation] = []
         self._configured: dict[int, int] = {}
+        self._refusing: dict[str, int] = {}
         self._groups_of = dict.fromkeys(ungrouped, "")
         self.began_us = self.ended_us = 0
 
     def add(self, one: Observation) -> None:
-        """The configuration of a broker counts from the next line of a group on."""
-        if one.kind == BROKER_CONFIG:
-            self._configured[one.source] = len(self._configurations)
-            self._configurations.append(one)
+        """What a broker says about no group counts from the next line of a group on."""
+        if one.kind in (BROKER_CONFIG, APPEND_REFUSED):
+            number = len(self._of_brokers)
+            self._of_brokers.append(one)
+            if one.kind == BROKER_CONFIG:
+                self._configured[one.source] = number
+            else:
+                self._refusing[partition_of(one)] = number
             return
         order, self._count = self._count, self._count + 1
         self.began_us = one.time_us if order == 0 else self.began_us
@@ -52,7 +60,8 @@ class ObservationsByGroup:
             named = self._groups_of.keys() & _WORDS.findall(str(one.fields))
             self._groups_of.update(dict.fromkeys(named, group))
         number = self._numbers.setdefault(group, len(self._numbers))
-        self._sorter.add((number, order, self._configured.get(one.source), *one))
+        refused = self._refusing.get(partition_of(one)) if self._refusing else None
+        self._sorter.add((number, order, self._configured.get(one.source), refused, *one))
 
     def groups(self) -> Iterator[tuple[str, Iterator[Placed]]]:
         """The groups in the order of their first observations; to be called once."""
@@ -61,5 +70,8 @@ class ObservationsByGroup:
             yield next(names), map(self._placed, items)
 
     def _placed(self, item: Item) -> Placed:
-        _, order, configured, *said = item
-        return Observation(*said), order, None if configured is None else self._configurations[configured]
+        _, order, configured, refused, *said = item
+        return Observation(*said), order, self._of_broker(configured), self._of_broker(refused)
+
+    def _of_broker(self, number: int | None) -> Observation | None:
+        return None if number is None else self._of_brokers[number]

@@ -5,25 +5,26 @@ from __future__ import annotations
 import gc
 import heapq
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, tzinfo
+from datetime import UTC, date, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
-from groupstorm.imports.envelopes import Envelope
 from groupstorm.imports.grouping import ObservationsByGroup
 from groupstorm.imports.groups_command.reader import DescribedGroups
-from groupstorm.imports.kinds import SourceKind, kind_of
+from groupstorm.imports.kinds import SourceKind, kinds_of
 from groupstorm.imports.lines import Log
 from groupstorm.imports.memberless import with_memberless_times
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.output import import_folder, write_summary
 from groupstorm.imports.parser import LogParser
+from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
@@ -39,41 +40,69 @@ from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
 
 _OBJECTS_PER_COLLECTION = 50_000
+#: Clients that say little or nothing about their groups.
+_SILENT: Final = frozenset({Writer.SARAMA, Writer.KAFKA_GO, Writer.BROD, Writer.SPRING})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """``zones``: by log name, "" for all others. ``groups``: None for all. ``times``: when an output of
-    kafka-consumer-groups was printed, by its name, "" for all others."""
+    kafka-consumer-groups was printed, ``days``: when the first line was written of a log whose times print no
+    date, each by its name, "" for all others."""
 
     zones: Mapping[str, tzinfo] = field(default_factory=dict)
-    envelope: Envelope | None = None
+    envelope: re.Pattern[str] | None = None
     groups: frozenset[str] | None = None
     trace_format: str = "jsonl"
     times: Mapping[str, Instant] = field(default_factory=dict)
+    days: Mapping[str, date] = field(default_factory=dict)
+
+
+#: Group and client id -> the pods whose lines name it.
+Pods = dict[tuple[str, str], set[str]]
 
 
 class _SortedLog:
     """The observations of one log, sorted by time."""
 
-    def __init__(self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None) -> None:
+    def __init__(
+        self, parser: LogSource, anchors: Anchors, groups: frozenset[str] | None, pods: Pods
+    ) -> None:
         self.parser = parser
-        #: Group and member id -> client id, as far as a line says both.
-        self.clients: dict[tuple[str, str], str] = {}
+        self._pods = pods
+        #: Group and member id -> client id, as far as a line says both, and pod.
+        self._clients: dict[tuple[str, str], str] = {}
+        self._pod_of: dict[tuple[str, str], str] = {}
         #: Member ids of lines that name no group.
         self.ungrouped: set[str] = set()
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
-                anchors.add(one)
-                if one.kind in OWN_MEMBER_ID and one.fields.get("client") and one.fields.get("member_id"):
-                    self.clients[one.group, one.fields["member_id"]] = one.fields["client"]
+                client, pod = one.fields.get("client"), one.fields.get(POD, "")
+                if client and pod:
+                    pods.setdefault((one.group, client), set()).add(pod)
+                anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
+                if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
+                    self._clients[one.group, one.fields["member_id"]] = client
+                    if pod:
+                        self._pod_of[one.group, one.fields["member_id"]] = pod
                 if not one.group and "old_member_id" in one.fields:
                     self.ungrouped.add(one.fields["old_member_id"])
                 self._sorter.add(tuple(one))
 
+    def clients(self) -> Iterator[tuple[tuple[str, str], str]]:
+        """Group and member id, and the name of the client."""
+        for known, client in self._clients.items():
+            yield known, self._named(known[0], client, self._pod_of.get(known, ""))
+
+    def _named(self, group: str, client: str, pod: str) -> str:
+        """The client id; with the pod if several pods have it."""
+        return f"{pod} {client}" if pod and len(self._pods[group, client]) > 1 else client
+
     def observations(self, offset_us: int) -> Iterator[Observation]:
         for time_us, source, line, kind, group, fields in self._sorter.sorted():
+            if POD in fields and fields.get("client"):
+                fields["client"] = self._named(group, fields["client"], fields[POD])
             yield Observation(time_us - offset_us, source, line, kind, group, fields)
 
 
@@ -82,11 +111,13 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
     Raises InputError if no log says anything about a group, or nothing that has a time; OutputError.
     """
-    sources = []
-    for number, log in enumerate(logs):
-        tz = options.zones.get(log.name, options.zones.get("", UTC))
-        sources.append(_source(log, number, tz, options))
-    return import_sources(sources, out, options)
+    return import_sources(sources_of(logs, options), out, options)
+
+
+def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
+    """What reads each of the logs."""
+    kinds = [(log, kind) for log in logs for kind in kinds_of(log)]
+    return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
 
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
@@ -97,7 +128,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
 
 def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     anchors = Anchors()
-    read = [_SortedLog(source, anchors, options.groups) for source in sources]
+    pods: Pods = {}
+    read = [_SortedLog(source, anchors, options.groups, pods) for source in sources]
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
@@ -107,7 +139,7 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     for said in heapq.merge(*streams, key=_in_order(parsers)):
         by_group.add(with_topic_names(said, names))
     clients: dict[str, dict[str, str]] = {}
-    for (group, member_id), client in (known for one in read for known in one.clients.items()):
+    for (group, member_id), client in (known for one in read for known in one.clients()):
         clients.setdefault(group, {})[member_id] = client
     rows = Rows()
     found: list[GroupSummary] = []
@@ -115,8 +147,8 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     began_us, ended_us = by_group.began_us, by_group.ended_us
     for name, observations in by_group.groups():
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
-        for one, order, configuration in observations:
-            timeline.add(one, order, configuration)
+        for one, order, configuration, refused in observations:
+            timeline.add(one, order, configuration, refused)
         record = timeline.finish()
         if record is not None:
             _describe(record, rows, began_us, parsers, offsets)
@@ -150,9 +182,9 @@ def _few_collections() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
-    """What reads a source of this kind."""
-    kind = kind_of(log)
+def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:
+    tz = options.zones.get(log.name, options.zones.get("", UTC))
+    day = options.days.get(log.name, options.days.get(""))
     if kind is SourceKind.SEGMENTS:
         return OffsetsSegments(log, number)
     if kind is SourceKind.DUMP:
@@ -160,8 +192,8 @@ def _source(log: Log, number: int, tz: tzinfo, options: Options) -> LogSource:
     if kind is SourceKind.DESCRIBED:
         named = [*(options.groups or ())]
         at = options.times.get(log.name, options.times.get(""))
-        return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz)
-    return LogParser(log, number, tz, options.envelope)
+        return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz, day)
+    return LogParser(log, number, tz, options.envelope, day)
 
 
 def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
@@ -171,11 +203,18 @@ def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
 
 
 def _check(parsers: Sequence[LogSource]) -> None:
+    timed = [parser for parser in parsers if parser.first_us is not None]
     for parser in parsers:
-        if len(parsers) > 1 and isinstance(parser, DescribedGroups) and parser.is_timeless:
+        name, lacks = parser.log.name, parser.clock.lacks
+        if len(parsers) > 1 and lacks == "time":
             raise InputError(
-                f"{parser.log.name}: nothing says when the output was printed, so it has no place among the "
-                f"other sources: say it with --at '{parser.log.name}=2026-01-31T12:00:00Z'"
+                f"{name}: nothing says when the output was printed, so it has no place among the "
+                f"other sources: say it with --at '{name}=2026-01-31T12:00:00Z'"
+            )
+        if lacks and any(one.clock.lacks != lacks for one in timed):
+            raise InputError(
+                f"{name}: its times have no {lacks}, so it has no place among the other sources: give the "
+                f"date of its first line with --date '{name}=2026-01-31'"
             )
         if parser.untimed and parser.first_us is None:
             raise InputError(
@@ -196,7 +235,20 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
         return f"{because}none of {lines:,} lines says what a group did"
     unknown = sum(parser.not_understood for parser in parsers)
     names = ", ".join(parser.log.name for parser in parsers)
+    silent = sorted({str(one) for parser in parsers for one in parser.writers} & _SILENT)
+    if silent:
+        return (
+            f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds of "
+            "its group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
+        )
     hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
+    understood = sum(parser.understood for parser in parsers)
+    if understood:
+        return (
+            f"{because}{names}: {understood:,} of {lines:,} lines are about groups, and none says what one "
+            f"did{hint}: add the log from before and after them, and the log of the group's coordinator "
+            "(kafka.coordinator.group at INFO)"
+        )
     return (
         f"{names}: none of {lines:,} lines says what a group did{hint}: expected the log of a broker "
         "(kafka.coordinator.group at INFO), or of a client (org.apache.kafka.clients.consumer at INFO), "
@@ -213,10 +265,12 @@ def _describe(
 ) -> None:
     """The first row of a group: the wall clock, the logs, and from whose rows ownership follows."""
     logs = [
-        {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.zoned}
+        {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.clock.zoned}
         for one in parsers
     ]
-    detail = json.dumps({"began": shown(began_us), "logs": logs}, ensure_ascii=False, separators=(",", ":"))
+    lacks = next((one.clock.lacks for one in parsers if one.clock.lacks), "")
+    began = {"clock" if lacks else "began": shown(began_us, lacks), "logs": logs}
+    detail = json.dumps(began, ensure_ascii=False, separators=(",", ":"))
     event = imported.GroupImported(record.name, record.view, detail)
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
-from groupstorm.imports.lines import SEGMENT_NAME, Log, open_files
+from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
 from groupstorm.imports.prefixes import find_prefix
 
-#: The beginning of a source that is looked at.
-_HEAD_BYTES: Final = 1 << 16
 #: Where a record batch has its magic number, and which one it has since Kafka 0.11.
 _MAGIC_AT: Final = 16
 _MAGIC: Final = 2
@@ -35,25 +33,27 @@ _LINES: Final[Mapping[SourceKind, re.Pattern[str]]] = {
         re.MULTILINE,
     ),
     SourceKind.DESCRIBED: re.compile(
-        r"^(?:GROUP +)?(?:TOPIC +PARTITION +.*LOG-END-OFFSET|CONSUMER-ID +.*#PARTITIONS"
-        r"|COORDINATOR \(ID\) +ASSIGNMENT-STRATEGY)|^Consumer group '.*' has no active members\.$",
+        r"^(?:GROUP +)?(?:TOPIC +PARTITION +.*(?:LOG-END|START)-OFFSET|CONSUMER-ID +.*#PARTITIONS"
+        r"|COORDINATOR \(ID\) +(?:ASSIGNMENT-STRATEGY|.*STATE))"
+        r"|^(?:Consumer|Share) group '.*' has no active members\.$",
         re.MULTILINE,
     ),
 }
 
 
-def kind_of(log: Log) -> SourceKind:
-    """By the names of the files, or by the first lines."""
+def kinds_of(log: Log) -> tuple[SourceKind, ...]:
+    """By the names of the files, or by the first lines. A log may have tables between its lines."""
     if log.files and all(SEGMENT_NAME.fullmatch(path.name) for path in log.files):
-        return SourceKind.SEGMENTS
+        return (SourceKind.SEGMENTS,)
     data = _head(log)
     if _is_batch(data):
-        return SourceKind.SEGMENTS
+        return (SourceKind.SEGMENTS,)
     head = data.decode("utf-8", "replace")
     found = next((kind for kind, line in _LINES.items() if line.search(head)), SourceKind.LOG)
-    if found is not SourceKind.LOG and find_prefix(head) is not None:
-        return SourceKind.LOG  # somebody pasted a tool's output between the lines of a log
-    return found
+    if found is SourceKind.LOG or find_prefix(head) is None:
+        return (found,)
+    is_read_twice = found is SourceKind.DESCRIBED and log.pipe is None
+    return (SourceKind.LOG, found) if is_read_twice else (SourceKind.LOG,)
 
 
 def _is_batch(head: bytes) -> bool:
@@ -63,4 +63,4 @@ def _is_batch(head: bytes) -> bool:
 
 def _head(log: Log) -> bytes:
     """The beginning of the first file that can be read. Of a pipe it is still there to be read."""
-    return next((head for file in open_files(log) if (head := file.bytes.peek(_HEAD_BYTES))), b"")
+    return next((head for file in open_files(log) if (head := file.bytes.peek(HEAD_BYTES))), b"")

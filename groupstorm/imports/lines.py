@@ -25,7 +25,8 @@ _BROKER_FILES = frozenset(
 )
 #: A longer line comes in pieces: a file without line ends must not fill the memory.
 LINE_MAX = 1 << 20
-_BUFFER = 1 << 16
+#: The beginning of a source that is looked at before it is read.
+HEAD_BYTES = 1 << 16
 #: So many bytes are searched at once for lines of interest.
 _BLOCK = 1 << 18
 #: How a line begins that may belong to the one before it.
@@ -40,7 +41,7 @@ class LogFile:
         self.name = name
         self.line = 0
         self._unpacked = UnpackedBytes(file)
-        self.bytes = BufferedReader(self._unpacked, _BUFFER)
+        self.bytes = BufferedReader(self._unpacked, HEAD_BYTES)
 
     @property
     def damage(self) -> str:

@@ -8,6 +8,10 @@ from typing import Any, Final, NamedTuple
 TIME_RULE: Final = "time_rule"
 
 
+#: The field of an observation that names the pod or container whose log the line is of.
+POD: Final = "pod"
+
+
 class TimeRule(NamedTuple):
     """``bound``: "earliest" or "latest", what an observation's time is. ``sentence``: by which rule."""
 

@@ -68,8 +68,8 @@ def write_summary(path: Path, done: Imported) -> None:
                 "untimed": one.untimed,
                 "damage": one.damage,
                 "written_by": sorted(map(str, one.writers)),
-                "envelopes": dict(one.envelope_counts),
-                "zone_stated": one.zoned,
+                "not_stated": one.clock.lacks,
+                "zone_stated": one.clock.zoned,
                 "newest_first": one.newest_first,
                 "clock_offset_us": offset.us,
                 "clock_offset_bounds_us": [offset.earliest_us, offset.latest_us],
@@ -78,8 +78,8 @@ def write_summary(path: Path, done: Imported) -> None:
             }
         )
     text = {
-        "began": shown(done.began_us),
-        "ended": shown(done.ended_us),
+        "began": shown(done.began_us, done.lacks),
+        "ended": shown(done.ended_us, done.lacks),
         "rows": done.rows,
         "logs": logs,
         "groups": [],

@@ -2,35 +2,87 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import details, json_fields
-from groupstorm.imports.envelopes import Envelope, EnvelopeReader, without_tail
-from groupstorm.imports.lines import INDENTS, Log
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.envelopes import (
+    FrontReader,
+    as_written,
+    collectors_time,
+    json_in,
+    margin,
+    pod_in,
+    pod_of,
+    record_of,
+    split_message,
+    texts_in,
+)
+from groupstorm.imports.framing import Framing
+from groupstorm.imports.lines import HEAD_BYTES, INDENTS, Log, LogFile
+from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.template import Found
-from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.template import Catalogue, Found
+from groupstorm.imports.templates.bare import (
+    APPEND_REFUSED,
+    BROKER_CONFIG,
+    EXCEPTIONS,
+    WORKER_CONFIG,
+)
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
-from groupstorm.imports.times import Instant, to_utc_us
+from groupstorm.imports.times import Instant
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
+#: The steps of a round, by the kinds of lines that tell them.
+_STEPS: Final[Mapping[str, int]] = {
+    **dict.fromkeys(("preparing", "joining", "rd-joining"), 1),
+    **dict.fromkeys(("stabilized", "joined", "rd-joined"), 2),
+    **dict.fromkeys(("assignment", "synced", "rd-synced"), 3),
+    **dict.fromkeys(("assigned", "rd-owned"), 4),
+}
+#: Where something else may begin behind a message.
+_BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
+_CUTS_MAX: Final = 3
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: librdkafka's name of a client: its client id, and which client of the process it is.
-_HANDLE = re.compile(r"(?P<client>[^|\s]+)#(?:consumer|producer)-\d+")
+_HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
+#: A thread of Spring, which has a consumer of its own.
+_CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
+#: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
+_STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
+#: The group of lines that name none, and kinds of such lines that say something by themselves.
+UNNAMED_GROUP: Final = "(unnamed)"
+_TELLING: Final = frozenset(
+    {
+        *EXCEPTIONS,
+        "rd-error",
+        "commit-refused",
+        "coordinator-lost",
+        "kafkajs-answer",
+        "kafkajs-crash",
+        "kafkajs-joined",
+        "kafkajs-rejoin",
+        "sarama-fenced",
+        "sarama-refused",
+        "heartbeat-refused",
+        "poll-timeout",
+        "rd-fatal",
+        "rd-joined",
+        "rd-session",
+        "rejoin-unnamed",
+    }
+)
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -41,8 +93,33 @@ _ANCHORS: Final = (
     b"DistributedConfig values",
     b"subscribed topics to",
     b"poll timeout has expired",
+    b"min.isr requirement",
+    b"partitions assigned",
+    b"partitions revoked",
+    b"partitions lost",
+    b"kafka server: ",
+    b"KafkaError{",
+    b"Group Coordinator Request failed",
+    b"FencedInstanceIdException",
+    b"RebalanceInProgressException",
+    b"CommitFailedException",
+    b"[Sarama]",
+    b"] Response ",
+    b"] Crash: ",
 )
-_DECODER = json.JSONDecoder()
+
+
+class _Around(NamedTuple):
+    """The record that a line is a text of: what it says beside the line, and when."""
+
+    record: Any = None
+    beside: Mapping[str, Any] = {}
+    time: Instant | None = None
+
+
+_NOTHING: Final = _Around()
+#: In so many first lines of a file a margin would show.
+_MARGINS_IN: Final = 50
 
 
 class _Open(NamedTuple):
@@ -55,16 +132,30 @@ class _Open(NamedTuple):
 
 
 class LogParser(LogSource):
-    """Reads the log of a broker or of a client, line by line. ``tz``: of times that print no zone."""
+    """Reads the log of a broker or of a client, line by line.
 
-    def __init__(self, log: Log, number: int, tz: tzinfo = UTC, envelope: Envelope | None = None) -> None:
-        super().__init__(log, number)
-        self.envelopes = EnvelopeReader(envelope)
-        self._tz = tz
+    ``tz``: of times that print no zone. ``day``: of the first line, if the times print no date.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        number: int,
+        tz: tzinfo = UTC,
+        envelope: re.Pattern[str] | None = None,
+        day: date | None = None,
+    ) -> None:
+        super().__init__(log, number, tz, day)
+        self._front = FrontReader(envelope, self.clock.order)
         self._now_us: int | None = None
         self._up = self._down = 0
+        #: Steps of rounds at one time: those that stand in front of an earlier one, less the others.
+        self._backward = 0
+        self._step = 0
         self._found: list[Observation] = []
         self._open: _Open | None = None
+        #: The pod or container of the line, and the beginning of the line that names it.
+        self._pod = self._margin = ""
         self._more = 0
         self._groups: dict[str, str] = {}
         #: The client that lines belong to that name none: librdkafka's handle, or the log.
@@ -72,23 +163,22 @@ class LogParser(LogSource):
         self._handle = self._client = self._name
         #: By handle: lines before the first that names the client's group.
         self._groupless: dict[str, list[Observation]] = {}
+        #: The last client of Java's, and its group: an exception that is logged after its line is its own.
+        self._java: tuple[str, str] | None = None
 
     @property
     def newest_first(self) -> bool:
-        return self._down > self._up
-
-    @property
-    def envelope_counts(self) -> Mapping[str, int]:
-        return self.envelopes.counts
+        """By the times, or if all are equal by the order in which a round takes its steps."""
+        return self._down > self._up or (self._down == self._up and self._backward > 0)
 
     def observations(self) -> Iterator[Observation]:
         for file in self.files():
-            for raw in self.pieces_with(file, _ANCHORS):
+            for raw in self._pieces(file):
                 if self._open is not None:
                     if self._continues(raw):
                         continue
                     self._close()
-                if not raw.startswith(INDENTS) or any(anchor in raw for anchor in _ANCHORS):
+                if any(anchor in raw for anchor in _ANCHORS):
                     self._line(raw.decode("utf-8", "replace").rstrip("\r\n"))
                 if self._found:
                     yield from self._found
@@ -96,6 +186,33 @@ class LogParser(LogSource):
             self._close()
             yield from self._found
             self._found.clear()
+        yield from self._unnamed()
+
+    def _unnamed(self) -> Iterator[Observation]:
+        """Lines of clients whose group no line names, if they tell something without it: their group is the
+        only one of the log, or has no name."""
+        named = {*self._groups.values()}
+        group = named.pop() if len(named) == 1 else UNNAMED_GROUP
+        for waiting in self._groupless.values():
+            if any(one.kind in _TELLING for one in waiting):
+                yield from (one._replace(group=group) for one in waiting)
+
+    def _pieces(self, file: LogFile) -> Iterator[bytes]:
+        """The lines of a file as its program wrote them; of most logs only those that may say something."""
+        head = file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
+        framing = Framing(head)
+        if not framing.is_plain:
+            return self._joined(self.pieces(file), framing)
+        # behind a margin nobody sees which lines are indented
+        has_margins = any(map(margin, head.splitlines()[:_MARGINS_IN]))
+        return self.pieces(file) if has_margins else self.pieces_with(file, _ANCHORS)
+
+    def _joined(self, pieces: Iterator[bytes], framing: Framing) -> Iterator[bytes]:
+        parts = ((self.lines, piece.decode("utf-8", "replace")) for piece in pieces)
+        for number, line in framing.joined(parts):
+            after, self.lines = self.lines, number
+            yield line.encode()
+            self.lines = after
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -106,53 +223,64 @@ class LogParser(LogSource):
         else:
             self._record(text)
 
-    def _record(self, text: str) -> None:
-        if text[:1] in ("{", " ") and text.lstrip().startswith("{"):
-            parsed = _json_record(text)
-            if parsed is not None:
-                self._json(parsed)
-                return
+    def _record(self, text: str, around: _Around = _NOTHING) -> bool:
+        """Whether the text is a line of Kafka's."""
+        text = as_written(text)
         prefix = find_prefix(text)
+        value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
+        if value is not None and (self._json(*value, around) or prefix is not None):
+            return True
         if prefix is not None:
-            front = text[: prefix.start]
-            if prefix.writer is Writer.RDKAFKA:
-                self._see_handle(front)
-            time_us = self._time(self.envelopes.time(front))
-            message = without_tail(text[prefix.message :])
-            if front.endswith(',"'):  # a cell of a CSV file
-                message = message.removesuffix('"')
-            self._message(prefix, time_us, message)
-            return
-        beginning = BARE_BEGINNING.search(text)
-        if beginning is not None:
-            message = without_tail(text[beginning.start() :])
-            if BARE.find(message) is not None:
-                time_us = self._time(self.envelopes.time(text[: beginning.start()]))
-                self._message(None, time_us, message)
+            start, beginning = prefix.message, prefix.start
+        else:
+            bare = BARE_BEGINNING.search(text)
+            if bare is None:
+                return False
+            start = beginning = bare.start()
+        front = text[:beginning]
+        message, behind = split_message(front, text[start:])
+        if prefix is None and BARE.find(message) is None:
+            return False
+        said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
+        if prefix is None or prefix.writer is not Writer.BROKER:
+            self._margin = margin(text)
+            self._pod = pod_in(self._margin) or pod_of(around.record)
+        if prefix is None or prefix.writer is Writer.RDKAFKA:
+            self._see_handle(front)
+        if prefix is None and (thread := _CONTAINER.search(front)) is not None:
+            self._handle = self._client = thread[1]
+        self._message(prefix, self._time(said), message, around.beside)
+        return True
+
+    @staticmethod
+    def _behind(message: str) -> Instant | None:
+        """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
+        value = json_in(message, len(message)) if message.endswith("}") else None
+        return None if value is None else collectors_time((value[1],))
 
     def _see_handle(self, front: str) -> None:
-        """Clients that were given no client id are told apart by their logs."""
-        found = _HANDLE.search(front)
-        self._handle = f"{self._name} {found[0]}" if found else self._name
+        """Clients that were given no client id are told apart by their pods or logs."""
+        found, name = _HANDLE.search(front), self._pod or self._name
+        self._handle = f"{name} {found[0]}" if found else name
         is_named = found is not None and found["client"] != _DEFAULT_CLIENT
         self._client = found["client"] if found is not None and is_named else self._handle
 
-    def _json(self, record: dict[str, Any]) -> None:
-        said, message = self.envelopes.json(record)
-        if message is None:
-            return
-        time_us = self._time(said)
-        prefix = find_prefix(message)
-        if prefix is not None and prefix.start < 80:
-            self._message(prefix, time_us, without_tail(message[prefix.message :]))
-            return
-        found = BARE.find(message)
-        if found is not None:
-            fields = {**found.fields, **json_fields(record)}
-            self._see_program(found)
-            self._observe(found.kind, fields, None, time_us, self.lines)
+    def _json(self, front: str, value: Any, around: _Around) -> bool:
+        """The message of each record is its first text that is a line of Kafka's."""
+        found: set[int] = set()
+        for _, text, inside in texts_in(value):
+            record = record_of(inside)
+            if id(record) in found:
+                continue
+            said = collectors_time(inside) or self._front.time(front) or around.time
+            beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
+            if self._record(text, _Around(around.record or record, beside, said)):
+                found.add(id(record))
+        return bool(found)
 
-    def _message(self, prefix: Prefix | None, time_us: int | None, message: str) -> None:
+    def _message(
+        self, prefix: Prefix | None, time_us: int | None, message: str, beside: Mapping[str, Any]
+    ) -> None:
         writer = Writer.BARE if prefix is None else prefix.writer
         found = CATALOGUES[writer].find(message)
         if found is None and writer is Writer.RDKAFKA and not message.startswith('Group "'):
@@ -160,13 +288,16 @@ class LogParser(LogSource):
             self.writers.add(writer)
             return
         if found is None:
+            found = _with_less(CATALOGUES[writer], message)
+        if found is None:
             self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
             return
         self._see_program(found)
         if found.lines:
             self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
         else:
-            self._observe(found.kind, found.fields, prefix, time_us, self.lines)
+            fields = {**found.fields, **json_fields(beside)} if prefix is None else found.fields
+            self._observe(found.kind, fields, prefix, time_us, self.lines)
 
     def _see_program(self, found: Found) -> None:
         if found.program:
@@ -175,6 +306,7 @@ class LogParser(LogSource):
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented."""
         opened = self._open
+        raw = raw.removeprefix(self._margin.encode())
         if opened is None or not raw.startswith(INDENTS) or self._more >= _MORE_LINES_MAX:
             return False
         self._more += 1
@@ -198,27 +330,33 @@ class LogParser(LogSource):
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
-        if kind == NOTED:
-            return
+        if kind == NOTED or (kind.startswith("spring-") and self._java is not None):
+            return  # the consumer of Spring's container says the same itself
         if time_us is None:
             self.untimed += 1
             return
         group, fields = details(kind, fields, prefix)
+        if self._pod and (prefix is None or prefix.writer is not Writer.BROKER):
+            fields[POD] = self._pod
         if prefix is None or prefix.writer is Writer.RDKAFKA:
             group = self._of_client(kind, group, fields)
         elif prefix.writer is Writer.JAVA and group:
             self._groups[str(prefix.client)] = group
+            self._java = str(prefix.client), group
         elif prefix.writer is Writer.STREAMS:
             group = self._of_thread(str(prefix.client))
-        self._count_direction(time_us)
+        self._count_direction(time_us, _STEPS.get(kind, 0))
         self._add(Observation(time_us, self.number, line, kind, group, fields))
 
     def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
         """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG):
+        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
+            return group
+        if kind in EXCEPTIONS and self._java is not None:
+            fields["client"], group = self._java
             return group
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
-        process = str(said or self._handle)
+        process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or str(fields.get("groupId") or self._groups.get(process, ""))
         if group:
@@ -227,7 +365,9 @@ class LogParser(LogSource):
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
-        return self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        found = _STREAMS.match(name)
+        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        return named or ("" if found is None else found[1])
 
     def _add(self, one: Observation) -> None:
         process = one.fields.get("process")
@@ -246,28 +386,25 @@ class LogParser(LogSource):
         """On the log's clock, as UTC. A line without a time has that of the line before."""
         if said is None:
             return self._now_us
-        us = said.us
-        if not said.is_utc:
-            self.zoned = False
-            if self._tz is not UTC:
-                us = to_utc_us(us, self._tz)
-        self.step_us = max(self.step_us, said.step_us)
-        return us
+        return self.clock.us(said)
 
-    def _count_direction(self, time_us: int) -> None:
+    def _count_direction(self, time_us: int, step: int) -> None:
         if self._now_us is not None and time_us != self._now_us:
             if time_us > self._now_us:
                 self._up += 1
             else:
                 self._down += 1
+        elif step and self._step:
+            self._backward += (step < self._step) - (step > self._step)
+        self._step = step or self._step
         self._now_us = time_us
         self.see_time(time_us)
 
 
-def _json_record(text: str) -> dict[str, Any] | None:
-    """The first JSON object of a line; None if it begins with none."""
-    try:
-        record, _ = _DECODER.raw_decode(text.lstrip())
-    except (ValueError, RecursionError):
-        return None
-    return record if isinstance(record, dict) else None
+def _with_less(catalogue: Catalogue, message: str) -> Found | None:
+    """The template of a message that something unknown stands behind."""
+    for cut in [*_BEHIND.finditer(message)][: -_CUTS_MAX - 1 : -1]:
+        found = catalogue.find(split_message("", message[: cut.start()])[0])
+        if found is not None:
+            return found
+    return None

@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from groupstorm.imports.observation import TIME_RULE, Observation
@@ -57,7 +58,7 @@ class Rows:
     """
 
     def __init__(self) -> None:
-        self._sorter = SpillingSorter(key=_key)
+        self._sorter = SpillingSorter(key=itemgetter(0, 1, 2))
         self.count = 0
 
     def add(
@@ -126,10 +127,6 @@ def _bounded(why: Why) -> Why:
         elif bound == "latest" and why.latest_us is None:
             why = why._replace(latest_us=min(times))
     return why
-
-
-def _key(row: tuple[Any, ...]) -> Any:
-    return row[:3]
 
 
 def _since(began_us: int, time_us: int | None) -> int | None:

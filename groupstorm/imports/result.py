@@ -20,3 +20,8 @@ class Imported:
     began_us: int
     ended_us: int
     rows: int
+
+    @property
+    def lacks(self) -> str:
+        """What no source says of its times: see `shown`."""
+        return next((one.clock.lacks for one in self.logs if one.clock.lacks), "")

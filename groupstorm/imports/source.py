@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
+from datetime import UTC, date, tzinfo
 from typing import ClassVar, Final
 
 from groupstorm.imports.lines import Log, LogFile, open_files
+from groupstorm.imports.log_clock import LogClock
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer
 
@@ -23,9 +25,10 @@ class LogSource(ABC):
     #: What `lines` counts, in messages.
     unit: ClassVar[str] = "line"
 
-    def __init__(self, log: Log, number: int) -> None:
+    def __init__(self, log: Log, number: int, tz: tzinfo = UTC, day: date | None = None) -> None:
         self.log = log
         self.number = number
+        self.clock = LogClock(log, tz, day)
         self.lines = 0
         #: Lines that became observations, and lines of Kafka's that are not understood.
         self.understood = 0
@@ -34,9 +37,6 @@ class LogSource(ABC):
         self.shapes: dict[str, tuple[int, str, str]] = {}
         #: Lines that say something but when: there was no time in them or before them.
         self.untimed = 0
-        #: Whether every time named its zone, and how exact the times are.
-        self.zoned = True
-        self.step_us = 1
         self.writers: set[Writer] = set()
         self.first_us: int | None = None
         self.last_us: int | None = None
@@ -55,11 +55,6 @@ class LogSource(ABC):
     def newest_first(self) -> bool:
         """Whether the source's times go down."""
         return False
-
-    @property
-    def envelope_counts(self) -> Mapping[str, int]:
-        """What stood around the messages, and how often."""
-        return {}
 
     def place(self, line: int) -> str:
         """``file:line`` of a line that an observation names."""

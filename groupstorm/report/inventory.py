@@ -8,9 +8,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from groupstorm.problems import InputError
+from groupstorm.wording import some
 
 _NEAR_MAX = 3
-_LISTED_MAX = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,4 @@ def require(option: str, name: str, there: Iterable[str]) -> None:
         raise InputError(f"{option} {name}: not in the trace; near it: {', '.join(near)}")
     if not known:
         raise InputError(f"{option} {name}: not in the trace, which has none")
-    some = ", ".join(known[:_LISTED_MAX])
-    more = f" and {len(known) - _LISTED_MAX:,} more" if len(known) > _LISTED_MAX else ""
-    raise InputError(f"{option} {name}: not in the trace; there are: {some}{more}")
+    raise InputError(f"{option} {name}: not in the trace; there are: {some(known)}")

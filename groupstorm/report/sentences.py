@@ -135,7 +135,7 @@ def _traffic(row: Row) -> str:
 #: Event -> its sentence. The sentences about partitions take one partition, which is then the only one named.
 SENTENCES: Mapping[str, Callable[..., str]] = {
     "group_imported": lambda row: (
-        f"import     {row['group']} from logs that begin at {json.loads(row['detail'])['began']} UTC"
+        f"import     {row['group']} from logs that begin at {_begun(json.loads(row['detail']))}"
     ),
     "evidence_missing": lambda row: f"missing    {row['detail']}",
     "ownership_known": lambda row: f"import     every owner is known from {_generation(row)} on",
@@ -156,6 +156,11 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
         f"{_who(row):10} runs {' '.join(row['tasks']) or 'nothing'}"
         + (f", {row['error']}" if "error" in row else "")
     ),
+    "request_refused": lambda row: f"{_who(row):10} has a refused {row['api']}: {row['error']}",
+    "offset_reset": lambda row: (
+        f"{_who(row):10} has no offset for {_some(row['partitions'])}: {row['cause']}"
+    ),
+    "append_refused": lambda row: f"group      {row['cause']} takes no records: {row['detail']}",
     "members_gone": lambda row: f"group      {row['group']} has no members",
     "members_back": lambda row: f"group      {row['group']} has members again",
     "group_state_changed": _state_changed,
@@ -260,6 +265,8 @@ OVERVIEW_EVENTS = frozenset(
         "members_gone",
         "members_back",
         "work_assigned",
+        "request_refused",
+        "append_refused",
         "partitions_created",
         "partitions_deleted",
         "initial_delay_extended",
@@ -289,3 +296,8 @@ OVERVIEW_EVENTS = frozenset(
         "subscription_version_changed",
     }
 )
+
+
+def _begun(detail: Mapping[str, Any]) -> str:
+    began = detail.get("began")
+    return f"{began} UTC" if began else f"{detail['clock']}, with no date that any line says"

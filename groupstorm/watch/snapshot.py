@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type
 from groupstorm.explain.epochs import Epochs
 from groupstorm.explain.history import Absence, Change, Round, Settings, StuckRecord
 from groupstorm.explain.recorder import Recorder
+from groupstorm.explain.refusals import Refusal, Refusals
 from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.explain.work import Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator
@@ -56,11 +57,13 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_names": _Texts, "_alive": _Rows, "_revoked": set[str],
         "_assigned": dict[str, frozenset[str]], "_revoking": _Rows, "_round": Round | None,
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_gone_us": _Time,
+        "_given_us": dict[str, int], "_generation": _Time,
     },
     Epochs: {
         "_round": Round | None, "_step": Row | None, "_changes": list[Change],
         "_updated": tuple[Row, str] | None,
     },
+    Refusals: {"found": list[Refusal], "_open": dict[str, dict[tuple[str, bool], Refusal]]},
     StuckRecords: {
         "_begun": _Stuck, "_standing": _Stuck, "_worst": _Stuck, "_longest": _Stuck, "_rates": dict[str, int],
     },

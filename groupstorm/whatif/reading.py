@@ -18,6 +18,7 @@ from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.whatif.lived import LivedFigures
 from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
+from groupstorm.wording import some
 
 
 class Sign(NamedTuple):
@@ -146,7 +147,7 @@ def read_run(path: Path, group: str | None = None) -> Reading:
     if not readers:
         raise InputError(f"--group {group}: no row of {path} names it" if group else f"{path}: has no rows")
     if len(readers) > 1:
-        raise InputError(f"{path}: has the groups {', '.join(readers)}: name one with --group")
+        raise InputError(f"{path}: has the groups {some(readers)}: name one with --group")
     (reader,) = readers.values()
     return reader.finish(last_us)
 

@@ -49,8 +49,9 @@ def test_all_lists_every_rebalance(trace: Path) -> None:
 
 def test_json_has_stable_keys(trace: Path) -> None:
     (group,) = json.loads(explained(trace, "--json"))["groups"]
-    keys = "group from_us to_us rebalances absences unowned_us unowned_is_lower_bound without_members"
-    assert " ".join(group) == f"{keys} without_worker unloaded_us baseline patterns unknown"
+    keys = "group from_us to_us rebalances rebalances_at_least refusals absences unowned_us"
+    more = "unowned_is_lower_bound without_members"
+    assert " ".join(group) == f"{keys} {more} without_worker unloaded_us baseline patterns unknown"
     (pattern,) = group["patterns"]
     assert (pattern["name"], pattern["rebalances"], pattern["members"]) == ("session-expired", [2], ["b-1"])
     assert pattern["evidence"][-1]["text"].split() == [

@@ -143,3 +143,17 @@ def test_members_that_come_at_once_share_a_target(tmp_path: Path) -> None:
     epochs = [len(one.rounds) for one in history.rebalances]
     assert sum(epochs) == 10
     assert 1 < len(epochs) < 10
+
+
+def test_epochs_alone_are_a_rebalance_each(tmp_path: Path) -> None:
+    """Of a part of a broker's log that has no targets. Those of one second may share one."""
+    rows = [IMPORTED, *(bumped(s, epoch) for epoch, s in enumerate((1, 100, 100.5, 200, 300), 2))]
+    rows.append({"s": 900, "event": "member_updated", "member": "a", "member_id": "a-1", "generation": 6})
+    history = explained(trace_of(tmp_path, rows)).history
+    assert [(one.begun_us // 1000, len(one.rounds), one.lasted_us // 1000) for one in history.rebalances] == [
+        (1_000, 1, 0),
+        (100_000, 2, 500),
+        (200_000, 1, 0),
+        (300_000, 1, 0),
+    ]
+    assert history.is_consumer_group

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.command import groupstorm
+from tests.command import groupstorm, refused
 from tests.imports.importing import broker_line, import_texts
 
 
@@ -85,10 +85,20 @@ def test_of_hundreds_of_groups_the_worst_are_shown(tmp_path: Path) -> None:
 def test_chosen_groups_are_all_explained_and_so_are_those_of_json(tmp_path: Path) -> None:
     log = quiet(["idle"]) + rounds("long", 40) + rounds("once", 2)
     lines = explained(tmp_path, log, "--group", "idle", "--group", "long")
-    assert in_full(lines) == ["idle", "long"] and lines[0].startswith("Group idle")
+    assert lines[0].startswith("Group idle")
+    assert in_full(lines) == ["idle", "long"]
     groups = json.loads("\n".join(explained(tmp_path, log, "--json")))["groups"]
     assert [one["group"] for one in groups] == ["idle", "long", "once"]
 
 
 def test_one_group_has_no_table(tmp_path: Path) -> None:
     assert explained(tmp_path, rounds("long", 40))[0].startswith("Group long")
+
+
+def test_a_refusal_names_the_first_of_many_groups(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": quiet(f"g-{number}" for number in range(150))})
+    result = groupstorm("explain", "out", "--group", "other", cwd=tmp_path)
+    named = ", ".join(f"g-{number}" for number in range(6))
+    assert refused(result) == f"groupstorm: --group other: not in the trace; there are: {named} and 144 more"
+    result = groupstorm("whatif", "out", cwd=tmp_path)
+    assert refused(result) == f"groupstorm: out: has the groups {named} and 144 more: name one with --group"

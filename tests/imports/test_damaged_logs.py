@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
-from groupstorm.imports.kinds import SourceKind, kind_of
+from groupstorm.imports.kinds import SourceKind, kinds_of
 from groupstorm.imports.lines import Log, find_logs
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.times import MICRO, Instant
@@ -93,13 +93,13 @@ lines_of = cache(lambda kind: KINDS[kind]())
 def test_the_kinds_are_all_there(tmp_path: Path) -> None:
     """Every writer that a log may have, and every kind of source."""
     writers: set[Writer] = set()
-    kinds: set[SourceKind] = {kind_of(Log("segments", (SEGMENT,)))}
+    kinds: set[SourceKind] = {*kinds_of(Log("segments", (SEGMENT,)))}
     for kind in KINDS:
         folder = tmp_path / kind
         folder.mkdir()
         text = b"\n".join(lines_of(kind)[:20_000]).decode("utf-8", "replace")
         done = import_texts(folder, {f"{kind}.txt": text}, OPTIONS)
-        kinds.add(kind_of(Log(kind, (folder / f"{kind}.txt",))))
+        kinds.update(kinds_of(Log(kind, (folder / f"{kind}.txt",))))
         writers |= done.logs[0].writers
     assert kinds == {*SourceKind}
     assert writers == {*Writer} - {Writer.BARE, Writer.CAPTURE}

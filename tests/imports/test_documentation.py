@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from groupstorm.imports.envelopes import ENVELOPES
 from tests.command import groupstorm
 from tests.generated_pages import check_section
+from tests.imports.envelope_forms import FORMS, Line
 from tests.imports.offsets_dumps import DUMP
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 
@@ -61,9 +63,15 @@ def test_the_commands(section: str, folder: Path) -> None:
 
 
 def test_the_table_of_envelopes() -> None:
-    rows = [
-        f"| {one.name} | `{one.example.strip().replace('|', chr(92) + '|')}` |"
-        for one in ENVELOPES
-        if one.example
-    ]
-    check_section(PAGE, "envelopes", "\n".join(["| envelope | in front of a message |", "|---|---|", *rows]))
+    message = "[GroupCoordinator 0]: ..."
+    line = Line(
+        datetime(2026, 3, 4, 10, 0, 34, 371_000), f"[2026-03-04 10:00:34,371] INFO {message}", message
+    )
+    written = {name: form(line).strip() for name, form in FORMS.items() if not name.startswith("wrapped")}
+    rows = [f"| {name} | {_code(text)} |" for name, text in written.items() if "\n" not in text]
+    check_section(PAGE, "envelopes", "\n".join(["| form | a line |", "|---|---|", *rows]))
+
+
+def _code(text: str) -> str:
+    text = re.sub(r"  +", "  ", text.replace("\x1b", "␛").replace("\t", "→").replace("|", "\\|"))
+    return f"`` {text} ``" if "`" in text else f"`{text}`"

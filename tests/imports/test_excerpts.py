@@ -35,8 +35,10 @@ def told(name: str, folder: Path) -> str:
         for line in story([row], Selection(everything=True))
         if row["event"] != "group_imported"
     ]
-    (log,) = done.logs
-    return "\n".join([f"{log.lines} lines, {log.understood} understood, {log.not_understood} not", *lines])
+    counts = [
+        f"{one.lines} lines, {one.understood} understood, {one.not_understood} not" for one in done.logs
+    ]
+    return "\n".join([*counts, *lines])
 
 
 def sections() -> dict[str, str]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from groupstorm.imports.importing import Options
-from groupstorm.imports.times import MICRO, Instant
+from groupstorm.imports.times import MICRO, Instant, shown
 from groupstorm.problems import InputError
 from tests.command import groupstorm
-from tests.imports.importing import figures, import_texts, rows
+from tests.imports.importing import broker_line, figures, import_texts, rows, states
 from tests.imports.offsets_dumps import OFFSETS
 
 #: 2026-11-23T03:41:00Z
@@ -70,9 +71,10 @@ def test_several_groups_and_tables(tmp_path: Path) -> None:
     assert set(owned(tmp_path)) == {"n-1", "n-2"}
 
 
-def test_without_a_time_it_counts_as_printed_in_1970(tmp_path: Path) -> None:
+def test_without_a_time_nobody_knows_when_it_was_printed(tmp_path: Path) -> None:
     done = import_texts(tmp_path, {"d.txt": real("describe")})
-    assert done.began_us == 0
+    assert done.lacks == "time"
+    assert json.loads((tmp_path / "out" / "import.json").read_text())["began"] == "an unknown time"
     (missing,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "clock"]
     assert "--at TIME" in missing["detail"]
 
@@ -302,3 +304,52 @@ def test_a_row_with_a_damaged_number_says_nothing(tmp_path: Path) -> None:
     (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
     assert owned(tmp_path) == {"n-2": ["orders-2", "orders-3"]}
     assert done.not_understood == 1
+
+
+REBALANCING = f"""date; kafka-consumer-groups.sh --bootstrap-server b:9092 --describe --group g
+12:00:01
+Warning: Consumer group 'g' is rebalancing.
+---
+12:00:02
+{MEMBERS_2.strip()}
+"""
+
+
+def test_clocks_in_front_of_tables(tmp_path: Path) -> None:
+    done = import_texts(tmp_path, {"d.txt": REBALANCING}, Options(days={"": date(2026, 3, 4)}))
+    assert [shown(done.began_us), shown(done.ended_us)] == [
+        "2026-03-04 12:00:01.000",
+        "2026-03-04 12:00:02.000",
+    ]
+    assert [row[1] for row in states(tmp_path)] == ["PreparingRebalance", "Stable"]
+    assert {row["cause"] for row in rows(tmp_path, "member_added")} == {"unknown"}
+    assert owned(tmp_path) == {"a": ["t-0", "t-1", "other.t-2"], "b": []}
+    assert import_texts(tmp_path, {"d.txt": REBALANCING}).lacks == "date"
+
+
+ROUND = "".join(
+    broker_line(time, message)
+    for time, message in (
+        ("10:00:02,000", "Stabilized group g generation 4 (__consumer_offsets-1) with 2 members"),
+        ("10:00:02,010", "Assignment received from leader a-x for group g for generation 4"),
+        ("10:05:00,000", "Something else"),
+    )
+)
+SHARE_GROUP = "GROUP  TOPIC  PARTITION  LEADER-EPOCH  START-OFFSET\ng  t  0  0  12\n"
+
+
+def test_a_table_between_the_lines_of_a_log(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": ROUND + "$ describe\n" + MEMBERS_2.strip() + "\n" + ROUND})
+    assert owned(tmp_path) == {"a": ["t-0", "t-1", "other.t-2"], "b": []}
+    (known,) = rows(tmp_path, "ownership_known")
+    assert known["time_us"] == (4 * 60 + 58) * 1_000_000
+    import_texts(tmp_path, {"server.log": MEMBERS_2.strip() + "\n" + ROUND})
+    assert rows(tmp_path, "ownership_known")[0]["time_us"] == 0
+
+
+def test_share_groups_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"d.txt:1: a table of kafka-share-groups is not read"):
+        import_texts(tmp_path, {"d.txt": SHARE_GROUP})
+    done = import_texts(tmp_path, {"server.log": ROUND + SHARE_GROUP + ROUND})
+    (damage,) = [sentence for log in done.logs for sentence in log.damage]
+    assert damage.startswith(f"{tmp_path / 'server.log'}:4: a table of kafka-share-groups is not read")

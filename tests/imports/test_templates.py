@@ -10,7 +10,7 @@ from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import NUMBERS, Template
-from groupstorm.imports.templates.bare import BROKER_CONFIG
+from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG
 from groupstorm.imports.templates.broker_reasons import REASONS
 from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
 from groupstorm.imports.templates.client_reasons import REASONS as CLIENT_REASONS
@@ -64,6 +64,7 @@ def test_every_kind_of_line_has_a_reader() -> None:
         *StreamsFollowUps.HANDLERS,
         NOTED,
         BROKER_CONFIG,  # of every group of the broker
+        APPEND_REFUSED,  # of every group of the partition
     }
     kinds = {template.kind for _, template in ROWS}
     assert kinds - read == {"tasks"}  # a streams group's tasks are not partitions

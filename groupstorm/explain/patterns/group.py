@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance, Round
+from groupstorm.explain.incidents import COORDINATOR_ERRORS
+from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
+from groupstorm.figures.reasons import SLOW_US
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 
@@ -29,20 +32,34 @@ _ARRIVALS: Final = frozenset({Cause.NEW_MEMBER, Cause.PENDING_MEMBER, Cause.STAT
 
 def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
-    NOT_COORDINATOR. Meanwhile nobody can join, leave or commit. An unload after which the group does
-    nothing more is the end of what the trace has seen of it, and no failure."""
-    moved = [one for one in history.of_kind(*COORDINATOR_KINDS) if not history.is_after_end(one)]
-    if not moved:
+    NOT_COORDINATOR (in a client's log three times without a generation, or for 10 s). Meanwhile nobody can
+    join, leave or commit. An unload after which the group does nothing more is the end of what the trace
+    has seen of it, and no failure."""
+    refused = [
+        one
+        for one in history.refusals
+        if one.error in COORDINATOR_ERRORS
+        and ((one.count >= TRIED_MIN and not one.is_over) or one.lasted_us >= SLOW_US)
+    ]
+    moved = [
+        one
+        for one in history.of_kind(*COORDINATOR_KINDS)
+        if not history.is_after_end(one) or (refused and one.row["source"] == "member")
+    ]
+    if not moved and not refused:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
     spans: list[tuple[int, int]] = []
-    for one in moved:
-        if spans and one.time_us - spans[-1][1] <= OUTAGE_US:
-            spans[-1] = spans[-1][0], one.time_us
+    ends = [int(row["time_us"]) for one in refused for row in (one.first, one.last)]
+    for time_us in sorted([*ends, *(one.time_us for one in moved)]):
+        if spans and time_us - spans[-1][1] <= OUTAGE_US:
+            spans[-1] = spans[-1][0], time_us
         else:
-            spans.append((one.time_us, one.time_us))
+            spans.append((time_us, time_us))
     sentence = f"The coordinator of the group went away or moved {counted(len(spans), 'time')}"
     sentence += f"; {counted(loads, 'row')} about loads and unloads." if loads else "."
+    if refused and history.is_imported:
+        sentence = " ".join(one.sentence for one in refused[:NAMED_MAX])
     rebalances = [
         one
         for one in history.rebalances
@@ -56,7 +73,34 @@ def coordinator_moved(history: History) -> Match | None:
         for one in history.absences
         if any(one.from_us <= to_us + AFTER_US and from_us <= one.to_us for from_us, to_us in spans)
     ]
-    return Match(sentence, (), rebalances, absences, [one.row for one in moved])
+    members = unique(one.member for one in refused)
+    rows = [one.row for one in moved] or [row for one in refused for row in (one.first, one.last)]
+    return Match(sentence, members, rebalances, absences, rows)
+
+
+def append_failed(history: History) -> Match | None:
+    """A round began because the coordinator could not write the assignment of the one before it to
+    __consumer_offsets (append-failed): every member gets an error, and joins again."""
+    failed = [(one, each) for one in history.rebalances for each in one.rounds if _is_unwritten(each)]
+    if not failed:
+        return None
+    lasted_us = failed[-1][1].begun_us - failed[0][1].begun_us
+    sentence = (
+        f"{counted(len(failed), 'time')} in {seconds(lasted_us / SECOND_US)} the coordinator could not write "
+        "the group's assignment."
+    )
+    refused = [*history.of_kind("append-refused")]
+    if refused:
+        row = refused[-1].row
+        sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
+    unknown = "" if refused else "why: add the broker's whole log (kafka.server), which names the "
+    "replicas in sync"
+    rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
+    return Match(sentence, (), [one for one, _ in failed], (), rows, unknown)
+
+
+def _is_unwritten(one: Round) -> bool:
+    return one.cause == Cause.APPEND_FAILED
 
 
 def metadata_changed(history: History) -> Match | None:

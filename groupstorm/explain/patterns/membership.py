@@ -8,7 +8,9 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import REPLACED, Absence, ChangeKind, History, Incident, Rebalance
+from groupstorm.explain.incidents import ZOMBIE_ERRORS
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, concerned, unique
+from groupstorm.explain.refusals import COMMIT
 from groupstorm.wording import counted, listed, seconds
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
@@ -19,6 +21,13 @@ RESTART_US: Final = 120 * SECOND_US
 DUAL_MIN_S: Final = 1
 #: So many members end with an error that is none of the protocol's.
 _NAMED_MAX: Final = 4
+_WHY_OUT: Final = (
+    "why it was out of the group: add its log from before (it tells whether it did not poll in time), and "
+    "the coordinator's (it tells whether a session expired)"
+)
+_WHO_ELSE: Final = (
+    "which id it is and who else has it: add the coordinator's log, and those of the other static members"
+)
 
 
 def mixed_assignors(history: History) -> Match | None:
@@ -79,7 +88,8 @@ def fenced_instances(history: History) -> Match | None:
     named = f" ({listed([*instances[:_NAMED_MAX]])})" if instances else ""
     rebalances = begun_by(history, members, found[0].time_us - SECOND_US, found[-1].time_us + AFTER_US)
     absences = away(history, members, found[0].time_us - AFTER_US, found[-1].time_us + AFTER_US)
-    return Match(f"{sentence}{named}.", members, rebalances, absences, [one.row for one in found])
+    unknown = _WHO_ELSE if history.is_imported and not instances else ""
+    return Match(f"{sentence}{named}.", members, rebalances, absences, [one.row for one in found], unknown)
 
 
 def zombies(history: History) -> Match | None:
@@ -92,7 +102,10 @@ def zombies(history: History) -> Match | None:
     if not refused and not counts and both_s < DUAL_MIN_S:
         return None
     sentences = []
-    if refused or counts:
+    told = [one.sentence for one in history.refusals if one.api == COMMIT and one.error in ZOMBIE_ERRORS]
+    if told:
+        sentences += [*told[:_NAMED_MAX], *(["And more like it."] if len(told) > _NAMED_MAX else [])]
+    elif refused or counts:
         times = len(refused) or sum(int(one.row["count"]) for one in counts)
         errors = listed(sorted({str(one.row.get("error")) for one in (*refused, *counts)}))
         sentences.append(f"{counted(times, 'commit')} of members that were out of the group: {errors}.")
@@ -100,7 +113,8 @@ def zombies(history: History) -> Match | None:
         sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
     late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]
     rows = [one.row for one in (*late, *counts)]
-    return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows)
+    unknown = _WHY_OUT if told and not history.rebalances else ""
+    return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows, unknown)
 
 
 def subscriptions_differ(history: History) -> Match | None:

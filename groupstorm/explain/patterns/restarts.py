@@ -43,14 +43,6 @@ class Restart(NamedTuple):
         return tuple(dict.fromkeys((self.went.member, self.came.member)))
 
 
-def is_closed(gone: Change) -> bool:
-    """Whether the member's own rows say that it was closed before the coordinator removed it."""
-    row = gone.alive
-    if row is None or row["source"] != "member":
-        return False
-    return row["event"] == "member_closed" or row.get("cause") in ("close", "left-group")
-
-
 def find_stop(history: History) -> list[Change]:
     """The departures with which somebody stopped the group: the last ones, as far as they were in order; the
     group is empty when the trace ends, and nobody has come since. Empty if that is not so.
@@ -62,7 +54,7 @@ def find_stop(history: History) -> list[Change]:
         return []
     found: list[Change] = []
     for one in reversed(history.went()):
-        in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and is_closed(one))
+        in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and one.is_closed)
         if one.time_us <= came[-1].time_us or not in_order:
             break
         found.append(one)

@@ -18,7 +18,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, listed
+from groupstorm.wording import counted, listed, seconds
 
 #: A static member that is back so soon after its session expired was restarting when it expired.
 RESTART_US: Final = 180 * SECOND_US
@@ -34,13 +34,28 @@ def session_expired(history: History) -> Match | None:
     return None if any(one.kind is ChangeKind.WENT for one in history.changes) else _told(history)
 
 
+def outage(history: History) -> Match | None:
+    """The last member's session expired, its own log does not say that it was closed, and nobody has come
+    until the trace ends, a minute later or more: nobody reads the topics. (Members that left in order: see
+    stopped.)"""
+    outage_us = history.outage_us
+    if outage_us is None:
+        return None
+    last = next(one for one in reversed(history.changes) if one.kind is ChangeKind.WENT)
+    lasted = seconds(outage_us / SECOND_US)
+    name = last.member or last.member_id
+    sentence = f"At least {lasted}: {name} was the last member, its session expired, and nobody came back."
+    unknown = "whether somebody had stopped it: add its own log" if last.alive is None else ""
+    return Match(sentence, unique([last.member]), with_changes(history, [last]), (), [last.row], unknown)
+
+
 def _told(history: History) -> Match | None:
     """Members' own logs, without any word of the coordinator about who went."""
     told = [*history.of_kind("session-timeout", "out-of-group")]
     if not told:
         return None
     members = unique(one.member for one in told)
-    causes = listed(sorted({str(one.row["cause"]) for one in told}))
+    causes = listed(sorted({str(one.row.get("cause") or one.row.get("error")) for one in told}))
     sentence = f"{counted(len(members), 'member')} noticed to be out of the group ({causes})."
     unknown = "why the coordinator removed them: add the broker's log"
     rebalances = [

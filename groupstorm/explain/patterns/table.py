@@ -10,6 +10,7 @@ from groupstorm.explain.patterns import (
     group,
     membership,
     polls,
+    refused,
     sessions,
     waiting,
 )
@@ -22,6 +23,15 @@ PATTERNS: Final = (
         "Nothing to turn: leave the end of the trace out with --to, if its cost is not wanted.",
         (),
         Kind.STOP,
+    ),
+    Pattern(
+        "outage",
+        "An outage: the last member is gone, and nobody came back",
+        sessions.outage,
+        "Start the consumers. Their own logs, and what restarts them (the exit code, OOMKilled, the restarts "
+        "of the pod), tell why they ended; an alert on a group without members tells it earlier.",
+        (),
+        Kind.DEFECT,
     ),
     Pattern(
         "mixed-assignors",
@@ -99,6 +109,33 @@ PATTERNS: Final = (
         "Look at the brokers' log; a session.timeout.ms above the failover's time lets members ride it out.",
         ("coordinator-failover",),
         Kind.FAILURE,
+    ),
+    Pattern(
+        "append-failed",
+        "The coordinator cannot write to __consumer_offsets",
+        group.append_failed,
+        "Bring the replicas of the partition back, or move it to brokers that run: min.insync.replicas of "
+        "__consumer_offsets has to be in sync. Until then its groups get no assignment and no commit.",
+        (),
+        Kind.FAILURE,
+    ),
+    Pattern(
+        "never-rejoined",
+        "A member that is told to join again, and does not",
+        refused.never_rejoined,
+        "Find out what the thread that calls poll() waits for (a thread dump tells): heartbeats go on "
+        "without it, and only poll() joins again. max.poll.interval.ms bounds how long the group waits.",
+        (),
+        Kind.FAILURE,
+    ),
+    Pattern(
+        "join-refused",
+        "A member that cannot join",
+        refused.join_refused,
+        "Look up the error that it is answered, in the coordinator's log too: no setting of the member ends "
+        "it, but for GROUP_MAX_SIZE_REACHED (group.max.size), INVALID_SESSION_TIMEOUT and authorization.",
+        (),
+        Kind.DEFECT,
     ),
     Pattern(
         "state-lost",
@@ -267,6 +304,24 @@ PATTERNS: Final = (
         "Stop work in onPartitionsLost, and commit before the session or the poll interval runs out.",
         ("custom-assignor-lab", "poison-livelock"),
         Kind.FAILURE,
+    ),
+    Pattern(
+        "commit-in-rebalance",
+        "Commits while the group rebalances",
+        refused.commit_in_rebalance,
+        "Catch RebalanceInProgressException, poll() and go on; commit in onPartitionsRevoked.",
+        (),
+        Kind.CHANGE,
+    ),
+    Pattern(
+        "no-committed-offset",
+        "Partitions that begin where auto.offset.reset says",
+        refused.no_offset,
+        "If the group is not new: look for commits that fail or never come, another group.id, and "
+        "offsets.retention.minutes (a week by default, from when the group is empty). With latest, records "
+        "of the meantime are skipped; with earliest, all are read again.",
+        (),
+        Kind.CHANGE,
     ),
     Pattern(
         "uncommitted",

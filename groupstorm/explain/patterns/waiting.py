@@ -18,18 +18,22 @@ _NAMED_MAX: Final = 4
 
 
 def held_join_phase(history: History) -> Match | None:
-    """A join phase took 10 s or more (heartbeats bring the others within seconds), and not because of
-    group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be removed.
+    """A join phase took 10 s or more (heartbeats bring the others within seconds), or did so at least until
+    the last line that shows it open, and not because of group.initial.rebalance.delay.ms: the round waited
+    for the last member to join, or to be removed.
     (For a session that had to expire see session-expired.)"""
     held = [(rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds if _is_held(one)]
     if not held:
         return None
-    longest = max(held, key=lambda pair: pair[1].joining_us or 0)[1]
+    longest = max(held, key=lambda pair: _joining_us(pair[1]))[1]
     sentence = f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}"
-    rows = [longest.begun, longest.last_join, longest.removed_at_end, longest.joined]
+    end = longest.joined or longest.last
+    rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
     unknown = ""
     if not all(_last(one) for _, one in held):
         unknown = "who came last: add the logs of the consumers"
+    if longest.joined is None:
+        unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
     return Match(
         sentence,
         unique(_last(one) for _, one in held),
@@ -58,9 +62,13 @@ def slow_revocation(history: History) -> Match | None:
 
 def _is_held(one: Round) -> bool:
     """A round that waited for a member whose session had to expire belongs to `sessions`."""
-    if one.joined is None or one.joined["cause"] == Cause.INITIAL_DELAY or (one.joining_us or 0) < SLOW_US:
+    if _joining_us(one) < SLOW_US or (one.joined or {}).get("cause") == Cause.INITIAL_DELAY:
         return False
     return one.removed_at_end is None or one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+
+
+def _joining_us(one: Round) -> int:
+    return one.open_us if one.joining_us is None else one.joining_us
 
 
 def _last(one: Round) -> str:
@@ -69,7 +77,9 @@ def _last(one: Round) -> str:
 
 
 def _waited(one: Round) -> str:
-    took = seconds((one.joining_us or 0) / SECOND_US)
+    took = seconds(_joining_us(one) / SECOND_US)
+    if one.joined is None:
+        return f"The longest was still in its join phase after at least {took}; no row tells its end."
     if one.removed_at_end is not None:
         cause = one.removed_at_end.get("cause", "unknown")
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."

@@ -52,6 +52,17 @@ def header(text: str) -> Header | None:
     return None
 
 
+def is_of_share_groups(text: str) -> bool:
+    """Whether a line is of what kafka-share-groups prints."""
+    columns = set(text.split())
+    return (
+        text.startswith("Share group '")
+        or {"PARTITION", "START-OFFSET"} <= columns
+        or {"#PARTITIONS", "MEMBER-EPOCH"} <= columns
+        or ({"(ID)", "STATE", "#MEMBERS"} <= columns and "ASSIGNMENT-STRATEGY" not in columns)
+    )
+
+
 def cells(head: Header, text: str) -> Mapping[str, str] | None:
     """Column -> cell of a row, without cells that are "-"; None if the row does not fit the header."""
     if head.table is Table.STATE:

@@ -30,7 +30,7 @@ class RecordObserver:
         self._found: list[Observation] = []
         self._commit: Observation | None = None
         source.writers.add(Writer.OFFSETS_TOPIC)
-        source.step_us = 1000
+        source.clock.step_us = 1000
 
     def take(self, record: WrittenRecord, line: int, transaction: int | None = None) -> None:
         """``transaction``: the producer of the transaction that the record belongs to, if it does."""

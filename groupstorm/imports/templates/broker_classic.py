@@ -135,6 +135,11 @@ TEMPLATES: Final = (
         "client reason: {reason}",
         "3.4.1 GC:654",
     ),
+    _T(
+        "left-described",
+        "Member MemberMetadata({description}) has left group {group} through explicit `LeaveGroup`{rest}",
+        "without a reason",
+    ),
     _T("pending-left", "Pending member {member_id} is leaving group {group}.", "2.3.1 GC:432"),
     _T(
         "pending-left",

@@ -58,41 +58,21 @@ TEMPLATES: Final = (
     _T("append-failed", "Failed to persist metadata for group {group} static member {rest}", "4.3.1:7479"),
     # -- members that go
     _T("failed", "Member {member_id} in group {group} has failed, removing it from the group.", "4.3.1:6954"),
-    _T(
-        "left",
-        "[{word} {group}] Dynamic member {member_id} has left group through explicit `LeaveGroup` request; "
-        "client reason: {reason}",
-        "4.3.1:8057",
-    ),
-    _T(
-        "left",
-        "[{word} {group}] Dynamic Member {member_id} has left group through explicit `LeaveGroup` request; "
-        "client reason: {reason}",
-        "3.8.0:4494",
-    ),
-    _T(
-        "left",
-        "[{word} {group}] Static member {member_id} with instance id {instance} has left group through "
-        "explicit `LeaveGroup` request; client reason: {reason}",
-        "4.3.1:8069",
-    ),
-    _T(
-        "left",
-        "[{word} {group}] Static Member {member_id} with instance id {instance} has left group through "
-        "explicit `LeaveGroup` request; client reason: {reason}",
-        "3.8.0:4508",
-    ),
-    _T(
-        "left",
-        "[{word} {group}] Member {member_id} has left group through explicit `LeaveGroup` request; "
-        "client reason: {reason}",
-        "4.3.1:8222",
-    ),
-    _T(
-        "pending-left",
-        "[{word} {group}] Pending member {member_id} has left group through explicit `LeaveGroup` request; "
-        "client reason: {reason}",
-        "4.3.1:8144",
+    *(
+        _T(
+            kind,
+            f"[{{word}} {{group}}] {who} has left group through explicit `LeaveGroup` request{end}",
+            where,
+        )
+        for kind, who, where in (
+            ("left", "Dynamic member {member_id}", "4.3.1:8057"),
+            ("left", "Dynamic Member {member_id}", "3.8.0:4494"),
+            ("left", "Static member {member_id} with instance id {instance}", "4.3.1:8069"),
+            ("left", "Static Member {member_id} with instance id {instance}", "3.8.0:4508"),
+            ("left", "Member {member_id}", "4.3.1:8222"),
+            ("pending-left", "Pending member {member_id}", "4.3.1:8144"),
+        )
+        for end in ("; client reason: {reason}", "{dot}")
     ),
     _T(
         "not-rejoined",

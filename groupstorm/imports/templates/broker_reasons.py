@@ -37,6 +37,7 @@ REASONS: Final = (
     _T(Cause.LEFT, "Removing member {member_id} on LeaveGroup", "3.4.1 GC"),
     _T(Cause.LEFT, "explicit `LeaveGroup` request for ({member_ids}) members.", "4.x"),
     _T(Cause.LEFT, "explicit `LeaveGroup` request for ({member_ids}) members", "3.4.1 to 4.3.1"),
+    _T(Cause.LEFT, "explicit `LeaveGroup` request{rest}", "without members"),
     _T(Cause.SESSION_EXPIRED, "removing member {member_id} on heartbeat expiration{dot}", "2.3.1 to 4.3.1"),
     _T(Cause.DOWNGRADED, "Downgrade group {group} from consumer to classic {rest}", "4.3.1"),
     _T(Cause.SYNC_TIMEOUT, "Removing Set({member_ids}) on pending sync request expiration", "2.8.2 GC"),

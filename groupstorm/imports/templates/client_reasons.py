@@ -10,11 +10,6 @@ _T = Template
 
 REASONS: Final = (
     _T("first-join", "need to re-join with the given member-id: {member_id}", "4.3.1 AC:738"),
-    _T(
-        "first-join",
-        "rebalance failed due to 'The group member needs to have a valid member id{rest}",
-        "3.x AC",
-    ),
     _T("group-rebalancing", "group is already rebalancing", "4.3.1 AC:1264"),
     _T("group-rebalancing", "group is rebalancing", "2.3.1 AC:936"),
     _T("group-rebalancing", "The group began another rebalance. {rest}", "2.8.2 AC:785"),
@@ -30,5 +25,6 @@ REASONS: Final = (
     _T("error", "encountered {error} from {api} response", "4.3.1 AC:1080"),
     _T("coordinator-unknown", "coordinator {rest}", "2.3.1 AC:931"),
     _T("coordinator-unknown", "Coordinator {rest}", "2.8.2 AC:607"),
+    _T("UNKNOWN_MEMBER_ID", "member id {member_id} is not {rest}", "2.3.1 AC:947"),
     _T("unknown-generation", "generation {generation} is not current", "2.3.1 AC:940"),
 )

@@ -41,7 +41,26 @@ TEMPLATES: Final = (
         "assigned partition(s){lost}: {reason}",
         "C:5580",
     ),
-    _T("noted", f"{_G} heartbeat error response in state {{rest}}", "C:3846"),
+    _T(
+        "heartbeat-refused",
+        f"{_G} heartbeat error response in state {{state}} (join-state {{join}}, {{count}} partition(s) "
+        "assigned): {said}",
+        "C:3846",
+    ),
+    _T(
+        "heartbeat-refused",
+        "Heartbeat failed due to coordinator ({node}) no longer available: {said}",
+        "C:3873",
+    ),
+    _T("heartbeat-refused", "ConsumerGroupHeartbeat failed due to coordinator ({node}) {said}", "C:3341"),
+    _T("heartbeat-refused", "ConsumerGroupHeartbeat failed due to: {said}: will rejoin the group", "C:3371"),
+    _T("heartbeat-refused", "ConsumerGroupHeartbeat failed: {said}", "C:3453"),
+    _T(
+        "commit-refused",
+        "Offset commit ({why}) failed for {failed}/{count} partition(s) in join-state {join}: {said}",
+        "C:4405",
+    ),
+    _T("rd-fatal", "Fatal error: {said}", "rdkafka.c rd_kafka_set_fatal_error"),
     _T("noted", f"{_G} changed join state {{rest}}", "C:421"),
     _T("noted", f"{_G} changed state {{rest}}", "C:359"),
     _T("noted", f"{_G}: Rejoining group {{rest}}", "C:1551"),

@@ -1,4 +1,5 @@
-"""What clients log without a prefix: aiokafka, kafka-python 1 to 3, franz-go's BasicLogger, kafkajs.
+"""What clients log without a prefix: aiokafka, kafka-python 1 to 3, franz-go's BasicLogger, kafkajs, Spring's
+containers, sarama, segmentio/kafka-go, brod.
 
 ``where``: aiokafka's group_coordinator.py (ai), kafka-python's coordinator/base.py (kp) and
 coordinator/consumer.py (kpc), franz-go's consumer_group.go (fg), with the line.
@@ -16,6 +17,9 @@ _AIOKAFKA: Final = partial(Template, program="aiokafka")
 _KAFKA_PYTHON: Final = partial(Template, program="kafka-python")
 _FRANZ_GO: Final = partial(Template, program="franz-go")
 _KAFKAJS: Final = partial(Template, program="kafkajs")
+_SARAMA: Final = partial(Template, program="sarama")
+_KAFKA_GO: Final = partial(Template, program="segmentio/kafka-go")
+_BROD: Final = partial(Template, program="brod")
 
 TEMPLATES: Final = (
     # -- aiokafka and kafka-python
@@ -70,11 +74,14 @@ TEMPLATES: Final = (
     _T("rejoin-unnamed", "Heartbeat failed: {reason}; resetting and re-joining group", "ai:848"),
     _T("rejoin-unnamed", "Heartbeat: {reason}; this consumer needs to re-join", "kp:1161"),
     _T(
-        "rejoin",
-        "OffsetCommit failed for group {group} due to group error ({reason}), will rejoin",
+        "commit-refused-rejoins",
+        "OffsetCommit failed for group {group} due to group error ({said}), will rejoin",
         "ai:1108",
     ),
-    _T("noted", "OffsetCommit failed for group {group} {rest}", "ai:1057"),
+    _T("commit-refused", "OffsetCommit failed for group {group} {said}", "ai:1057"),
+    _T("commit-refused", "Auto offset commit failed: {said}", "ai:957"),
+    _T("heartbeat-refused", "Heartbeat failed: {said}", "ai:859"),
+    _T("coordinator-lost", "Group Coordinator Request failed: {said}", "ai:566"),
     _KAFKA_PYTHON(
         "session-expired", "Marking the coordinator dead (node {node}) for group {group}: {reason}.", "kp:879"
     ),
@@ -118,8 +125,79 @@ TEMPLATES: Final = (
         "fg:1331",
     ),
     _FRANZ_GO("leaving", "leaving group; group: {group}, member_id: {member_id}", "fg:640"),
-    # -- kafkajs
-    _KAFKAJS("kafkajs-joined", "[ConsumerGroup] Consumer has joined the group", "kafkajs consumerGroup.js"),
-    _KAFKAJS("kafkajs-rejoin", "[Runner] The group is rebalancing, re-joining", "kafkajs runner.js"),
-    _KAFKAJS("kafkajs-rejoin", "[Consumer] The group is rebalancing, re-joining", "kafkajs runner.js"),
+    # -- Python's wrapper of librdkafka
+    _T("rd-error", 'KafkaError{code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
+    _T("rd-error", 'KafkaError{FATAL,code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
+    # -- kafkajs: a framework's logger puts the record of a line behind its message
+    _KAFKAJS(
+        "kafkajs-joined", "[ConsumerGroup] Consumer has joined the group{record}", "kafkajs consumerGroup.js"
+    ),
+    _KAFKAJS("kafkajs-rejoin", "[Runner] The group is rebalancing, re-joining{record}", "kafkajs runner.js"),
+    _KAFKAJS(
+        "kafkajs-rejoin", "[Consumer] The group is rebalancing, re-joining{record}", "kafkajs runner.js"
+    ),
+    _KAFKAJS(
+        "kafkajs-answer", "[Connection] Response {api}(key: {key}, version: {version}){record}", "kafkajs"
+    ),
+    _KAFKAJS("kafkajs-crash", "[Consumer] Crash: {record}", "kafkajs consumer/index.js"),
+    _KAFKAJS("noted", "[ConsumerGroup] Pausing {rest}", "kafkajs consumerGroup.js"),
+    _KAFKAJS("noted", "[Consumer] Stopped{rest}", "kafkajs consumer/index.js"),
+    _KAFKAJS("noted", "[Consumer] Starting{rest}", "kafkajs consumer/index.js"),
+    # -- Spring: the container's words, if the consumer's own are not logged
+    *(
+        Template(
+            f"spring-{what}",
+            f"KafkaMessageListenerContainer{{container}}: partitions {what}: {{partitions}}",
+            "KafkaMessageListenerContainer",
+            program="Spring Kafka",
+        )
+        for what in ("assigned", "revoked", "lost")
+    ),
+    # -- sarama
+    *(
+        _SARAMA(kind, text, "sarama consumer_group.go, errors.go, client.go")
+        for kind, text in (
+            ("sarama-fenced", "JoinGroup failed: group instance id {instance} has been fenced"),
+            ("sarama-lost", "consumergroup/{group}: lost ownership of {claims} due to {said}"),
+            ("sarama-refused", "kafka server: {said}"),
+            ("noted", "client/coordinator {rest}"),
+            ("noted", "consumer/broker/{rest}"),
+            ("noted", "consumergroup/{rest}"),
+        )
+    ),
+    # -- segmentio/kafka-go
+    *(
+        _KAFKA_GO(kind, text, "kafka-go consumergroup.go, reader.go")
+        for kind, text in (
+            ("joined", "joined group {group} as member {member_id} in generation {generation}"),
+            (
+                "joined",
+                "joinGroup succeeded for response, {group}.  generationID={generation}, memberID={member_id}",
+            ),
+            ("join-refused", "Failed to join group {group}: {said}"),
+            ("join-refused", "failed to join group {group}: {said}"),
+            (
+                "join-refused",
+                "Unable to establish connection to consumer group coordinator for group {group}: {said}",
+            ),
+            ("leaving", "Leaving group {group}, member {member_id}"),
+            ("noted", "entering loop for consumer group, {rest}"),
+            ("noted", "started heartbeat for group, {rest}"),
+            ("noted", "stopped heartbeat for group {rest}"),
+            ("noted", "started commit for group {rest}"),
+            ("noted", "stopped commit for group {rest}"),
+            ("noted", "sync group finished for group, {rest}"),
+            ("noted", "received empty assignments for group, {rest}"),
+            ("noted", "selected as leader for group, {rest}"),
+            ("noted", "using '{balancer}' balancer to assign group, {rest}"),
+            ("noted", "subscribed to topics and partitions: {rest}"),
+            ("noted", "the kafka reader {rest}"),
+        )
+    ),
+    # -- brod: its message is the line after this one
+    _BROD(
+        "brod",
+        "Group member ({group},coor={coordinator},cb={callback},generation={generation}):{rest}",
+        "brod",
+    ),
 )

@@ -14,6 +14,8 @@ _T = Template
 
 SCHEDULED: Final = "follow-up-scheduled"
 DUE: Final = "follow-up-due"
+DIED: Final = "thread-died"
+FENCED: Final = "thread-fenced"
 
 TEMPLATES: Final = (
     _T(SCHEDULED, "Requested to schedule immediate rebalance {why}.", "4.3.1 SPA:1563 to 1569"),
@@ -23,6 +25,9 @@ TEMPLATES: Final = (
         "4.3.1 SPA:1572",
     ),
     _T(DUE, "Triggering the followup rebalance scheduled for {when}.", "4.3.1 ST:963"),
+    _T(DIED, "Encountered the following {what}exception during processing{said}", "4.3.1 ST"),
+    _T(DIED, "Encountered the following unexpected {what} during processing{said}", "2.8 ST"),
+    _T(FENCED, "Detected that the thread is being fenced. {rest}", "4.3.1 ST:1126"),
     # -- understood, and no row follows
     *(
         _T("noted", text, "4.3.1 SPA, ST")
@@ -40,7 +45,12 @@ TEMPLATES: Final = (
             "Removing task {rest}",
             "Adding removed stateful active task {rest}",
             "Active task(s) got corrupted. Triggering a rebalance.",
-            "Detected that the thread is being fenced. {rest}",
+            "Handle new assignment with:{rest}",
+            "All stream threads have died. {rest}",
+            "Shutdown complete",
+            "Shutting down{rest}",
+            "Informed to shut down",
+            "Starting{rest}",
             "Found no valid offset for {count} partitions, resetting.",
             "Failed to fetch end offsets for changelogs, {rest}",
             "Failed to retrieve all end offsets for changelogs, {rest}",

@@ -9,6 +9,7 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.broker_reasons import REASONS
+from groupstorm.imports.timeline.appends import NOT_ENOUGH, append_details
 from groupstorm.imports.timeline.emptied import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
@@ -48,6 +49,8 @@ class ClassicRounds(GroupPart):
         self._added = "", ""
         #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
         self._gone_by_reason: list[str] = []
+        #: Members that have gone since the last round ended: a reason that names one again adds nothing.
+        self._went: set[str] = set()
         self._emptied = EmptiedGroup(group)
 
     def finish(self) -> None:
@@ -82,6 +85,10 @@ class ClassicRounds(GroupPart):
         )  # fmt: skip
         group.emit(line, event, Why([line], "; ".join(rules)))
         self._client_reason(line, line.fields.get("client_reason"), member_id)
+        if cause == Cause.APPEND_FAILED and group.append_refused is not None:
+            refused = group.append_refused
+            append = imported.AppendRefused(group.name, NOT_ENOUGH, *append_details(refused))
+            group.emit(line, append, Why([line, refused]), step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.round_prepared(line)
@@ -99,7 +106,7 @@ class ClassicRounds(GroupPart):
         cause = found.kind
         if cause == Cause.NEW_MEMBER and member_id is not None:
             cause = self._join_by_reason(line, member_id, optional(instance))
-        if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED) and member_id:
+        if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED, Cause.APPEND_FAILED) and member_id:
             self._group.members.members.setdefault(
                 member_id, self._group.member(member_id, optional(instance))
             )
@@ -109,7 +116,7 @@ class ClassicRounds(GroupPart):
         )
         if cause in (Cause.LEFT, Cause.SESSION_EXPIRED, Cause.SYNC_TIMEOUT):
             for one in gone:
-                if one in self._group.members.members:
+                if one not in self._went:
                     self._remove(line, one, cause, _FROM_REASON)
                     self._gone_by_reason.append(one)
         return cause, member_id or (gone[0] if len(gone) == 1 else None)
@@ -140,6 +147,7 @@ class ClassicRounds(GroupPart):
         group.state, group.protocol, group.leader = GroupState.COMPLETING_REBALANCE, None, None
         group.round_completing(line, generation, str(cause), rule)
         self._prepared, self._from_empty = None, False
+        self._went.clear()
 
     def _join_pending(self, line: Observation) -> None:
         """Before Kafka 4 no line says that a member joins with its id in a round that is open already."""
@@ -280,6 +288,7 @@ class ClassicRounds(GroupPart):
         members = self._group.members
         name = members.name(member_id)
         known = members.remove(member_id)
+        self._went.add(member_id)
         instance = line.fields.get("instance") or (None if known is None else known.instance)
         event = events.MemberRemoved(
             self._group.name, name, member_id, instance, self._group.generation, str(cause)

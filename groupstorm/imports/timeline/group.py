@@ -94,6 +94,8 @@ class GroupRecord:
     rounds_unknown: int = 0
     longest_us: int = 0
     order: int = 0
+    #: The last line that says that the group's partition of __consumer_offsets takes no records.
+    append_refused: Observation | None = None
     broker_settings: Mapping[str, str] = field(default_factory=dict)
     #: Member id -> what its coordinator says of it; client id -> what it says of all its members.
     session_timeouts_ms: dict[str, int] = field(default_factory=dict)

@@ -54,8 +54,11 @@ class GroupTimeline:
         self._parts: _Parts = {}
         self._clients: dict[tuple[int, str], ClientMember] = {}
 
-    def add(self, one: Observation, order: int, configuration: Observation | None) -> None:
-        """``configuration``: that of the broker whose log it is, as it was logged last."""
+    def add(
+        self, one: Observation, order: int, configuration: Observation | None, refused: Observation | None
+    ) -> None:
+        """``configuration``: that of the broker whose log it is, as it was logged last. ``refused``: the last
+        line that says that the group's partition of __consumer_offsets took no records."""
         record = self._record
         record.is_only_described = record.is_only_described and one.kind in (DESCRIBED, LOG_ENDS)
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
@@ -63,6 +66,7 @@ class GroupTimeline:
         if kind is not None:
             record.begin(one, order)
             record.coordinated(one, configuration)
+            record.append_refused = refused or record.append_refused
             _part(record, self._parts, kind).take(one)
         elif one.fields.get("client"):
             self._add_to_client(one, order)

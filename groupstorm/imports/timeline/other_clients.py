@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
+from groupstorm.imports.templates.errors import error_of
+from groupstorm.imports.timeline.client import REQUIRED, TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
-from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN
+from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, cause_of_error
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
@@ -18,21 +19,12 @@ _CLOSED: Final = "cause: it has left its group, and no line of the process follo
 _CLOSED_BEFORE: Final = f"{_CLOSED}; time: it had left when the coordinator removed it, and logs the answer"
 _TOPICS: Final = "topics: the subscription that the process logs after its start"
 _METADATA: Final = "metadata-changed"
+#: Requests of a group's member.
+_GROUP_REQUESTS: Final = frozenset({"Heartbeat", "JoinGroup", "SyncGroup", "OffsetCommit"})
 _NO_ERROR: Final = ("(no error)", "Success")
-#: librdkafka, franz-go and aiokafka: what a heartbeat's error says -> the cause of joining again.
+#: librdkafka and franz-go: what they say -> the cause of joining again, if it is no error of Kafka's.
 _CAUSES: Final = (
-    ("rebalanc", "group-rebalancing"),
-    ("REBALANCE_IN_PROGRESS", "group-rebalancing"),
-    ("UNKNOWN_MEMBER_ID", "UNKNOWN_MEMBER_ID"),
-    ("UnknownMemberId", "UNKNOWN_MEMBER_ID"),
-    ("Unknown member", "UNKNOWN_MEMBER_ID"),
-    ("member_id was not recognized", "UNKNOWN_MEMBER_ID"),
-    ("ILLEGAL_GENERATION", "ILLEGAL_GENERATION"),
-    ("IllegalGeneration", "ILLEGAL_GENERATION"),
-    ("generation id is not", "ILLEGAL_GENERATION"),
-    ("valid member ID", "first-join"),
     ("max.poll.interval.ms exceeded", TOO_SLOW),
-    ("member fenced", "FENCED_MEMBER_EPOCH"),
     ("complete cooperative move", "revoked-partitions"),
     ("Metadata for subscribed topic(s) has changed", _METADATA),
     ("session", "session-timeout"),
@@ -41,7 +33,8 @@ _CAUSES: Final = (
 
 def cause_of(reason: str) -> str:
     """The cause of joining again, from the words of a client; "unknown" if they are not known."""
-    return next((cause for text, cause in _CAUSES if text in reason), "unknown")
+    known = next((cause for text, cause in _CAUSES if text in reason), "")
+    return known or cause_of_error(error_of(reason))
 
 
 class OtherMember(ClientMember):
@@ -55,6 +48,8 @@ class OtherMember(ClientMember):
         self._started: Observation | None = None
         self._topics: list[str] = []
         self._left: tuple[Observation, int] | None = None
+        #: The last line of brod in its generation.
+        self._said: Observation | None = None
         #: Why librdkafka gives up partitions.
         self._release_cause = "rebalance"
 
@@ -87,6 +82,12 @@ class OtherMember(ClientMember):
             self._losing = cause
         self._release_cause = "assignment" if line.fields.get("protocol") == "COOPERATIVE" else "rebalance"
         self._ask(line, cause)
+
+    def _commit_refused_rejoins(self, line: Observation) -> None:
+        error = error_of(line.fields["said"])
+        self._request_refused(line, "OffsetCommit", error)
+        self._losing = error
+        self._ask(line, cause_of_error(error))
 
     def _session_expired(self, line: Observation) -> None:
         self._losing = "session-timeout"
@@ -179,11 +180,30 @@ class OtherMember(ClientMember):
         if fields["generation"] < 0 or fields["error"] not in _NO_ERROR:
             if fields["member_id"]:
                 self._learn(fields["member_id"])
+            error = error_of(fields["error"])
+            if error != REQUIRED:
+                self._request_refused(line, "JoinGroup", error)
             return
         self._joined(line)
 
+    def _rd_fatal(self, line: Observation) -> None:
+        error = error_of(line.fields["said"])
+        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), error))
+
+    def _rd_error(self, line: Observation) -> None:
+        """An error that the application logs."""
+        said, error = line.fields["said"], error_of(f"{line.fields['code']} {line.fields['said']}")
+        if line.fields["code"] == "_MAX_POLL_EXCEEDED":
+            self._poll_timeout(line)
+        elif line.fields["code"] == "_FATAL":
+            self._rd_fatal(line)
+        elif error != UNKNOWN:
+            self._request_refused(line, "OffsetCommit" if "ommit" in said else UNKNOWN, error)
+
     def _rd_synced(self, line: Observation) -> None:
-        if line.fields["error"] in _NO_ERROR and self._generation is not None:
+        if line.fields["error"] not in _NO_ERROR:
+            self._request_refused(line, "SyncGroup", error_of(line.fields["error"]))
+        elif self._generation is not None:
             one = self._group.round(self._generation, line)
             one.synced[self._id()] = line
             one.clients[self._id()] = self._client
@@ -263,11 +283,51 @@ class OtherMember(ClientMember):
             self._learn(line.fields["memberId"])
         self._ask(line, "group-rebalancing")
 
+    def _kafkajs_answer(self, line: Observation) -> None:
+        """An answer with an error, of a request of the group."""
+        error = error_of(line.fields.get("said", ""))
+        if error not in (UNKNOWN, REQUIRED) and line.fields["api"] in _GROUP_REQUESTS:
+            self._request_refused(line, line.fields["api"], error)
+
+    def _kafkajs_crash(self, line: Observation) -> None:
+        said = str(line.fields.get("said", ""))
+        error = error_of(said)
+        name = said.partition(":")[0].strip() if error == UNKNOWN else error
+        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), name))
+
+    # -- sarama, brod ----------------------------------------------------------------------------
+
+    def _sarama_refused(self, line: Observation) -> None:
+        """An error of the coordinator; which request it answers is not said."""
+        error = error_of(line.fields["said"])
+        if error != UNKNOWN:
+            self._request_refused(line, UNKNOWN, error)
+
+    def _brod(self, line: Observation) -> None:
+        """Each line says the generation that the member is in."""
+        if line.fields["generation"] == self._generation:
+            self._said = line
+        elif line.fields["generation"] > 0:
+            self._asked, self._said = self._said, None
+            self._joined(line)
+
     HANDLERS: ClassVar[Handlers] = {
         **ClientMember.HANDLERS,
+        "kafkajs-answer": _kafkajs_answer,
+        "kafkajs-crash": _kafkajs_crash,
+        "spring-assigned": ClientMember.HANDLERS["assigned"],
+        "spring-revoked": ClientMember.HANDLERS["revoked"],
+        "spring-lost": ClientMember.HANDLERS["lost"],
+        "sarama-fenced": ClientMember.HANDLERS["failed-for-good"],
+        "sarama-lost": _sarama_refused,
+        "sarama-refused": _sarama_refused,
+        "brod": _brod,
         "rejoin": _rejoin_by_words,
         "rejoin-unnamed": _rejoin_by_words,
         "rd-rejoin": _rejoin_by_words,
+        "commit-refused-rejoins": _commit_refused_rejoins,
+        "rd-fatal": _rd_fatal,
+        "rd-error": _rd_error,
         "rd-session": _session_expired,
         "session-expired": _session_expired,
         "learned": _learned,

@@ -7,8 +7,11 @@ from typing import Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.template import Catalogue
 from groupstorm.imports.templates.client_reasons import REASONS
+from groupstorm.imports.templates.errors import UNKNOWN_ERROR, error_of
 
-UNKNOWN: Final = "unknown"
+UNKNOWN: Final = UNKNOWN_ERROR
+#: Errors with which a coordinator answers members in every round.
+_OF_ROUNDS: Final = {"REBALANCE_IN_PROGRESS": "group-rebalancing", "MEMBER_ID_REQUIRED": "first-join"}
 REJOIN_REASONS: Final = Catalogue(REASONS)
 #: Kinds of lines of a process that has just started.
 STARTS: Final = frozenset({"config", "subscribed", "rd-started", "worker-config"})
@@ -27,10 +30,17 @@ _UPDATED = "cause: the partitions are not in the assignment that came before (co
 
 def rejoin_cause(line: Observation) -> str:
     """Why a Java consumer says that it joins again."""
-    found = REJOIN_REASONS.find(line.fields.get("reason", ""))
+    reason = line.fields.get("reason", "")
+    found = REJOIN_REASONS.find(reason)
     if found is None:
-        return UNKNOWN
+        return cause_of_error(error_of(reason))
     return str(found.fields["error"]) if found.kind == "error" else found.kind
+
+
+def cause_of_error(error: str) -> str:
+    """The cause of joining again after ``error``: answers that belong to every round have names of their
+    own."""
+    return _OF_ROUNDS.get(error, error)
 
 
 def revocation_cause(line: Observation, then: Observation | None, is_cooperative: bool) -> tuple[str, str]:

@@ -116,10 +116,11 @@ def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRo
 
 
 def _preparing(group: str, one: Round) -> list[RoundRow]:
-    """The beginning of a round that only clients tell."""
-    line = one.requested
-    if one.stabilized is not None or line is None or not one.joined:
+    """The beginning of a round that only clients tell: when the first asked for it, or at the latest when the
+    first was in it."""
+    if one.stabilized is not None or not one.joined:
         return []
+    line = one.requested or min(one.joined.values(), key=lambda seen: seen.time_us)
     event = events.GroupStateChanged(
         group,
         "unknown",

@@ -36,7 +36,7 @@ _RATES: Final = "rates: what the logs have grown by until they were asked for ag
 #: Rates count records in 1,000 seconds.
 _RATE_PER_US: Final = 1_000 * 1_000_000
 _MEMBER_STATE: Final = "state: STABLE if the member has its target, and is at its epoch"
-_NO_TIME: Final = "when the output was printed is not known, it counts as printed in 1970: --at TIME says it"
+_NO_TIME: Final = "when the output was printed is not known: --at TIME says it"
 _NOT_PRINTED: Final = (
     "what the members have is not printed: describe the group with --members --verbose, or without options"
 )

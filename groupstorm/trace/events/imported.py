@@ -12,7 +12,8 @@ class GroupImported(NamedTuple):
     """First row of a group in an imported trace.
 
     ``cause``: from whose rows ownership follows: coordinator, or members (every member has a log of its own).
-    ``detail``: one JSON line with the wall clock at time 0, and the logs with their clocks.
+    ``detail``: one JSON line with the wall clock at time 0 (``began``, or ``clock`` if no source has
+    the date), and the logs with their clocks.
     """
 
     group: str
@@ -101,6 +102,44 @@ class WorkAssigned(NamedTuple):
     detail: str
 
 
+class RequestRefused(NamedTuple):
+    """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
+
+    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit; FindCoordinator if the client lost its
+    coordinator; "unknown" if the line does not say it.
+    """
+
+    group: str
+    member: str
+    member_id: str | None
+    generation: int | None
+    api: str
+    error: str
+
+
+class OffsetReset(NamedTuple):
+    """A client had no offset to begin at, so that auto.offset.reset counted.
+
+    ``cause``: no-committed-offset, out-of-range, or reset with the ``positions`` at which it began.
+    """
+
+    group: str
+    member: str
+    partitions: tuple[str, ...]
+    positions: tuple[int, ...] | None
+    cause: str
+
+
+class AppendRefused(NamedTuple):
+    """The group's partition of __consumer_offsets (``cause``) took no record of the group, because too few of
+    its replicas were in sync: ``detail`` says which, and how many are needed."""
+
+    group: str
+    error: str
+    cause: str
+    detail: str
+
+
 Event = (
     GroupImported
     | EvidenceMissing
@@ -111,4 +150,7 @@ Event = (
     | MembersGone
     | MembersBack
     | WorkAssigned
+    | RequestRefused
+    | OffsetReset
+    | AppendRefused
 )

@@ -1,0 +1,310 @@
+"""Short logs: who was refused is said, and no group is called quiet that the log does not show to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.cli.explain import print_explanation
+from groupstorm.explain.explanation import Explanation
+from groupstorm.problems import InputError
+from tests.explain.explaining import explained, names, trace_of
+from tests.imports.importing import import_texts, rows
+
+COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
+NOT_COORDINATOR = (
+    "Request joining group due to: rebalance failed due to 'This is not the correct coordinator.' "
+    "(NotCoordinatorException)"
+)
+
+
+def client_line(second: float, message: str, client: str = "c-1") -> str:
+    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
+    return f"[2026-03-04 {clock}] INFO [Consumer clientId={client}, groupId=g] {message} ({COORDINATOR})\n"
+
+
+def librdkafka_line(second: float, facility: str, message: str) -> str:
+    return f"%7|{1772618400 + second:.3f}|{facility}|rdkafka#consumer-1| [thrd:main]: {message}\n"
+
+
+def answer(folder: Path, log: str, name: str = "app.log") -> Explanation:
+    import_texts(folder, {name: log})
+    return explained(folder / "out")
+
+
+def sentence(one: Explanation, pattern: str) -> str:
+    (found,) = [finding for finding in one.findings if finding.pattern.name == pattern]
+    return found.match.sentence
+
+
+def printed(one: Explanation, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a user reads, on one line."""
+    print_explanation(one, {}, False)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_a_member_that_no_coordinator_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        client_line(3 * number + more, message)
+        for number in range(10)
+        for more, message in ((1, NOT_COORDINATOR), (1.004, "(Re-)joining group"))
+    ]
+    one = answer(tmp_path, "".join(lines))
+    assert names(one) == ["coordinator-moved"]
+    tried = (
+        "c-1 tried to join 10 times in 27.0 s and got no generation: NOT_COORDINATOR (This is not the correct"
+    )
+    text = printed(one, capsys)
+    assert f"{tried} coordinator)." in text
+    assert "quiet" not in text
+    assert text.startswith("Group g: the lines show no rebalance in 27.0 s")
+
+
+def test_two_lines_of_one_refusal(tmp_path: Path) -> None:
+    failed = (
+        "JoinGroup failed: This is not the correct coordinator. Marking coordinator unknown. Sent "
+        "generation was "
+        "Generation{generationId=-1, memberId='', protocol='null'}"
+    )
+    lines = [client_line(s, failed) + client_line(s + 0.002, NOT_COORDINATOR) for s in (1, 4, 7)]
+    assert "3 times in 6.0 s" in sentence(answer(tmp_path, "".join(lines)), "coordinator-moved")
+
+
+def test_librdkafka_that_no_coordinator_takes(tmp_path: Path) -> None:
+    response = (
+        "JoinGroup response: GenerationId -1, Protocol , LeaderId , my MemberId , member metadata count 0: "
+    )
+    lines = [
+        librdkafka_line(5 * number, "JOIN", 'Group "g": join with 1 subscribed topic(s)')
+        + librdkafka_line(5 * number + 1, "JOINGROUP", f"{response}Broker: Not coordinator")
+        for number in range(4)
+    ]
+    one = answer(tmp_path, "".join(lines))
+    assert "tried to join 4 times in 15.0 s and got no generation: NOT_COORDINATOR" in sentence(
+        one, "coordinator-moved"
+    )
+
+
+def test_a_first_join_is_no_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs = "The group member needs to have a valid member id before actually entering a consumer group"
+    error = f"org.apache.kafka.common.errors.MemberIdRequiredException: {needs}"
+    log = client_line(1, "(Re-)joining group") + client_line(1.008, f"Join group failed with {error}")
+    one = answer(tmp_path, log)
+    assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["first-join"]
+    text = printed(one, capsys)
+    assert "No pattern found. c-1 said 1 time that it has to join. Too little to say more: 1 line" in text
+    assert "over 8 ms; add the log of the group's coordinator" in text
+    assert "quiet" not in text
+
+
+def test_a_member_that_never_joins_again(tmp_path: Path) -> None:
+    failed = "Attempt to heartbeat failed since group is rebalancing"
+    one = answer(tmp_path, "".join(client_line(s, failed, "c-4") for s in (0, 3, 6, 306)))
+    assert names(one) == ["never-rejoined"]
+    assert sentence(one, "never-rejoined") == (
+        "c-4's heartbeats were refused for 306 s, 4 times, because the group was rebalancing: it never "
+        "joined "
+        "again in this log."
+    )
+
+
+def test_a_member_that_joins_again_was_refused_as_any_other(tmp_path: Path) -> None:
+    joined = (
+        "Successfully joined group with generation Generation{generationId=7, memberId='c-1-1', protocol='r'}"
+    )
+    failed = "Attempt to heartbeat failed since group is rebalancing"
+    log = "".join(client_line(s, failed) for s in (0, 3, 6, 12)) + client_line(13, joined)
+    assert "never-rejoined" not in names(answer(tmp_path, log))
+
+
+@pytest.mark.parametrize(
+    ("error", "pattern"),
+    [
+        ("The consumer group has reached its max size.", "join-refused"),
+        ("Not authorized to access group: Group authorization failed.", "join-refused"),
+        ("The coordinator is not available.", "coordinator-moved"),
+    ],
+)
+def test_a_member_that_cannot_join(tmp_path: Path, error: str, pattern: str) -> None:
+    failed = f"JoinGroup failed due to fatal error: {error}"
+    one = answer(tmp_path, "".join(client_line(s, failed) for s in (0, 10, 20)))
+    assert names(one) == [pattern]
+
+
+COMMITS = {
+    "Offset commit failed on partition t-3 at offset 977: The coordinator is not aware of this member.": (
+        "UNKNOWN_MEMBER_ID"
+    ),
+    "OffsetCommit failed with Generation{generationId=4, memberId='c-1-1', protocol='range'}: Specified "
+    "group "
+    "generation id is not valid.": "ILLEGAL_GENERATION",
+    "Failing OffsetCommit request since the consumer is not part of an active group": "CommitFailedException",
+}
+
+
+@pytest.mark.parametrize(("message", "error"), COMMITS.items(), ids=COMMITS.values())
+def test_a_refused_commit(
+    tmp_path: Path, message: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = answer(tmp_path, client_line(0, message))
+    assert names(one) == ["zombie"]
+    assert f"c-1's commits were refused 1 time: {error}" in sentence(one, "zombie")
+    assert "Unknown: why it was out of the group: add its log from before" in printed(one, capsys)
+
+
+def test_the_exception_belongs_to_the_client_of_the_line_before(tmp_path: Path) -> None:
+    refused = client_line(0, next(iter(COMMITS)))
+    thrown = (
+        "org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since the "
+        "group has "
+    )
+    log = f"{refused}Caused by: {thrown}already rebalanced and assigned the partitions to another member.\n"
+    one = answer(tmp_path, log)
+    assert sentence(one, "zombie").startswith("c-1's commits were refused 1 time: UNKNOWN_MEMBER_ID")
+
+
+def test_an_exception_alone(tmp_path: Path) -> None:
+    thrown = (
+        "org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be completed "
+        "since the "
+    )
+    log = (
+        f"2026-03-04 10:00:00,000 ERROR {thrown}consumer is not part of an active group for auto assignment\n"
+    )
+    one = answer(tmp_path, log)
+    assert (one.history.group, names(one)) == ("(unnamed)", ["zombie"])
+
+
+def test_a_commit_in_a_rebalance(tmp_path: Path) -> None:
+    message = (
+        "Offset commit failed on partition t-3 at offset 9: The group is rebalancing, so a rejoin is needed."
+    )
+    assert names(answer(tmp_path, client_line(0, message))) == ["commit-in-rebalance"]
+
+
+def test_librdkafka_that_was_fenced(tmp_path: Path) -> None:
+    fenced = "Broker: Static consumer fenced by other consumer with same group.instance.id"
+    state = "in state up (join-state steady, 1 partition(s) assigned)"
+    log = librdkafka_line(0, "HEARTBEAT", f'Group "g" heartbeat error response {state}: {fenced}')
+    fatal = librdkafka_line(0, "FATAL", f"Fatal error: {fenced}: Fatal consumer error: {fenced}")
+    one = answer(tmp_path, log + fatal)
+    assert names(one) == ["static-fenced"]
+    assert len(one.history.incidents["fenced"]) == 1
+    assert one.findings[0].match.unknown.startswith("which id it is and who else has it")
+
+
+def test_librdkafka_without_debug_names_no_group(tmp_path: Path) -> None:
+    log = librdkafka_line(
+        0,
+        "MAXPOLL",
+        "Application maximum poll interval (300000ms) exceeded by 88ms (adjust max.poll.interval.ms for "
+        "long-running message processing): leaving group",
+    )
+    one = answer(tmp_path, log)
+    assert (one.history.group, names(one)) == ("(unnamed)", ["max-poll-interval"])
+
+
+def test_no_committed_offset(tmp_path: Path) -> None:
+    position = (
+        "FetchPosition{offset=0, offsetEpoch=Optional.empty, currentLeader=LeaderAndEpoch{leader=Optional"
+    )
+    log = client_line(6, "Found no committed offset for partition t-0") + client_line(
+        6.009,
+        f"Resetting offset for partition t-0 to position {position}[b:9092 (id: 1 rack: null)], epoch=2}}}}.",
+    )
+    one = answer(tmp_path, log)
+    assert names(one) == ["no-committed-offset"]
+    assert sentence(one, "no-committed-offset") == "1 partition had no committed offset: t-0 (began at 0)."
+
+
+def test_aiokafka_that_was_out_of_its_group(tmp_path: Path) -> None:
+    error = "[Error 25] UnknownMemberIdError: hccm-sources"
+    log = (
+        f"2026-03-04 10:00:00,000 ERROR OffsetCommit failed for group g due to group error ({error}), "
+        f"will rejoin\n"
+    )
+    one = answer(tmp_path, log)
+    assert "app's commits were refused 1 time: UNKNOWN_MEMBER_ID" in sentence(one, "zombie")
+    assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["UNKNOWN_MEMBER_ID"]
+
+
+def test_a_group_that_the_log_shows_to_be_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    imported = {"s": 0, "event": "group_imported", "source": "world", "cause": "coordinator", "detail": "{}"}
+    commit = {"event": "offsets_committed", "partitions": ["t-0"], "positions": [1]}
+    commits = [commit | {"s": 40 * number, "evidence": [f"a.log:{number}"]} for number in range(1, 4)]
+    assert "The group was quiet." in printed(explained(trace_of(tmp_path, [imported, *commits])), capsys)
+    few = printed(explained(trace_of(tmp_path, [imported, *commits[:1]])), capsys)
+    assert "Too little to say more: 1 line over 40.0 s; add the coordinator's log" in few
+
+
+LOST = (
+    "Group coordinator b:9092 (id: 2147483643 rack: null) is unavailable or invalid due to cause: error "
+    "response "
+)
+
+
+def test_a_coordinator_that_is_lost_again_and_again(tmp_path: Path) -> None:
+    after = "NOT_COORDINATOR. isDisconnected: false. Rediscovery will be attempted."
+    one = answer(tmp_path, "".join(client_line(s, f"{LOST}{after}") for s in (0, 5, 10)))
+    assert names(one) == ["coordinator-moved"]
+    assert sentence(one, "coordinator-moved").startswith("c-1 lost its coordinator 3 times in 10.0 s")
+
+
+ERRORS = (
+    (
+        'KafkaError{code=_MAX_POLL_EXCEEDED,val=-147,str="Application maximum poll interval"}',
+        "max-poll-interval",
+    ),
+    ('KafkaError{FATAL,code=_FATAL,val=-150,str="Broker: Static consumer fenced by other"}', "static-fenced"),
+    ('KafkaError{code=ILLEGAL_GENERATION,val=22,str="Commit failed: Broker: Specified"}', "zombie"),
+    ("org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected", "static-fenced"),
+    ("org.apache.kafka.common.errors.RebalanceInProgressException: Offset commit", "commit-in-rebalance"),
+)
+
+
+@pytest.mark.parametrize(("error", "pattern"), ERRORS)
+def test_an_error_that_an_application_logs(tmp_path: Path, error: str, pattern: str) -> None:
+    assert names(answer(tmp_path, f"2026-03-04 10:00:00,000 ERROR {error}\n")) == [pattern]
+
+
+def test_a_heartbeat_and_a_commit_are_two_refusals(tmp_path: Path) -> None:
+    beat = "Attempt to heartbeat failed for since member id c-1-1 is not valid."
+    one = answer(tmp_path, client_line(0, beat) + client_line(0.001, next(iter(COMMITS))))
+    assert [each.api for each in one.history.refusals] == ["JoinGroup", "OffsetCommit"]
+    assert set(names(one)) == {"session-expired", "zombie"}
+
+
+def test_a_position_that_the_partition_has_not(tmp_path: Path) -> None:
+    out = (
+        "Fetch position FetchPosition{offset=5, offsetEpoch=Optional.empty} is out of range for partition t-0"
+    )
+    reset = "Resetting offset for partition t-0 to offset 77."
+    one = answer(tmp_path, client_line(0, f"{out}, resetting offset") + client_line(0.01, reset))
+    assert (
+        sentence(one, "no-committed-offset") == "1 partition had a position out of range: t-0 (began at 77)."
+    )
+
+
+def test_lines_that_are_read_and_tell_nothing_are_no_unknown_log(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match="1 of 1 lines are about groups, and none says what one did: add the log"
+    ):
+        answer(tmp_path, client_line(0, "Discovered group coordinator b:9092 (id: 1 rack: null)"))
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (
+            "Lost previously assigned partitions t-0",
+            "Partitions were lost 2 times, without onPartitionsRevoked: c-1.",
+        ),
+        ("Request joining group due to: rebalance enforced by user", "c-1 said 2 times that it has to join."),
+    ],
+)
+def test_a_member_that_moves_is_not_quiet(
+    tmp_path: Path, message: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = printed(answer(tmp_path, client_line(0, message) + client_line(90, message)), capsys)
+    assert f"No pattern found. {said} Too little to say more: 2 lines over 90.0 s" in text

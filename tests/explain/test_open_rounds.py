@@ -1,0 +1,110 @@
+"""Rounds that do not end in the log, that it skips, and a group whose last member is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.explain.explanation import explain
+from groupstorm.figures.by_group import Window
+from tests.explain.explaining import explained, names, state, trace_of
+from tests.explain.test_first_answers import answer, client_line, printed, sentence
+from tests.imports.importing import broker_line, import_texts
+
+OFFSETS = "(__consumer_offsets-23)"
+C_22 = "c-22-22222222-2222-2222-2222-222222222222"
+STABLE = broker_line(
+    "10:00:00,000", f"Stabilized group g generation 63 {OFFSETS} with 4 members"
+) + broker_line("10:00:00,010", "Assignment received from leader c-1 for group g for generation 63")
+BEGUN = broker_line(
+    "10:10:00,548",
+    f"Preparing to rebalance group g in state PreparingRebalance with old generation 63 {OFFSETS} "
+    f"(reason: Adding "
+    f"new member {C_22} with group instance id None)",
+)
+LEFT = broker_line(
+    "10:18:02,645",
+    f"Member[group.instance.id None, member.id {C_22}] in group g has left, removing it from the group",
+)
+OTHER = broker_line("10:31:00,000", "Group other with generation 2 is now empty (__consumer_offsets-9)")
+
+
+def test_a_join_phase_that_is_open_when_the_log_ends(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lasted until the group's last line; what other groups log after that does not show it open."""
+    import_texts(tmp_path, {"server.log": STABLE + BEGUN + LEFT + OTHER})
+    one = explain(tmp_path / "out", frozenset({"g"}))[0]
+    assert [each.lasted_us for each in one.history.rebalances] == [482_097_000]
+    assert names(one) == ["held-join-phase"]
+    assert "was still in its join phase after at least 482 s; no row tells its end." in sentence(
+        one, "held-join-phase"
+    )
+    text = printed(one, capsys)
+    assert "1 rebalance, at least 482 s in rebalances" in text
+    assert "c-22 new-member 1 at least 482 s" in text
+
+
+def test_a_round_of_one_line_lasted_unknown_time(tmp_path: Path) -> None:
+    one = answer(tmp_path, STABLE + BEGUN, "server.log")
+    assert ([each.lasted_us for each in one.history.rebalances], names(one)) == ([0], [])
+
+
+def test_a_storm_that_ends_in_a_round(tmp_path: Path) -> None:
+    begun = state(0, "Stable", "PreparingRebalance", 1, "new-member", member_id="a-1")
+    parked = {"event": "join_parked", "member": "a", "member_id": "a-1", "generation": 1}
+    one = explained(trace_of(tmp_path, [begun, parked | {"s": 4}]), Window(0, None))
+    assert [each.lasted_us for each in one.history.rebalances] == [4_000_000]
+
+
+def test_generations_that_the_log_skips(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Eleven generations from 502 to 512: a cooperative rebalance takes two at most."""
+    joined = [
+        client_line(60 * number, "(Re-)joining group")
+        + client_line(60 * number + 1, f"Successfully joined group with generation {generation}")
+        for number, generation in enumerate((502, 507, 512))
+    ]
+    one = answer(tmp_path, "".join(joined))
+    assert (len(one.history.rebalances), one.history.generations_hidden) == (3, 8)
+    text = printed(one, capsys)
+    assert "at least 6 rebalances (3 rounds in the logs, which skip 8 generations)" in text
+
+
+def last_member(cause: str) -> str:
+    how = {
+        "expired": "has failed, removing it from the group.",
+        "left": "has left, removing it from the group",
+    }
+    member = "w-1-11111111-2222-3333-4444-555555555555"
+    return "".join(
+        broker_line(*line)
+        for line in (
+            ("10:00:00,000", "Stabilized group g generation 5 with 1 members."),
+            ("10:00:00,010", f"Assignment received from leader {member} for group g for generation 5"),
+            ("10:10:00,000", f"Member {member} in group g {how[cause]}"),
+            ("10:10:00,001", "Group g with generation 6 is now empty."),
+        )
+    )
+
+
+LATER = broker_line("13:10:00,001", "Group other with generation 2 is now empty.")
+
+
+def test_the_last_member_expired_and_nobody_came_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import_texts(tmp_path, {"server.log": last_member("expired") + LATER})
+    one = explain(tmp_path / "out", frozenset({"g"}))[0]
+    assert names(one)[0] == "outage"
+    assert sentence(one, "outage").startswith("At least 3 h: w-1 was the last member, its session expired")
+    text = printed(one, capsys)
+    assert "an outage of at least 3 h, as the last member expired and nobody came back." in text
+    assert "no partition needs an owner" not in text
+
+
+def test_the_last_member_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import_texts(tmp_path, {"server.log": last_member("left") + LATER})
+    one = explain(tmp_path / "out", frozenset({"g"}))[0]
+    assert "outage" not in names(one)
+    assert "no partition needs an owner then" in printed(one, capsys)
