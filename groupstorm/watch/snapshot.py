@@ -21,7 +21,7 @@ from groupstorm.explain.history import Absence, Change, Round, Settings, StuckRe
 from groupstorm.explain.recorder import Recorder
 from groupstorm.explain.refusals import Refusal, Refusals
 from groupstorm.explain.stuck_records import StuckRecords
-from groupstorm.explain.work import Work, WorkGap
+from groupstorm.explain.work import Uneven, Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.causes import Origin, Origins
 from groupstorm.figures.coordinator_view import CoordinatorView
@@ -70,6 +70,8 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     Work: {
         "gaps": list[WorkGap], "delays": list[Row], "_of": dict[str, frozenset[str]],
         "_idle": dict[str, tuple[int, str]], "_gone": set[str],
+        "uneven": Uneven | None, "_told_us": dict[str, int],
+        "_uneven_us": _Time, "_loads": dict[str, int],
     },
     FiguresAccumulator: {"_from_us": _Time, "_first_us": _Time},
     GroupSums: {

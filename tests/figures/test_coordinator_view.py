@@ -7,7 +7,7 @@ from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
-from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
 
@@ -133,7 +133,7 @@ def test_a_group_is_eager_until_its_protocol_is_known() -> None:
 def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:
     one, other = coordinator_trace("range"), Trace("h", has_member_rows=False)
     other.start(40, "x")
-    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate([*one.rows, *other.rows])]
+    rows = [as_mapping(seq, *row) for seq, row in enumerate([*one.rows, *other.rows])]
     found = figures_by_group(rows)
     assert list(found) == ["g", "h"]
     assert found["g"].generations == 2

@@ -15,7 +15,7 @@ from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as streams_events
-from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.typed_rows import event_types, read_row
 from tests.figures.synthetic import trace
 
@@ -90,7 +90,7 @@ def test_rows_and_events_give_the_same(seed: int) -> None:
     events, rows = FiguresAccumulator(), FiguresAccumulator()
     for seq, row in enumerate(trace(seed)):
         events.add(*row)
-        rows.add_row(as_mapping(values(seq, *row)))
+        rows.add_row(as_mapping(seq, *row))
     assert events.figures() == rows.figures()
 
 

@@ -6,7 +6,7 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
 from groupstorm.figures.ownership import Ownership
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.rows import as_mapping, values
+from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
 
@@ -113,7 +113,7 @@ def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
     trace.start(0, "a")
     trace.round(5, 1, {"a": ("t-0",)})
     trace.crash(7, "a", 1, "t-0")
-    rows = [as_mapping(values(seq, *row)) for seq, row in enumerate(trace.rows)]
+    rows = [as_mapping(seq, *row) for seq, row in enumerate(trace.rows)]
 
     def until(us: int) -> Figures:
         return figures_by_group(rows, Window(to_us=us))["g"]
