@@ -34,16 +34,15 @@ def first_answer(history: History) -> str:
     if given and not history.rebalances:
         member = max(history.assignments, key=lambda name: history.assignments[name])
         sentences.append(
-            f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which "
-            f"no line says "
-            "who began it, or why."
+            f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
+            "line says who began it, or why."
         )
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
         return "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
-    lasted = seconds((history.last_us - history.first_us) / 1_000_000)
+    lasted = seconds(history.shown_us / 1_000_000)
     return " ".join(
         [*sentences, f"Too little to say more: {counted(history.lines, 'line')} over {lasted}; {add}."]
     )

@@ -363,7 +363,12 @@ class History:
         if not self.is_imported:
             return not self.refusals
         seen = self.refusals or self.attempts or self.assignments or self.changes or self.incidents
-        return not seen and self.last_us - self.first_us >= _QUIET_US and self.lines > 1
+        return not seen and self.shown_us >= _QUIET_US and self.lines > 1
+
+    @property
+    def shown_us(self) -> int:
+        """The time over which there are rows, from `from_us` on."""
+        return self.last_us - max(self.first_us, self.from_us)
 
     @property
     def unowned_us(self) -> int | None:

@@ -112,7 +112,7 @@ class Recorder:
         if self._round is not None and row["source"] != "world":
             self._round.last = row
         place = next(iter(row.get("evidence") or ()), self._place)
-        history.lines += place != self._place
+        history.lines += place != self._place and now_us >= history.from_us
         self._place = place
         is_repeated = self._refusals.add(row, self._name(row))
         self._epochs.add(row, self._name(row))
@@ -192,7 +192,9 @@ class Recorder:
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
-        history.refusals = self._refusals.found
+        history.refusals = [
+            one for one in self._refusals.found if int(one.last["time_us"]) >= history.from_us
+        ]
         history.repeated, history.stood = self._stuck.repeated(), self._stuck.stood()
         return history
 
@@ -328,15 +330,17 @@ class Recorder:
             self._history.uncommitted.add(uncommitted, self._name(row), row)
 
     def _attempted(self, row: Row) -> None:
-        attempts, member = self._history.attempts, self._name(row)
-        attempts[member] = attempts.get(member, 0) + 1
+        if row["time_us"] >= self._history.from_us:
+            attempts, member = self._history.attempts, self._name(row)
+            attempts[member] = attempts.get(member, 0) + 1
 
     def _given(self, row: Row) -> None:
         """Some clients have a row for each partition: those of one instant are one assignment."""
-        given, member = self._history.assignments, self._name(row)
-        if row["time_us"] - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US:
+        given, member, now_us = self._history.assignments, self._name(row), row["time_us"]
+        is_new = now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US
+        if is_new and now_us >= self._history.from_us:
             given[member] = given.get(member, 0) + 1
-        self._given_us[member] = row["time_us"]
+        self._given_us[member] = now_us
 
     def _sync_answered(self, row: Row) -> None:
         if "error" in row:

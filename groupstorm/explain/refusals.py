@@ -25,6 +25,7 @@ _ANSWERS: Final = {
 }
 #: Rows with which a member is in a generation.
 _ADMITTED: Final = frozenset({"join_answered", "sync_answered", "partitions_assigned", "work_assigned"})
+_WITH_EVERY_FIRST_JOIN: Final = "MEMBER_ID_REQUIRED"
 _ANSWERED: Final = {"join_answered": JOIN, "sync_answered": "SyncGroup"}
 #: The words of a coordinator for its errors.
 _WORDS: Final = {
@@ -129,7 +130,8 @@ def _refused(row: Row) -> tuple[str, str]:
     if event == "request_refused":
         return row["api"], row["error"]
     if event in _ANSWERED:
-        return _ANSWERED[event], row.get("error") or ""
+        error = row.get("error") or ""
+        return _ANSWERED[event], "" if error == _WITH_EVERY_FIRST_JOIN else error
     if event != "rejoin_requested":
         return "", ""
     cause = row.get("cause") or ""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.explain.first_answer import first_answer
+from groupstorm.figures.by_group import Window
 from tests.explain.explaining import explained, names, scenario_storm
 
 QUIET = """
@@ -50,6 +52,17 @@ def test_the_figures_have_as_many_rebalances(tmp_path: Path, settings: str) -> N
     found = explained(scenario_storm(tmp_path, QUIET.format(members=4, settings=settings) + steps))
     assert found.history.figures is not None
     assert found.history.figures.generations == len(found.history.rebalances) > 2
+
+
+def test_a_window_behind_the_start_shows_a_quiet_group(tmp_path: Path) -> None:
+    """The first JoinGroup is answered MEMBER_ID_REQUIRED, which is no refusal that anybody has to hear of."""
+    path = scenario_storm(
+        tmp_path, QUIET.format(members=4, settings="partition.assignment.strategy: [range]")
+    )
+    found = explained(path, window=Window(60_000_000))
+    assert (found.history.rebalances, found.history.refusals) == ([], [])
+    assert first_answer(found.history) == "The group was quiet."
+    assert all(one.error != "MEMBER_ID_REQUIRED" for one in explained(path).history.refusals)
 
 
 def test_a_member_that_is_added_is_no_pattern(tmp_path: Path) -> None:

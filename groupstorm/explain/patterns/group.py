@@ -93,10 +93,9 @@ def append_failed(history: History) -> Match | None:
     if refused:
         row = refused[-1].row
         sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
-    unknown = "" if refused else "why: add the broker's whole log (kafka.server), which names the "
-    "replicas in sync"
+    why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
     rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
-    return Match(sentence, (), [one for one, _ in failed], (), rows, unknown)
+    return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
 
 
 def _is_unwritten(one: Round) -> bool:
