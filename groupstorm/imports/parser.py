@@ -22,18 +22,13 @@ from groupstorm.imports.envelopes import (
     texts_in,
 )
 from groupstorm.imports.framing import Framing
+from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTS, Log, LogFile
-from groupstorm.imports.observation import POD, Observation
+from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Catalogue, Found
-from groupstorm.imports.templates.bare import (
-    APPEND_REFUSED,
-    BROKER_CONFIG,
-    EXCEPTIONS,
-    WORKER_CONFIG,
-)
-from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, BROKER_KINDS, CATALOGUES
+from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
 from groupstorm.imports.times import Instant
 
 #: Kinds of lines that are understood, and change nothing.
@@ -52,37 +47,6 @@ _CUTS_MAX: Final = 3
 _MORE_LINES_MAX: Final = 1_000
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
-#: librdkafka's name of a client: its client id, and which client of the process it is.
-_HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
-#: A thread of Spring, which has a consumer of its own.
-_CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
-#: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
-_STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
-_DEFAULT_CLIENT: Final = "rdkafka"
-#: Lines of a client that are kept until one names its group.
-_GROUPLESS_MAX: Final = 20
-#: The group of lines that name none, and kinds of such lines that say something by themselves.
-UNNAMED_GROUP: Final = "(unnamed)"
-_TELLING: Final = frozenset(
-    {
-        *EXCEPTIONS,
-        "rd-error",
-        "commit-refused",
-        "coordinator-lost",
-        "kafkajs-answer",
-        "kafkajs-crash",
-        "kafkajs-joined",
-        "kafkajs-rejoin",
-        "sarama-fenced",
-        "sarama-refused",
-        "heartbeat-refused",
-        "poll-timeout",
-        "rd-fatal",
-        "rd-joined",
-        "rd-session",
-        "rejoin-unnamed",
-    }
-)
 #: What a line has that may be of interest.
 _ANCHORS: Final = (
     b"roup",
@@ -154,17 +118,10 @@ class LogParser(LogSource):
         self._step = 0
         self._found: list[Observation] = []
         self._open: _Open | None = None
-        #: The pod or container of the line, and the beginning of the line that names it.
-        self._pod = self._margin = ""
+        #: The beginning of the line that names its pod or container.
+        self._margin = ""
         self._more = 0
-        self._groups: dict[str, str] = {}
-        #: The client that lines belong to that name none: librdkafka's handle, or the log.
-        self._name = Path(log.name).name.partition(".")[0]
-        self._handle = self._client = self._name
-        #: By handle: lines before the first that names the client's group.
-        self._groupless: dict[str, list[Observation]] = {}
-        #: The last client of Java's, and its group: an exception that is logged after its line is its own.
-        self._java: tuple[str, str] | None = None
+        self._owners = LineOwners(Path(log.name).name.partition(".")[0])
 
     @property
     def newest_first(self) -> bool:
@@ -186,16 +143,7 @@ class LogParser(LogSource):
             self._close()
             yield from self._found
             self._found.clear()
-        yield from self._unnamed()
-
-    def _unnamed(self) -> Iterator[Observation]:
-        """Lines of clients whose group no line names, if they tell something without it: their group is the
-        only one of the log, or has no name."""
-        named = {*self._groups.values()}
-        group = named.pop() if len(named) == 1 else UNNAMED_GROUP
-        for waiting in self._groupless.values():
-            if any(one.kind in _TELLING for one in waiting):
-                yield from (one._replace(group=group) for one in waiting)
+        yield from self._owners.unnamed()
 
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
@@ -244,11 +192,7 @@ class LogParser(LogSource):
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
-            self._pod = pod_in(self._margin) or pod_of(around.record)
-        if prefix is None or prefix.writer is Writer.RDKAFKA:
-            self._see_handle(front)
-        if prefix is None and (thread := _CONTAINER.search(front)) is not None:
-            self._handle = self._client = thread[1]
+            self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record))
         self._message(prefix, self._time(said), message, around.beside)
         return True
 
@@ -257,13 +201,6 @@ class LogParser(LogSource):
         """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
         value = json_in(message, len(message)) if message.endswith("}") else None
         return None if value is None else collectors_time((value[1],))
-
-    def _see_handle(self, front: str) -> None:
-        """Clients that were given no client id are told apart by their pods or logs."""
-        found, name = _HANDLE.search(front), self._pod or self._name
-        self._handle = f"{name} {found[0]}" if found else name
-        is_named = found is not None and found["client"] != _DEFAULT_CLIENT
-        self._client = found["client"] if found is not None and is_named else self._handle
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
@@ -330,57 +267,15 @@ class LogParser(LogSource):
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
-        if kind == NOTED or (kind.startswith("spring-") and self._java is not None):
+        if kind == NOTED or (kind.startswith("spring-") and self._owners.has_java):
             return  # the consumer of Spring's container says the same itself
         if time_us is None:
             self.untimed += 1
             return
         group, fields = details(kind, fields, prefix)
-        if self._pod and (prefix is None or prefix.writer is not Writer.BROKER):
-            fields[POD] = self._pod
-        if prefix is None or prefix.writer is Writer.RDKAFKA:
-            group = self._of_client(kind, group, fields)
-        elif prefix.writer is Writer.JAVA and group:
-            self._groups[str(prefix.client)] = group
-            self._java = str(prefix.client), group
-        elif prefix.writer is Writer.STREAMS:
-            group = self._of_thread(str(prefix.client))
+        group = self._owners.group_of(kind, group, fields, prefix)
         self._count_direction(time_us, _STEPS.get(kind, 0))
-        self._add(Observation(time_us, self.number, line, kind, group, fields))
-
-    def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
-        """Lines that do not name their client belong to the log's; those without a group to its last one."""
-        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
-            return group
-        if kind in EXCEPTIONS and self._java is not None:
-            fields["client"], group = self._java
-            return group
-        said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
-        process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
-        fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
-        group = group or str(fields.get("groupId") or self._groups.get(process, ""))
-        if group:
-            self._groups[process] = group
-        return group
-
-    def _of_thread(self, name: str) -> str:
-        """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
-        found = _STREAMS.match(name)
-        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
-        return named or ("" if found is None else found[1])
-
-    def _add(self, one: Observation) -> None:
-        process = one.fields.get("process")
-        if process is None:
-            self._found.append(one)
-        elif one.group:
-            waiting = self._groupless.pop(process, [])
-            self._found += [earlier._replace(group=one.group) for earlier in waiting]
-            self._found.append(one)
-        else:
-            waiting = self._groupless.setdefault(process, [])
-            waiting.append(one)
-            del waiting[:-_GROUPLESS_MAX]
+        self._found += self._owners.placed(Observation(time_us, self.number, line, kind, group, fields))
 
     def _time(self, said: Instant | None) -> int | None:
         """On the log's clock, as UTC. A line without a time has that of the line before."""

@@ -1,0 +1,140 @@
+"""The client and the group that each line of a log belongs to, also if the line does not name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from groupstorm.imports.observation import POD, Observation
+from groupstorm.imports.prefixes import Prefix, Writer
+from groupstorm.imports.templates.bare import (
+    APPEND_REFUSED,
+    BROKER_CONFIG,
+    EXCEPTIONS,
+    WORKER_CONFIG,
+)
+from groupstorm.imports.templates.catalogues import BROKER_KINDS
+
+#: librdkafka's name of a client: its client id, and which client of the process it is.
+_HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
+#: A thread of Spring, which has a consumer of its own.
+_CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
+#: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
+_STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
+_DEFAULT_CLIENT: Final = "rdkafka"
+#: Lines of a client that are kept until one names its group.
+_GROUPLESS_MAX: Final = 20
+#: The group of lines that name none, and kinds of such lines that say something by themselves.
+UNNAMED_GROUP: Final = "(unnamed)"
+_TELLING: Final = frozenset(
+    {
+        *EXCEPTIONS,
+        "rd-error",
+        "commit-refused",
+        "coordinator-lost",
+        "kafkajs-answer",
+        "kafkajs-crash",
+        "kafkajs-joined",
+        "kafkajs-rejoin",
+        "sarama-fenced",
+        "sarama-refused",
+        "heartbeat-refused",
+        "poll-timeout",
+        "rd-fatal",
+        "rd-joined",
+        "rd-session",
+        "rejoin-unnamed",
+    }
+)
+
+
+class LineOwners:
+    """Takes the lines of one log in their order. ``name``: of the log, for clients that have none."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        #: The pod or container of the line.
+        self._pod = ""
+        #: The client that lines belong to that name none: librdkafka's handle, or the log.
+        self._handle = self._client = name
+        #: Client -> its group, as far as a line has said it.
+        self._groups: dict[str, str] = {}
+        #: By handle: lines before the first that names the client's group.
+        self._groupless: dict[str, list[Observation]] = {}
+        #: The last client of Java's, and its group: an exception that is logged after its line is its own.
+        self._java: tuple[str, str] | None = None
+
+    @property
+    def has_java(self) -> bool:
+        return self._java is not None
+
+    def see(self, front: str, prefix: Prefix | None, pod: str) -> None:
+        """Take what stands in front of a client's message. ``pod``: the pod or container that it names."""
+        self._pod = pod
+        if prefix is not None and prefix.writer is not Writer.RDKAFKA:
+            return
+        # clients that were given no client id are told apart by their pods or logs
+        found, name = _HANDLE.search(front), self._pod or self._name
+        self._handle = f"{name} {found[0]}" if found else name
+        is_named = found is not None and found["client"] != _DEFAULT_CLIENT
+        self._client = found["client"] if found is not None and is_named else self._handle
+        if prefix is None and (thread := _CONTAINER.search(front)) is not None:
+            self._handle = self._client = thread[1]
+
+    def group_of(self, kind: str, group: str, fields: dict[str, Any], prefix: Prefix | None) -> str:
+        """The group of a line that says ``group``, or "". Puts its client and its pod into ``fields``."""
+        if self._pod and (prefix is None or prefix.writer is not Writer.BROKER):
+            fields[POD] = self._pod
+        if prefix is None or prefix.writer is Writer.RDKAFKA:
+            return self._of_client(kind, group, fields)
+        client = str(prefix.client)
+        if prefix.writer is Writer.JAVA and group:
+            self._groups[client] = group
+            self._java = client, group
+        elif prefix.writer is Writer.STREAMS:
+            return self._of_thread(client)
+        return group
+
+    def _of_client(self, kind: str, group: str, fields: dict[str, Any]) -> str:
+        """Lines that do not name their client belong to the log's; those without a group to its last one."""
+        if kind in BROKER_KINDS or kind in ("config", WORKER_CONFIG, BROKER_CONFIG, APPEND_REFUSED):
+            return group
+        if kind in EXCEPTIONS and self._java is not None:
+            fields["client"], group = self._java
+            return group
+        said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
+        process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
+        fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
+        group = group or str(fields.get("groupId") or self._groups.get(process, ""))
+        if group:
+            self._groups[process] = group
+        return group
+
+    def _of_thread(self, name: str) -> str:
+        """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
+        found = _STREAMS.match(name)
+        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        return named or ("" if found is None else found[1])
+
+    def placed(self, one: Observation) -> list[Observation]:
+        """The observation, behind those of its client that waited for a group; none if it waits itself."""
+        process = one.fields.get("process")
+        if process is None:
+            return [one]
+        if one.group:
+            waiting = self._groupless.pop(process, [])
+            return [*(earlier._replace(group=one.group) for earlier in waiting), one]
+        waiting = self._groupless.setdefault(process, [])
+        waiting.append(one)
+        del waiting[:-_GROUPLESS_MAX]
+        return []
+
+    def unnamed(self) -> Iterator[Observation]:
+        """Lines of clients whose group no line names, if they tell something without it: their group is the
+        only one of the log, or has no name."""
+        named = {*self._groups.values()}
+        group = named.pop() if len(named) == 1 else UNNAMED_GROUP
+        for waiting in self._groupless.values():
+            if any(one.kind in _TELLING for one in waiting):
+                yield from (one._replace(group=group) for one in waiting)
