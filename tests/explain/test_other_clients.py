@@ -16,6 +16,15 @@ SPRING = (
     "partitions {}\n"
 )
 
+#: A line of Spring, sarama, segmentio/kafka-go and brod each.
+ONE_OF_EACH = (
+    f"{SPRING.format('00:00', 0, 'assigned: [t-0, t-1]')}"
+    "2026/03/04 10:00:01 Error from consumer: kafka server: The provided member is not known in the current "
+    "generation\n"
+    "2026/03/04 10:00:02 Failed to join group g: [16] Not Coordinator For Group: the broker is not it\n"
+    "10:00:03.000 [info] Group member (g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation=2):\nelected=true\n"
+)
+
 
 def test_spring_without_its_consumers_own_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = "".join(

@@ -31,6 +31,7 @@ from groupstorm.problems import InputError
 from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
 from tests.explain.test_logs import STREAMS_GROUP
+from tests.explain.test_other_clients import ONE_OF_EACH
 from tests.imports import test_streams
 from tests.imports.importing import LOGS, import_texts
 from tests.imports.offsets_dumps import OFFSETS
@@ -79,6 +80,7 @@ KINDS: Final[dict[str, Callable[[], list[bytes]]]] = {
     "kafka-python": lambda: recorded("kafka-python", "[aw]*"),
     "franz-go": lambda: excerpts("E48"),
     "kafkajs": lambda: excerpts("E50"),
+    "other-clients": lambda: ONE_OF_EACH.encode().splitlines(),
     "dump": lambda: printed("dump"),
     "console-group-metadata": lambda: printed("console-group-metadata"),
     "console-offsets": lambda: printed("console-offsets"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.templates.errors import error_of
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.deaths import Deaths
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
@@ -20,6 +18,7 @@ from groupstorm.imports.timeline.reasons import (
     rejoin_cause,
     revocation_cause,
 )
+from groupstorm.imports.timeline.refused import NO_OFFSET, REFUSED, offset_reset, refusal
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -44,30 +43,6 @@ _ASKED = "the coordinator has the JoinGroup after the member says that it sends 
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
 #: What makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
-#: An answer that belongs to every first join.
-REQUIRED: Final = "MEMBER_ID_REQUIRED"
-POSITION: Final = re.compile(r"[0-9]{1,18}")
-#: Kind of a line -> the request that was refused.
-_REFUSED: Final[Mapping[str, str]] = {
-    "commit-refused": "OffsetCommit",
-    "commit-exception": "OffsetCommit",
-    "rebalance-exception": "OffsetCommit",
-    "heartbeat-refused": "Heartbeat",
-    "join-refused": "JoinGroup",
-    "coordinator-lost": "FindCoordinator",
-}
-#: The errors of lines of these kinds, if they say no other.
-_IF_UNKNOWN: Final[Mapping[str, str]] = {
-    "commit-exception": "CommitFailedException",
-    "rebalance-exception": "REBALANCE_IN_PROGRESS",
-    "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
-}
-#: Kind of a line -> why a client began where auto.offset.reset says.
-_NO_OFFSET: Final[Mapping[str, str]] = {
-    "offset-missing": "no-committed-offset",
-    "offset-out-of-range": "out-of-range",
-    "offset-reset": "reset",
-}
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
 
 
@@ -351,24 +326,18 @@ class ClientMember:
     # -- what was refused ------------------------------------------------------------------------
 
     def _refused(self, line: Observation) -> None:
-        error = error_of(line.fields["said"])
         if line.fields.get("member_id"):
             self._learn(line.fields["member_id"])
-        if error == UNKNOWN:
-            error = _IF_UNKNOWN.get(line.kind, error)
-        if error != REQUIRED:
-            self._request_refused(line, _REFUSED[line.kind], error)
+        found = refusal(line)
+        if found is not None:
+            self._request_refused(line, *found)
 
     def _request_refused(self, line: Observation, api: str, error: str) -> None:
         name, member_id = self._group.name, self._member_id or None
         self._emit(line, imported.RequestRefused(name, self._client, member_id, self._generation, api, error))
 
     def _offset_reset(self, line: Observation) -> None:
-        at = line.fields.get("position", "")
-        positions = (int(at),) if line.kind == "offset-reset" and POSITION.fullmatch(at) else None
-        partition = (line.fields["named"],)
-        cause = _NO_OFFSET[line.kind]
-        self._emit(line, imported.OffsetReset(self._group.name, self._client, partition, positions, cause))
+        self._emit(line, offset_reset(self._group.name, self._client, line))
 
     # -- KIP-848 ---------------------------------------------------------------------------------
 
@@ -453,8 +422,8 @@ class ClientMember:
         "leaving": _leaving,
         "failed-for-good": _failed,
         "fenced-exception": _failed,
-        **dict.fromkeys(_REFUSED, _refused),
-        **dict.fromkeys(_NO_OFFSET, _offset_reset),
+        **dict.fromkeys(REFUSED, _refused),
+        **dict.fromkeys(NO_OFFSET, _offset_reset),
         "transition": _transition,
         "reconciling": _reconciling,
         "worker-config": _config,
