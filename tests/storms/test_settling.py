@@ -133,7 +133,7 @@ def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found
     assert stormed.figures.invariants is not None
     assert finding(stormed.figures.invariants) is not None
     [remedy] = RemedySearch(what.resolve(None, 0, {}), 6)
-    assert remedy.settings == {"max.poll.interval.ms": 500_000}
+    assert remedy.settings == {"max.poll.interval.ms": 500_000, "group.protocol": "consumer"}
     settled = storm(scenario([START], **LIVELOCK, **{"max.poll.interval.ms": 500_000}), seed=0)
     assert settled.figures.invariants is not None
     assert not settled.figures.invariants["group_settles"].startswith(("livelock", "never"))

@@ -104,6 +104,8 @@ class RemedySearch:
                     now = self._scenario.settings
                     before = {name: _value(now, name) for name in changes}
                     yield Remedy(changes, before, growths[-1])
+                    if len(changes) > 1:
+                        return  # a single setting would leave a contradiction that the next rebalance shows
                     break
                 if not self._trials:
                     return
