@@ -153,7 +153,7 @@ def _print_group(one: Explanation) -> None:
 
 
 def _rebalances(history: History) -> str:
-    """How many rebalances there were, as far as the trace knows, and in how many rounds."""
+    """Count the rebalances, as far as the trace knows them, and their rounds."""
     begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
     rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
     number = counted(len(begun), "rebalance")

@@ -23,12 +23,12 @@ def worst_first(explanations: Sequence[Explanation]) -> list[Explanation]:
 
 
 def to_explain(ranked: Sequence[Explanation]) -> Sequence[Explanation]:
-    """Of the worst groups those of which there is something to say; the worst one in any case."""
+    """The worst groups of which there is something to say; the worst one in any case."""
     return [one for one in ranked[:_EXPLAINED_MAX] if one.findings or one.history.rebalances] or ranked[:1]
 
 
 def groups_grid(ranked: Sequence[Explanation]) -> Grid:
-    """How often each group rebalanced, what that cost and which pattern it has."""
+    """A row for each group: its rebalances, their cost and its worst pattern."""
     begun_us = min(max(one.history.from_us, one.history.first_us) for one in ranked)
     hours = (ranked[0].history.to_us - begun_us) / _HOUR_US
     rows = [_row(one, hours) for one in ranked[:_ROWS_MAX]]

@@ -337,7 +337,7 @@ class History:
 
     @property
     def rebalances_at_least(self) -> int:
-        """How many rebalances the generations show: the second round of a cooperative one has a generation
+        """The rebalances that the generations show: the second round of a cooperative one has a generation
         of its own. Without generations, as many as the times that one member was given partitions."""
         rounds = sum(len(one.rounds) for one in self.rebalances)
         hidden = self.generations_hidden

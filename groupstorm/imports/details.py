@@ -168,7 +168,7 @@ def _generation(fields: dict[str, Any]) -> None:
 
 
 def _record(fields: dict[str, Any]) -> None:
-    """What kafkajs says beside the message, if a framework's logger puts it behind."""
+    """Read the record that kafkajs has beside the message, if a framework's logger puts it behind."""
     text = fields.pop("record")
     try:
         found = json.loads(text[text.index("{") :])

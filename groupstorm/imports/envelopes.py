@@ -1,4 +1,4 @@
-"""What stands around a message in a log, and how to take it off: one grammar for every program's lines.
+"""Takes off whatever stands around a message in a log: one grammar for every program's lines.
 
 The time in front of a message that is nearest to it counts, so what a collector puts before a line does no
 harm; only if a line has none, the collector's time or one behind the message does. Behind a message stand the
@@ -162,7 +162,7 @@ def pod_in(text: str) -> str:
 
 
 def json_in(text: str, end: int) -> tuple[str, Any] | None:
-    """What stands in front of a line's JSON value that begins before ``end``, and the value."""
+    """The text in front of a line's JSON value that begins before ``end``, and the value."""
     if '{""' in text:  # in a cell of a CSV file
         text = text.replace('""', '"')
     found = _OBJECT.search(text, 0, end)

@@ -41,7 +41,7 @@ class ObservationsByGroup:
         self.began_us = self.ended_us = 0
 
     def add(self, one: Observation) -> None:
-        """What a broker says about no group counts from the next line of a group on."""
+        """Lines of a broker about no group count from the next line of a group on."""
         if one.kind in (BROKER_CONFIG, APPEND_REFUSED):
             number = len(self._of_brokers)
             self._of_brokers.append(one)

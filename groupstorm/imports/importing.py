@@ -115,7 +115,7 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
 
 def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
-    """What reads each of the logs."""
+    """A reader for each of the logs, by its kind."""
     kinds = [(log, kind) for log in logs for kind in kinds_of(log)]
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 

@@ -92,7 +92,7 @@ class LogFile:
 
 
 def _lines_with(block: bytes, anchors: Collection[bytes]) -> set[int]:
-    """Where the lines begin that hold one of ``anchors``."""
+    """The beginnings of the lines that hold one of ``anchors``."""
     found: set[int] = set()
     for anchor in anchors:
         at = block.find(anchor)
@@ -103,7 +103,7 @@ def _lines_with(block: bytes, anchors: Collection[bytes]) -> set[int]:
 
 
 def _end(block: bytes, at: int) -> int:
-    """Where the line ends that holds this byte."""
+    """The end of the line that holds this byte."""
     return block.find(b"\n", at) + 1 or len(block)
 
 

@@ -23,5 +23,5 @@ class Imported:
 
     @property
     def lacks(self) -> str:
-        """What no source says of its times: see `shown`."""
+        """The part of its times that no source says: see `shown`."""
         return next((one.clock.lacks for one in self.logs if one.clock.lacks), "")

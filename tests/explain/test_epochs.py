@@ -146,7 +146,7 @@ def test_members_that_come_at_once_share_a_target(tmp_path: Path) -> None:
 
 
 def test_epochs_alone_are_a_rebalance_each(tmp_path: Path) -> None:
-    """Of a part of a broker's log that has no targets. Those of one second may share one."""
+    """A part of a broker's log may have no targets. Epochs of one second may share a rebalance."""
     rows = [IMPORTED, *(bumped(s, epoch) for epoch, s in enumerate((1, 100, 100.5, 200, 300), 2))]
     rows.append({"s": 900, "event": "member_updated", "member": "a", "member_id": "a-1", "generation": 6})
     history = explained(trace_of(tmp_path, rows)).history

@@ -39,7 +39,7 @@ def sentence(one: Explanation, pattern: str) -> str:
 
 
 def printed(one: Explanation, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a user reads, on one line."""
+    """The text that a user reads, on one line."""
     print_explanation(one, {}, False)
     return " ".join(capsys.readouterr().out.split())
 

@@ -23,7 +23,7 @@ class Line(NamedTuple):
 
     @property
     def collected(self) -> str:
-        """When a collector has read the line."""
+        """The time at which a collector has read the line."""
         return (self.time + timedelta(seconds=6.5)).isoformat() + "Z"
 
     @property

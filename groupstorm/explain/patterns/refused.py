@@ -1,4 +1,4 @@
-"""What members' own lines say that their coordinator refused, and where they began without an offset."""
+"""Patterns of refused requests, and of partitions without an offset, by the members' own lines."""
 
 from __future__ import annotations
 

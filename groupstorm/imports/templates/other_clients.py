@@ -1,5 +1,5 @@
-"""What clients log without a prefix: aiokafka, kafka-python 1 to 3, franz-go's BasicLogger, kafkajs, Spring's
-containers, sarama, segmentio/kafka-go, brod.
+"""Lines that clients log without a prefix: aiokafka, kafka-python 1 to 3, franz-go's BasicLogger, kafkajs,
+Spring's containers, sarama, segmentio/kafka-go, brod.
 
 ``where``: aiokafka's group_coordinator.py (ai), kafka-python's coordinator/base.py (kp) and
 coordinator/consumer.py (kpc), franz-go's consumer_group.go (fg), with the line.
