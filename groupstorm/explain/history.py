@@ -144,7 +144,7 @@ class Round:
 
     @property
     def lasted_us(self) -> int:
-        """Until it ended, or at least until the last row that shows it open."""
+        """The time until it ended, or at least until the last row that shows it open."""
         last = self.ended or self.last
         return 0 if last is None else int(last["time_us"]) - self.begun_us
 

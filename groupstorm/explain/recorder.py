@@ -174,6 +174,7 @@ class Recorder:
         history.without_members = []
         history.uncommitted = Uncommitted()
         self._refusals.forget()
+        history.generations_hidden = 0
         history.attempts.clear()
         history.assignments.clear()
         self._absences.clear()
@@ -239,7 +240,7 @@ class Recorder:
 
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
-        self._see_generation(state, row.get("generation"))
+        self._see_generation(row)
         if not self._has_state:
             self._has_state = True
             self._history.began_empty = row["previous_state"] == GroupState.EMPTY
@@ -263,14 +264,15 @@ class Recorder:
             now.causes.add(row["cause"])
         self._history.is_consumer_group = self._history.is_consumer_group or state in _CONSUMER_STATES
 
-    def _see_generation(self, state: str, generation: int | None) -> None:
+    def _see_generation(self, row: Row) -> None:
         """Count the generations that the logs skip."""
+        history, generation = self._history, row.get("generation")
         before, self._generation = self._generation, generation
-        if before is None or generation is None or not self._history.is_imported:
+        if before is None or generation is None or not history.is_imported:
             return
-        begins = state in (GroupState.COMPLETING_REBALANCE, GroupState.EMPTY)
-        if not self._epochs.is_counting:
-            self._history.generations_hidden += max(0, generation - before - begins)
+        begins = row["state"] in (GroupState.COMPLETING_REBALANCE, GroupState.EMPTY)
+        if not self._epochs.is_counting and row["time_us"] >= history.from_us:
+            history.generations_hidden += max(0, generation - before - begins)
 
     def _begin(self, row: Row) -> None:
         began = Round(row, row["cause"], self._culprit(row))

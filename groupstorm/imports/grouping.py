@@ -37,18 +37,15 @@ class ObservationsByGroup:
         self._of_brokers: list[Observation] = []
         self._configured: dict[int, int] = {}
         self._refusing: dict[str, int] = {}
+        #: The numbers of those lines that an observation goes with: of the others only the last is kept.
+        self._referred: set[int] = set()
         self._groups_of = dict.fromkeys(ungrouped, "")
         self.began_us = self.ended_us = 0
 
     def add(self, one: Observation) -> None:
         """Lines of a broker about no group count from the next line of a group on."""
         if one.kind in (BROKER_CONFIG, APPEND_REFUSED):
-            number = len(self._of_brokers)
-            self._of_brokers.append(one)
-            if one.kind == BROKER_CONFIG:
-                self._configured[one.source] = number
-            else:
-                self._refusing[partition_of(one)] = number
+            self._add_of_broker(one)
             return
         order, self._count = self._count, self._count + 1
         self.began_us = one.time_us if order == 0 else self.began_us
@@ -61,7 +58,22 @@ class ObservationsByGroup:
             self._groups_of.update(dict.fromkeys(named, group))
         number = self._numbers.setdefault(group, len(self._numbers))
         refused = self._refusing.get(partition_of(one)) if self._refusing else None
+        if refused is not None:
+            self._referred.add(refused)
         self._sorter.add((number, order, self._configured.get(one.source), refused, *one))
+
+    def _add_of_broker(self, one: Observation) -> None:
+        number = len(self._of_brokers)
+        if one.kind == BROKER_CONFIG:
+            self._configured[one.source] = number
+        else:
+            partition = partition_of(one)
+            before = self._refusing.get(partition)
+            if before is not None and before not in self._referred:
+                self._of_brokers[before] = one
+                return
+            self._refusing[partition] = number
+        self._of_brokers.append(one)
 
     def groups(self) -> Iterator[tuple[str, Iterator[Placed]]]:
         """The groups in the order of their first observations; to be called once."""

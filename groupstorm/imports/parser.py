@@ -82,8 +82,6 @@ class _Around(NamedTuple):
 
 
 _NOTHING: Final = _Around()
-#: In so many first lines of a file a margin would show.
-_MARGINS_IN: Final = 50
 
 
 class _Open(NamedTuple):
@@ -147,13 +145,10 @@ class LogParser(LogSource):
 
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
-        head = file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
-        framing = Framing(head)
-        if not framing.is_plain:
-            return self._joined(self.pieces(file), framing)
-        # behind a margin nobody sees which lines are indented
-        has_margins = any(map(margin, head.splitlines()[:_MARGINS_IN]))
-        return self.pieces(file) if has_margins else self.pieces_with(file, _ANCHORS)
+        framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
+        if framing.is_plain:
+            return self.pieces_with(file, _ANCHORS)
+        return self._joined(self.pieces(file), framing)
 
     def _joined(self, pieces: Iterator[bytes], framing: Framing) -> Iterator[bytes]:
         parts = ((self.lines, piece.decode("utf-8", "replace")) for piece in pieces)

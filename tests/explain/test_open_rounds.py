@@ -69,6 +69,7 @@ def test_generations_that_the_log_skips(tmp_path: Path, capsys: pytest.CaptureFi
     assert (len(one.history.rebalances), one.history.generations_hidden) == (3, 8)
     text = printed(one, capsys)
     assert "at least 6 rebalances (3 rounds in the logs, which skip 8 generations)" in text
+    assert explained(tmp_path / "out", Window(90_000_000)).history.generations_hidden == 4
 
 
 def last_member(cause: str) -> str:

@@ -11,7 +11,7 @@ from tests.imports.importing import broker_line, import_texts
 
 
 def rounds(group: str, lasted_s: int, count: int = 1) -> str:
-    """So many rounds that last for so long, the first of which at 10:00."""
+    """The lines of ``count`` rounds, a minute apart from 10:00 on, each ``lasted_s`` long."""
     return "".join(
         broker_line(
             f"10:{minute:02}:00,000",

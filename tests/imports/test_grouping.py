@@ -51,3 +51,25 @@ def test_groups_are_in_the_order_of_their_first_lines_and_rows_in_that_of_time(t
     assert [(row["time_us"] // 1_000_000, row["group"]) for row in rows(tmp_path, "member_added")] == [
         (second, group) for second in range(5) for group in ("b", "c", "a")
     ]
+
+
+def test_of_lines_that_no_records_were_taken_the_last_before_a_round_is_its_evidence(tmp_path: Path) -> None:
+    refused = (
+        "[2024-11-18 10:00:{:02},000] ERROR The size of the current ISR Set(0) is insufficient to satisfy "
+        "the min.isr requirement of {} for partition __consumer_offsets-1 (kafka.server.ReplicaManager)\n"
+    )
+    failed = "error when storing group assignment during SyncGroup (member: m-a)"
+    text = "".join(
+        "".join(refused.format(10 * number + second, second) for second in range(2, 5))
+        + broker_line(
+            f"10:00:{10 * number + 6},000",
+            f"Preparing to rebalance group a in state PreparingRebalance with old generation {number} "
+            f"(__consumer_offsets-1) (reason: {failed})",
+        )
+        for number in (1, 2)
+    )
+    import_texts(tmp_path, {"all.log": text})
+    found = rows(tmp_path, "append_refused")
+    assert [row["detail"] for row in found] == ["in sync: Set(0), needed: 4"] * 2
+    places = [[place.rpartition(":")[2] for place in row["evidence"]] for row in found]
+    assert places == [["4", "3"], ["8", "7"]]

@@ -81,7 +81,7 @@ def fenced_instances(history: History) -> Match | None:
     members = unique(one.member for one in found)
     instances = unique(str(one.row.get("instance", "")) for one in found)
     sentence = (
-        f"{counted(len(fenced), 'request')} or members were fenced with FENCED_INSTANCE_ID"
+        f"Members were fenced {counted(len(fenced), 'time')} (FENCED_INSTANCE_ID)"
         if fenced
         else f"{counted(sum(map(len, twins.values())), 'time')} a process took a membership from another one"
     )

@@ -78,7 +78,7 @@ class _Departures:
 
 
 class RemedySearch:
-    """Iterates over remedies: single settings, or else the least change that leaves no contradiction.
+    """Iterates over remedies: several settings that leave no contradiction together, or else single ones.
 
     ``trials``: so many runs of the scenario are made at most. ``progress``: of every run, as `simulate` takes
     it.
