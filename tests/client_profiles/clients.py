@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
@@ -77,7 +78,8 @@ def _java() -> Client:
         jars = kafka_jars()
     except BrokerUnavailable as missing:
         raise ClientMissing(str(missing)) from missing
-    java = [str(runtime.java), "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*"]
+    options = ["-Xmx128m", *quick_start(runtime.java, jars)]
+    java = [str(runtime.java), *options, "-cp", kafka_classpath(jars)]
 
     def command(target: ConsumerTarget) -> list[str]:
         options = {"client.id": target.client_id}
@@ -101,12 +103,13 @@ def _java_consumer() -> Client:
         raise ClientMissing(f"{runtime.java.parent.parent} has no compiler: install a JDK")
     source = PROGRAMS / "Consume.java"
     place = cache_folder() / f"consume-java-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}"
-    jars = f"{kafka_jars()}/*"
-    build = [str(compiler), "-cp", jars, "-d", str(place), str(source)]
+    jars = kafka_jars()
+    build = [str(compiler), "-cp", kafka_classpath(jars), "-d", str(place), str(source)]
     if not (place / "Consume.class").exists():
         run_process(build, check=True, deadline_s=BUILD_DEADLINE_S)
-    java = [str(runtime.java), "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-    return Client(version, lambda target: [*java, "-cp", f"{place}:{jars}", "Consume", *target[:4]])
+    options = ["-Xmx64m", *quick_start(runtime.java, jars)]
+    java = [str(runtime.java), *options, "-cp", kafka_classpath(jars, place)]
+    return Client(version, lambda target: [*java, "Consume", *target[:4]])
 
 
 def _franz_go() -> Client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import tempfile
 import uuid
@@ -11,9 +10,11 @@ from base64 import urlsafe_b64encode
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from groupstorm.clients.brokers.class_archive import archiving, kafka_classpath, keep_archive, quick_start
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import (
     HEAP,
@@ -30,8 +31,8 @@ from groupstorm.protocol.endpoints import Endpoint
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
 
-#: The time limit of a broker's end after SIGTERM.
-STOP_TIMEOUT_S = 10.0
+#: The time limit of a broker's end after SIGTERM; the first one writes an archive of classes.
+STOP_TIMEOUT_S = 20.0
 
 #: The attempts to start a broker if another process takes one of its ports meanwhile. Kafka cannot choose
 #: them: its controller's is part of controller.quorum.voters.
@@ -69,7 +70,7 @@ async def jvm(
     """
     java = _java()
     jars = await asyncio.to_thread(kafka_jars, version)
-    command = [str(java), HEAP, logging_option(version, logging), "-cp", f"{jars}{os.sep}*"]
+    command = _Command(java, jars, logging_option(version, logging))
     async with AsyncExitStack() as stack:
         for attempt in range(1, PORT_ATTEMPTS + 1):
             try:
@@ -85,8 +86,21 @@ class PortTaken(BrokerFailed):
     """Another process listens on a port that was chosen for the broker."""
 
 
+@dataclass(frozen=True)
+class _Command:
+    """Starts programs of Kafka's ``jars``; ``logging`` is an option of Java."""
+
+    java: Path
+    jars: Path
+    logging: str
+
+    def of(self, main: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
+        options = [HEAP, self.logging, *quick_start(self.java, self.jars), *options]
+        return [str(self.java), *options, "-cp", kafka_classpath(self.jars), main, *arguments]
+
+
 @asynccontextmanager
-async def _node(command: list[str], options: Mapping[str, str], name: str) -> AsyncIterator[RunningBroker]:
+async def _node(command: _Command, options: Mapping[str, str], name: str) -> AsyncIterator[RunningBroker]:
     """Start a broker on ports that are free now."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="groupstorm-kafka-"))
     try:
@@ -94,7 +108,9 @@ async def _node(command: list[str], options: Mapping[str, str], name: str) -> As
             properties = folder / "server.properties"
             properties.write_text(_properties(options, folder, port, controller_port), "utf-8")
             await _format(command, properties)
-            process = await _process(*command, "kafka.Kafka", str(properties))
+            archive = folder / "classes.jsa"
+            writing = archiving(command.java, command.jars, archive)
+            process = await _process(*command.of("kafka.Kafka", str(properties), options=writing))
             said: deque[str] = deque(maxlen=1)
             starting = asyncio.ensure_future(_until_started(process, said))
             output: asyncio.Future[Any] = starting
@@ -105,6 +121,8 @@ async def _node(command: list[str], options: Mapping[str, str], name: str) -> As
             finally:
                 await stop_process(process, STOP_TIMEOUT_S)
                 await asyncio.wait([output])  # a pipe is closed when it has been read to its end
+                if process.returncode is not None and process.returncode >= 0:  # no signal has ended it
+                    await asyncio.to_thread(keep_archive, command.java, command.jars, archive)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, True)
 
@@ -152,12 +170,12 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace("\n", "\\n")
 
 
-async def _format(command: list[str], properties: Path) -> None:
+async def _format(command: _Command, properties: Path) -> None:
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     if cluster_id.startswith("-"):
         cluster_id = "A" + cluster_id[1:]  # the tool would read it as an option
     process = await _process(
-        *command, *("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
+        *command.of("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(properties))
     )
     try:
         async with asyncio.timeout(FORMAT_TIMEOUT_S):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from contextlib import nullcontext
@@ -193,6 +194,28 @@ async def test_kafka_itself_says_that_its_port_is_taken(monkeypatch: pytest.Monk
         async with jvm({}) as broker:
             assert taken not in [endpoint.port for endpoint in broker.bootstrap]
     assert next(chosen, None) is None
+
+
+@pytest.mark.slow
+async def test_a_broker_leaves_an_archive_of_classes_and_the_next_one_uses_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    try:
+        jars = kafka_jars()
+    except BrokerUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "groupstorm").mkdir()
+    (tmp_path / "groupstorm" / jars.name).symlink_to(jars)
+
+    async def archives_in_use() -> set[str]:
+        async with jvm({}) as broker:
+            return set(re.findall(r"\S+groupstorm/\S+\.jsa", Path(f"/proc/{broker.pid}/maps").read_text()))
+
+    assert await archives_in_use() == set()
+    (archive,) = (tmp_path / "groupstorm").glob("*.jsa")
+    assert {path.name for path in (tmp_path / "groupstorm").iterdir()} == {jars.name, archive.name}
+    assert await archives_in_use() == {str(archive)}
 
 
 @pytest.mark.slow

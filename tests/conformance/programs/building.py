@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -10,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.javaruntime import runtimes
@@ -30,10 +30,15 @@ class Java(NamedTuple):
     """What a JVM with Kafka's jars is started with."""
 
     java: Path
-    classpath: str
+    jars: Path
+    classes: tuple[Path, ...] = ()
+
+    @property
+    def classpath(self) -> str:
+        return kafka_classpath(self.jars, *self.classes)
 
     def command(self, main: str, *arguments: str, heap: str = "256m") -> list[str]:
-        options = [f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
+        options = [f"-Xmx{heap}", *quick_start(self.java, self.jars), "-Dlog4j2.level=ERROR"]
         return [str(self.java), *options, "-cp", self.classpath, main, *arguments]
 
 
@@ -42,7 +47,7 @@ def kafka_java() -> Java:
     """Kafka's own command-line tools. Raises ProgramUnavailable."""
     for runtime in runtimes(MINIMUM_JAVA, []):
         try:
-            return Java(runtime.java, f"{kafka_jars()}{os.sep}*")
+            return Java(runtime.java, kafka_jars())
         except BrokerUnavailable as unavailable:
             raise ProgramUnavailable(str(unavailable)) from unavailable
     raise ProgramUnavailable(f"Java {MINIMUM_JAVA} or newer is needed (Debian: apt install openjdk-17-jdk)")
@@ -67,7 +72,7 @@ def java_program(source: Path, name: str) -> Java:
         return [str(compiler), "-cp", kafka.classpath, "-d", str(folder), str(source)]
 
     classes = _built(name, [source], compile_into)
-    return Java(kafka.java, os.pathsep.join([str(classes), kafka.classpath]))
+    return Java(kafka.java, kafka.jars, (classes,))
 
 
 @cache

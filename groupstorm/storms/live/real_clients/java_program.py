@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
@@ -15,7 +15,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.program_cache import built_once
 
 _SOURCE = Path(__file__).parent / "workers" / "java" / "Host.java"
-_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR")
+_OPTIONS = ("-Xmx128m", "-Dlog4j2.level=ERROR")
 _COMPILE_TIMEOUT_S = 120
 
 
@@ -31,9 +31,9 @@ def java_command() -> Sequence[str]:
         jars = kafka_jars()
     except BrokerUnavailable as missing:
         raise InputError(f"--with java: {missing}") from missing
-    kafka = f"{jars}{os.sep}*"
-    classes = _compiled(runtime.java.with_name("javac"), kafka)
-    return [str(runtime.java), *_OPTIONS, "-cp", os.pathsep.join([str(classes), kafka]), "Host"]
+    classes = _compiled(runtime.java.with_name("javac"), kafka_classpath(jars))
+    options = [*_OPTIONS, *quick_start(runtime.java, jars)]
+    return [str(runtime.java), *options, "-cp", kafka_classpath(jars, classes), "Host"]
 
 
 def _compiled(compiler: Path, classpath: str) -> Path:
