@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from groupstorm.cli.printing import print_made
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_lines
 from groupstorm.problems import InputError
+
+
+class KafkaRelease(StrEnum):
+    """The releases that scripts are answered as."""
+
+    KAFKA_4_3_1 = "4.3.1"
+    KAFKA_4_4_0 = "4.4.0"
 
 
 def script(
@@ -21,19 +30,23 @@ def script(
     changes: Annotated[
         bool, typer.Option("--changes", help="Print a state only if it differs from the one before.")
     ] = False,
+    kafka: Annotated[KafkaRelease, typer.Option(help="The release whose coordinator answers.")] = (
+        KafkaRelease.KAFKA_4_4_0
+    ),
 ) -> None:
-    """Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."""
+    """Run scenarios against the coordinator, as Kafka to the letter: JSON lines in, JSON lines out."""
+    release = Compatibility(kafka.value)
     if file is None:
-        _run(sys.stdin, "standard input", changes)
+        _run(sys.stdin, "standard input", changes, release)
         return
     try:
         with file.open(encoding="utf-8") as lines:
-            _run(lines, str(file), changes)
+            _run(lines, str(file), changes, release)
     except OSError as problem:
         raise InputError(f"{file}: {problem.strerror}") from problem
 
 
-def _run(lines: Iterable[str], place: str, changes: bool) -> None:
+def _run(lines: Iterable[str], place: str, changes: bool, kafka: Compatibility) -> None:
     """Print each answer at once, so that the answers before a bad line are printed."""
-    for answer in run_lines(lines, place, changes=changes):
+    for answer in run_lines(lines, place, changes=changes, kafka=kafka):
         print_made(answer, end="\n", flush=True)

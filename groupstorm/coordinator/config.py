@@ -24,7 +24,7 @@ _LONG_MAX = 2**63 - 1
 #: that the broker would not notice its end (GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS).
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 
-#: Our own option: whether the coordinator keeps the defects of Kafka 4.3.1.
+#: Our own option: the release of Kafka whose rules hold, and whether its defects are kept.
 COMPATIBILITY = "groupstorm.compatibility"
 
 
@@ -33,12 +33,19 @@ class Compatibility(StrEnum):
 
     #: To the letter, with the defects that leave requests without an answer.
     KAFKA_4_3_1 = "4.3.1"
+    KAFKA_4_4_0 = "4.4.0"
     #: These defects are repaired: every request is answered.
     REPAIRED = "4.3.1-repaired"
+    REPAIRED_4_4_0 = "4.4.0-repaired"
 
+    @property
+    def is_to_the_letter(self) -> bool:
+        return self in (Compatibility.KAFKA_4_3_1, Compatibility.KAFKA_4_4_0)
 
-#: Another spelling of "4.3.1-repaired", from a time when only one defect was repaired, as Kafka 4.4.0 does.
-_FORMER_SPELLINGS = {"4.4.0": Compatibility.REPAIRED.value}
+    @property
+    def is_4_4(self) -> bool:
+        """Whether the rules are those of Kafka 4.4.0 where they differ from 4.3.1's."""
+        return self in (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
 
 
 class _Int(NamedTuple):
@@ -184,8 +191,6 @@ def _parse(name: str, option: _Option, value: Any) -> Any:
             return parse_int(name, value, option.at_least, option.at_most)
         case _Choice():
             text = value.strip().lower() if isinstance(value, str) else value
-            if name == COMPATIBILITY and isinstance(text, str):
-                text = _FORMER_SPELLINGS.get(text, text)
             if text not in option.values:
                 raise InputError(f"{name}: {value!r} is not one of {', '.join(option.values)}")
             return text

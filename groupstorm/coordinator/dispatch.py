@@ -6,7 +6,6 @@ Kafka: GroupMetadataManager.classicGroupJoin, classicGroupSync, classicGroupHear
 from __future__ import annotations
 
 from groupstorm.coordinator.classic import heartbeats, joins, leaves, syncs
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer.changes import restore
 from groupstorm.coordinator.consumer.classic_members import (
     heartbeat_in_consumer_group,
@@ -36,7 +35,7 @@ def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write 
     if write is not None:
         write.records = [*tombstones(group), *write.records]
         write.revert = lambda: restore(shard, group.name, group)
-    elif shard.config.compatibility is Compatibility.KAFKA_4_3_1:
+    elif shard.config.compatibility.is_to_the_letter:
         shard.still_read[group.name] = group  # Kafka removes the group and writes nothing
     else:
         restore(shard, group.name, group)

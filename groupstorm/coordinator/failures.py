@@ -17,7 +17,6 @@ from collections.abc import Callable
 from typing import Any
 
 from groupstorm.coordinator.classic.failures import fail_group, is_stalled
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.messages import Request
 from groupstorm.coordinator.pending_writes import Write
@@ -66,10 +65,9 @@ def broken_off(
         _emit(shard, group_name, cause, f"{type(problem).__name__}: {problem}")
     if refuse is not None:
         refuse(*arguments)
-    if isinstance(problem, CoordinatorFault):
-        to_the_letter = shard.config.compatibility is Compatibility.KAFKA_4_3_1
-        if to_the_letter or not is_stalled(shard, group_name):
-            return None
+    to_the_letter = shard.config.compatibility.is_to_the_letter
+    if isinstance(problem, CoordinatorFault) and (to_the_letter or not is_stalled(shard, group_name)):
+        return None
     return fail_group(shard, group_name)
 
 

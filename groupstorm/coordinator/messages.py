@@ -145,8 +145,12 @@ class OffsetCommit(NamedTuple):
     """The time for which versions 2-4 want the offsets kept; -1: as the broker is set."""
 
 
+#: First version of TxnOffsetCommit that is answered GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH as such.
+TXN_NEW_ERRORS_SINCE = 6
+
+
 class TxnOffsetCommit(NamedTuple):
-    """TxnOffsetCommit 0-5: offsets that count when the producer's transaction is committed (KIP-98, KIP-447).
+    """TxnOffsetCommit 0-6: offsets that count when the producer's transaction is committed (KIP-98, KIP-447).
 
     Its response is an `OffsetCommitResponse`.
     """

@@ -14,7 +14,6 @@ from __future__ import annotations
 from groupstorm.coordinator.classic.changes import create_group, restart_session
 from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer import offset_rules as consumer_rules
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.effects import PendingReply
@@ -111,7 +110,7 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: Pending
     def on_written(error: Error | None) -> None:
         if error is None:
             shard.answer(reply, response)
-        elif producer_id is None and shard.config.compatibility is Compatibility.KAFKA_4_3_1:
+        elif producer_id is None and shard.config.compatibility.is_to_the_letter:
             shard.offsets.take_back(request.group, written)
         _emit_commit(shard, request, error or first_error)
 

@@ -123,7 +123,7 @@ class Shard:
                 text = urlsafe_b64encode(UUID(drawn).bytes).decode().rstrip("=")
             except ValueError:
                 return drawn  # a driver that counts its ids
-            if not text.startswith("-"):
+            if "-" not in (text if self.config.compatibility.is_4_4 else text[0]):
                 return text
 
     def committed_group(self, name: str) -> AnyGroup | None:

@@ -398,13 +398,13 @@ def test_a_returning_static_member_that_goes_before_its_write_ends_gets_an_error
 
 @pytest.mark.parametrize("compatibility", Compatibility)
 def test_who_is_parked_in_a_group_that_is_taken_back(compatibility: Compatibility) -> None:
-    """Kafka 4.3.1 forgets them; otherwise they are told."""
+    """Kafka forgets them; otherwise they are told."""
     world = World(no_delay(compatibility=compatibility))
     world.commit(metadata="x" * 5_000)  # makes the group, and no record of it
     token = world.join(version=3)
     world.append_error = Error.NOT_ENOUGH_REPLICAS
     world.commit(group="other")
-    told = compatibility is not Compatibility.KAFKA_4_3_1
+    told = not compatibility.is_to_the_letter
     assert world.error(token) is (Error.COORDINATOR_NOT_AVAILABLE if told else None)
     assert world.coordinator.groups == []
 

@@ -159,8 +159,12 @@ def test_values_may_be_text_or_numbers() -> None:
         ("group.consumer.heartbeat.interval.ms", 60_000, "group.consumer.heartbeat.interval.ms"),
         ("group.consumer.session.timeout.ms", 44_999, "group.consumer.min.session.timeout.ms"),
         ("group.share.max.size", 1_001, "is not between 1 and 1000"),
-        ("groupstorm.compatibility", "3.9", "is not one of 4.3.1, 4.3.1-repaired"),
-        ("groupstorm.compatibility", ["4.3.1"], "['4.3.1'] is not one of 4.3.1, 4.3.1-repaired"),
+        ("groupstorm.compatibility", "3.9", "is not one of 4.3.1, 4.4.0, 4.3.1-repaired, 4.4.0-repaired"),
+        (
+            "groupstorm.compatibility",
+            ["4.3.1"],
+            "['4.3.1'] is not one of 4.3.1, 4.4.0, 4.3.1-repaired, 4.4.0-repaired",
+        ),
         ("group.consumer.migration.policy", ["upgrade"], "is not one of bidirectional, upgrade"),
     ],
 )
@@ -187,11 +191,6 @@ def test_migration_policy_in_any_case() -> None:
 def test_every_default_is_valid() -> None:
     defaults = {name: option.default for name, option in OPTIONS.items()}
     assert CoordinatorConfig.from_mapping(defaults) == CoordinatorConfig()
-
-
-def test_the_former_spelling_of_the_default_is_accepted() -> None:
-    config = CoordinatorConfig.from_mapping({"groupstorm.compatibility": "4.4.0"})
-    assert config.compatibility is Compatibility.REPAIRED
 
 
 @pytest.mark.parametrize("assignors", ["uniform", " range , uniform ", ["range"]])

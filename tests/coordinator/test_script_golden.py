@@ -8,25 +8,36 @@ from typing import Any
 
 import pytest
 
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 
 _GOLDEN = Path(__file__).parent / "golden"
 
 
-def _cases() -> list[Any]:
+def _cases(kafka: Compatibility = Compatibility.KAFKA_4_3_1) -> list[Any]:
     cases = []
     for file in sorted(_GOLDEN.glob("*.cases.jsonl")):
-        answers = file.with_name(file.name.replace(".cases.", ".kafka-4.3.1.")).read_text(encoding="utf-8")
-        lines = zip(file.read_text(encoding="utf-8").splitlines(), answers.splitlines(), strict=True)
+        answers = file.with_name(file.name.replace(".cases.", f".kafka-{kafka}."))
+        if not answers.exists():
+            continue
+        lines = zip(file.open(encoding="utf-8"), answers.open(encoding="utf-8"), strict=True)
         cases += [pytest.param(line, answer, id=json.loads(answer)["id"]) for line, answer in lines]
     return cases
 
 
-@pytest.mark.parametrize(("line", "answer"), _cases())
-def test_answers_are_kafkas(line: str, answer: str) -> None:
+_OF_BOTH = [
+    pytest.param(kafka, *case.values, id=case.id)
+    for kafka in (Compatibility.KAFKA_4_3_1, Compatibility.KAFKA_4_4_0)
+    for case in _cases(kafka)
+]
+
+
+@pytest.mark.parametrize(("kafka", "line", "answer"), _OF_BOTH)
+def test_answers_are_kafkas(kafka: Compatibility, line: str, answer: str) -> None:
     expected = json.loads(answer)
-    actual = json.loads(json.dumps(run_scenario(read_scenario(line, "golden"), changes=False)))
+    scenario = read_scenario(line, "golden")
+    actual = json.loads(json.dumps(run_scenario(scenario, changes=False, kafka=kafka)))
     for ours, kafkas in zip(actual["events"], expected["events"], strict=False):
         assert ours == kafkas
     assert actual == expected

@@ -6,7 +6,6 @@ from __future__ import annotations
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.replies import answer_parked_join, answer_parked_sync
 from groupstorm.coordinator.classic.states import next_state
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import JoinGroupResponse
@@ -35,7 +34,7 @@ def forget_group(shard: Shard, group: ClassicGroup, error: Error) -> None:
     """
     if not shard.exists(group):
         return
-    if shard.config.compatibility is not Compatibility.KAFKA_4_3_1:
+    if not shard.config.compatibility.is_to_the_letter:
         answer_all_parked(shard, group, group_append_error(error))
     shard.groups.remove(group.name)
     shard.emit(events.GroupDeleted(group.name, Cause.APPEND_FAILED))

@@ -13,7 +13,7 @@ from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, S
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, subscribed_topics
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import NO_MEMBER_ID, OffsetCommit, TxnOffsetCommit
+from groupstorm.coordinator.messages import NO_MEMBER_ID, TXN_NEW_ERRORS_SINCE, OffsetCommit, TxnOffsetCommit
 from groupstorm.coordinator.offsets import StoredOffset
 
 #: When the retention time of an offset begins.
@@ -48,7 +48,9 @@ def validate_txn_commit(group: ClassicGroup | None, request: TxnOffsetCommit) ->
     older versions have no field for the member."""
     outside = request.generation < 0
     if group is None:
-        return NO_ERROR if outside else Error.ILLEGAL_GENERATION
+        not_found = request.version >= TXN_NEW_ERRORS_SINCE
+        refusal = Error.GROUP_ID_NOT_FOUND if not_found else Error.ILLEGAL_GENERATION
+        return NO_ERROR if outside else refusal
     nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
     if outside and (nameless or group.state is EMPTY):
         return NO_ERROR

@@ -101,7 +101,7 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
         raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL, "the group migration is disabled")
     is_new = request.member_id == NO_MEMBER_ID
     member_id = shard.draw_uuid() if is_new else request.member_id
-    check_room(shard, group, member_id)
+    check_room(shard, group, member_id, request.group_instance_id)
     names = {name for name, _ in request.protocols}
     if not group.supports_classic(request.protocol_type, names):
         raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL, f"Member {member_id}'s protocols are not supported.")
@@ -114,7 +114,7 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
     before = _joining(group, member_id, instance, is_new, records)
     existing = group.static_member(instance)
     downgrades = existing is not None and may_downgrade_replacing(shard, group, existing)
-    subscription = _subscription(request.protocols)
+    subscription = _subscription(shard, request.protocols)
     after = _updated(request, before, subscription)
     topics_changed = write_subscription(group, before, after, records)
     regex_change = change_regex(shard, group, before, after, records)
@@ -153,11 +153,13 @@ def _joining(
     return replace_member(group, known, member_id, records)
 
 
-def _subscription(protocols: tuple[tuple[str, bytes], ...]) -> Subscription:
+def _subscription(shard: Shard, protocols: tuple[tuple[str, bytes], ...]) -> Subscription:
     """The subscription in the member's favourite protocol."""
     try:
         return decode_subscription(protocols[0][1])
     except UserDataError as problem:
+        if shard.config.compatibility.is_4_4:
+            raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL, str(problem)) from problem
         raise CoordinatorFault(f"malformed embedded consumer protocol: {problem}") from problem
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from groupstorm.coordinator.consumer.changes import cancel_member_timers, respond, write_records
-from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember, Partitions
 from groupstorm.coordinator.consumer.membership import known_member, owner_of_instance, remove_member
 from groupstorm.coordinator.consumer.migration import downgrade_without, may_downgrade_without
@@ -17,6 +17,7 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
     ConsumerRegexRecord,
+    ConsumerTargetEpochRecord,
     CurrentAssignment,
 )
 from groupstorm.coordinator.consumer.subscriptions import topics_without
@@ -81,6 +82,9 @@ def fence(
     records += [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
     metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))
     records.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
+    if shard.config.compatibility.is_4_4 and len(members) == len(group.members):
+        # nobody is left to compute a target for; the next member gets one at once
+        records.append(ConsumerTargetEpochRecord(group.name, group.epoch + 1, NEVER))
     for member in members:
         cancel_member_timers(shard, group.name, member.member_id)
     return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)

@@ -111,6 +111,7 @@ class ConsumerGroup:
         "classic_members",
         "committed",
         "epoch",
+        "frees_instances",
         "members",
         "metadata_hash",
         "name",
@@ -125,8 +126,10 @@ class ConsumerGroup:
         "undo",
     )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, frees_instances: bool = False) -> None:
         self.name = name
+        #: A member that takes another instance id gives its old one up, as in Kafka 4.4.0.
+        self.frees_instances = frees_instances
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
@@ -186,7 +189,7 @@ class ConsumerGroup:
         """The member that has this instance id.
 
         `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
-        Kafka forgets only the last instance id of a member.
+        Kafka 4.3.1 forgets only the last instance id of a member.
         """
         member_id = None if instance is None else self.static_members.get(instance)
         if member_id is None:
@@ -302,10 +305,10 @@ class ConsumerGroup:
         self.undo.append(back)
         self._put_member(member_id, before, member)
         _merge(self.partition_epochs, epochs)
+        if before is not None and before.instance is not None and (member is None or self.frees_instances):
+            self.static_members.pop(before.instance, None)
         if member is not None and member.instance is not None:
             self.static_members[member.instance] = member_id
-        elif member is None and before is not None and before.instance is not None:
-            self.static_members.pop(before.instance, None)
         if not self._counted:
             self._is_homogeneous = is_homogeneous(self.regexes, self.subscribed, len(self.members))
             self._counted = True

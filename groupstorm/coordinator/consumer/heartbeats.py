@@ -32,7 +32,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
     write_subscription,
 )
-from groupstorm.coordinator.consumer.targets import update_target
+from groupstorm.coordinator.consumer.targets import preferred_assignor, update_target
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused
@@ -103,7 +103,7 @@ def _refuse_blank(value: str | None, field: str) -> None:
 def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
     records: list[Record] = []
     group = group_to_join(shard, request, records)
-    check_room(shard, group, request.member_id)
+    check_room(shard, group, request.member_id, request.group_instance_id)
     member_id = request.member_id or shard.draw_uuid()
     before = find_member(group, request, member_id, records)
     after = _updated(request, before)
@@ -159,6 +159,8 @@ def _bring_along(
     topics_changed = write_subscription(group, before, after, records)
     regex_change = change_regex(shard, group, before, after, records)
     bumps = topics_changed or regex_change is RegexChange.CHANGED_AND_RESOLVED
+    if shard.config.compatibility.is_4_4:  # 4.3.1: another assignor waits for another reason to count
+        bumps |= preferred_assignor(shard, group) != preferred_assignor(shard, group, before, after)
     noticed = Noticed(group.epoch, group.is_homogeneous)
     if bumps or is_refresh_due(shard, group):
         noticed = notice_topics(shard, group, bumps, before, after, records)

@@ -30,10 +30,15 @@ from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 
 
-def check_room(shard: Shard, group: ConsumerGroup, member_id: str) -> None:
-    """`Refused` (GROUP_MAX_SIZE_REACHED) if the group is full and this is none of its members."""
+def check_room(shard: Shard, group: ConsumerGroup, member_id: str, instance: str | None) -> None:
+    """`Refused` (GROUP_MAX_SIZE_REACHED) if the group is full and this is none of its members.
+
+    A full group of Kafka 4.4.0 lets an instance id pass that it holds: the member may replace another one.
+    """
     max_size = shard.config.consumer.max_size
-    if len(group.members) >= max_size and member_id not in group.members:
+    if len(group.members) < max_size or member_id in group.members:
+        return
+    if not shard.config.compatibility.is_4_4 or instance not in group.static_members:
         raise Refused(
             Error.GROUP_MAX_SIZE_REACHED,
             f"The consumer group has reached its maximum capacity of {max_size} members.",

@@ -24,7 +24,6 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer.changes import restart_session, restore
 from groupstorm.coordinator.consumer.events import emit_downgraded
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
@@ -45,6 +44,7 @@ from groupstorm.coordinator.consumer.records import (
     CurrentAssignment,
     MemberSubscription,
 )
+from groupstorm.coordinator.consumer.replay import new_group
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
@@ -67,12 +67,12 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
     if group is None:
         if not joins:
             raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
-        return ConsumerGroup(request.group)
+        return new_group(shard, request.group)
     if not joins:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))
-        return ConsumerGroup(request.group)
+        return new_group(shard, request.group)
     _check_upgrade(shard, group)
     return _upgrade(shard, group, records)
 
@@ -98,7 +98,7 @@ def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> Cons
     """Every member keeps its partitions; the generation becomes every epoch. Parked members rejoin."""
     answer_all_parked(shard, classic, Error.REBALANCE_IN_PROGRESS)
     records.append(GroupTombstone(classic.name))
-    group = ConsumerGroup(classic.name)
+    group = new_group(shard, classic.name)
     group.set_assignment_epoch(classic.generation, NEVER)
     for one in classic.members.values():
         member, target = _upgraded(shard, classic, one)
@@ -106,7 +106,7 @@ def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> Cons
         group.set_member(member.member_id, member)
     group.set_epoch(classic.generation, shard.topics.hash_of(group.subscribed))
     records += group_records(group)
-    if shard.config.compatibility is not Compatibility.KAFKA_4_3_1:
+    if not shard.config.compatibility.is_to_the_letter:
         cancel_timers(shard, classic)
     for member in group.members.values():
         if member.classic is not None:
@@ -121,12 +121,10 @@ def _upgraded(shard: Shard, group: ClassicGroup, one: Member) -> tuple[ConsumerM
         if group.protocol is None:
             raise CoordinatorFault(f"group {group.name!r} has no generation yet")
         subscription = decode_subscription(one.metadata(group.protocol))
-    except SchemaError as problem:
-        raise Refused(
-            Error.GROUP_ID_NOT_FOUND,
-            _cannot_upgrade(group, "the embedded consumer protocol is malformed"),
-        ) from problem
     except UserDataError as problem:
+        if isinstance(problem, SchemaError) or shard.config.compatibility.is_4_4:
+            reason = "the embedded consumer protocol is malformed"
+            raise Refused(Error.GROUP_ID_NOT_FOUND, _cannot_upgrade(group, reason)) from problem
         raise CoordinatorFault(f"group {group.name!r}: unreadable bytes: {problem}") from problem
     held: Partitions = {topic: dict.fromkeys(numbers, group.generation) for topic, numbers in target.items()}
     member = ConsumerMember(

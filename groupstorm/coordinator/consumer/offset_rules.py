@@ -14,6 +14,7 @@ from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
+    TXN_NEW_ERRORS_SINCE,
     OffsetCommit,
     OffsetFetch,
     TxnOffsetCommit,
@@ -39,7 +40,7 @@ def validate_commit(group: ConsumerGroup, topics: Topics, request: OffsetCommit)
 
 def validate_txn_commit(group: ConsumerGroup, topics: Topics, request: TxnOffsetCommit) -> Error:
     """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
-    generation to producers."""
+    generation to older producers."""
     if request.generation < 0 and not group.members:
         return NO_ERROR
     nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
@@ -49,7 +50,8 @@ def validate_txn_commit(group: ConsumerGroup, topics: Topics, request: TxnOffset
     if member is None:
         return Error.UNKNOWN_MEMBER_ID
     error = _validate_epoch(member, topics, request.generation, request.offsets)
-    return Error.ILLEGAL_GENERATION if error is Error.STALE_MEMBER_EPOCH else error
+    is_told = error is not Error.STALE_MEMBER_EPOCH or request.version >= TXN_NEW_ERRORS_SINCE
+    return error if is_told else Error.ILLEGAL_GENERATION
 
 
 def _validate_epoch(

@@ -28,6 +28,11 @@ from groupstorm.coordinator.shard import Shard
 _NO_TARGET = -1
 
 
+def new_group(shard: Shard, name: str) -> ConsumerGroup:
+    """An empty group, which the shard does not know yet."""
+    return ConsumerGroup(name, frees_instances=shard.config.compatibility.is_4_4)
+
+
 def replay(shard: Shard, record: ConsumerRecord) -> ConsumerGroup | None:
     """Take one record in; the group that it changed or deleted, None if there was nothing to delete.
 
@@ -39,7 +44,7 @@ def replay(shard: Shard, record: ConsumerRecord) -> ConsumerGroup | None:
     if group is None:
         if record.is_tombstone:
             return None
-        group = ConsumerGroup(record.group)
+        group = new_group(shard, record.group)
         shard.groups.put(record.group, group)
     elif not isinstance(group, ConsumerGroup):
         raise CoordinatorFault(f"group {record.group!r} is not a consumer group")

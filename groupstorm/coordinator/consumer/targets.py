@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groupstorm.assignors.server import AssignmentRefused, MemberSpec, Target, TopicDescription, get
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import (
@@ -51,6 +50,16 @@ def update_target(
     return MemberTarget(noticed.epoch, targets[after.member_id])
 
 
+def preferred_assignor(
+    shard: Shard,
+    group: ConsumerGroup,
+    before: ConsumerMember | None = None,
+    after: ConsumerMember | None = None,
+) -> str:
+    """The name of the assignor that the group uses, as if ``before`` were replaced by ``after``."""
+    return group.preferred_assignor(before, after) or shard.config.consumer.assignors[0]
+
+
 def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
     """The member's present target; a static member has that of its predecessor."""
     if member.instance is None:
@@ -84,9 +93,8 @@ def _assign(
         else:
             specs.put(member_id, _spec(group, updated, group.target(predecessor or member_id)))
     config = shard.config
-    name = group.preferred_assignor(before, after) or config.consumer.assignors[0]
-    to_the_letter = config.compatibility is Compatibility.KAFKA_4_3_1
-    assignor = get(name, bug_compat=to_the_letter)
+    name = preferred_assignor(shard, group, before, after)
+    assignor = get(name, bug_compat=config.compatibility.is_to_the_letter)
     topics = {
         name: TopicDescription(topic.id, topic.partitions) for name, topic in shard.topics.by_name.items()
     }

@@ -83,7 +83,7 @@ class Client:
         if response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
             not response.error and response.member_epoch < 0
         ):
-            self.epoch, self.owned, self.owned_before = 0, {}, {}
+            self.epoch, self.owned = 0, {}
         elif not response.error:
             self.epoch = response.member_epoch
             if response.assignment is not None and response.assignment != self.owned:

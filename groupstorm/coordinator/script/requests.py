@@ -27,6 +27,7 @@ from groupstorm.coordinator.messages import (
     OffsetFetch,
     Request,
     SyncGroup,
+    TxnOffsetCommit,
 )
 from groupstorm.coordinator.script.clients import Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import (
@@ -232,8 +233,38 @@ def _leaving(value: Any, label: str, scene: Scene) -> tuple[LeavingMember, ...]:
 
 
 def _commit(fields: Fields, label: str, scene: Scene) -> OffsetCommit:
+    return OffsetCommit(
+        group=fields.text("group", "g"),
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        group_instance_id=fields.optional_text("instance"),
+        generation=_committed_at(fields, label, scene),
+        offsets=_offsets(fields),
+        version=fields.version(9, 2, 10),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _txn_commit(fields: Fields, label: str, scene: Scene) -> TxnOffsetCommit:
+    return TxnOffsetCommit(
+        group=fields.optional_text("group", "g") or "",
+        producer_id=whole_number("producer", fields.value("producer", 1), LONG_MAX),
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        group_instance_id=fields.optional_text("instance"),
+        generation=_committed_at(fields, label, scene),
+        offsets=_offsets(fields),
+        version=fields.version(5, 0, 6),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _committed_at(fields: Fields, label: str, scene: Scene) -> int:
+    """The generation, or with ``epoch`` the member epoch, of a commit."""
     read = _epoch if fields.value("epoch") is True else _generation
     generation = scene.clients.number("generation", label, fields.value("generation", "$"), read)
+    return whole_number("generation", generation, INT_MAX)
+
+
+def _offsets(fields: Fields) -> dict[str, dict[int, CommittedOffset]]:
     offsets: dict[str, dict[int, CommittedOffset]] = {}
     for topic, partitions in fields.table("offsets").items():
         if not isinstance(partitions, dict):
@@ -242,15 +273,7 @@ def _commit(fields: Fields, label: str, scene: Scene) -> OffsetCommit:
             partition_number("offsets", number): CommittedOffset(whole_number("offsets", offset, LONG_MAX))
             for number, offset in partitions.items()
         }
-    return OffsetCommit(
-        group=fields.text("group", "g"),
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        group_instance_id=fields.optional_text("instance"),
-        generation=whole_number("generation", generation, INT_MAX),
-        offsets=offsets,
-        version=fields.version(9, 2, 10),
-        client_id=fields.text("client_id", "client"),
-    )
+    return offsets
 
 
 def _fetch_offsets(fields: Fields, label: str, scene: Scene) -> OffsetFetch:
@@ -282,6 +305,7 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "heartbeat": _heartbeat,
     "leave": _leave,
     "commit": _commit,
+    "txn_commit": _txn_commit,
     "fetch_offsets": _fetch_offsets,
     "describe": _describe,
     "chb": consumer_heartbeat,

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers
@@ -30,18 +31,21 @@ from groupstorm.coordinator.script.scenario import (
 from groupstorm.problems import InputError
 
 
-def run_lines(lines: Iterable[str], place: str, *, changes: bool) -> Iterator[str]:
+def run_lines(lines: Iterable[str], place: str, *, changes: bool, kafka: Compatibility) -> Iterator[str]:
     """One JSON line per scenario; empty lines are skipped. `InputError`: a line is not a scenario."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             scenario = read_scenario(line, f"{place}:{number}")
-            yield json.dumps(
-                run_scenario(scenario, changes=changes), ensure_ascii=False, separators=(",", ":")
-            )
+            answer = run_scenario(scenario, changes=changes, kafka=kafka)
+            yield json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 def run_scenario(
-    scenario: Scenario, *, changes: bool, coordinator: Callable[..., GroupCoordinator] = GroupCoordinator
+    scenario: Scenario,
+    *,
+    changes: bool,
+    kafka: Compatibility = Compatibility.KAFKA_4_3_1,
+    coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
 ) -> dict[str, Any]:
     """The scenario's answer; ``changes``: a state is shown only if it differs from the one before.
 
@@ -49,7 +53,7 @@ def run_scenario(
     reaches, or one with a fault.
     """
     try:
-        run = _Run(scenario, coordinator, changes)
+        run = _Run(scenario, kafka, coordinator, changes)
         for index, step in enumerate(scenario.steps):
             run.take(index, step)
     except ScenarioFailed as problem:
@@ -61,12 +65,16 @@ class _Run:
     """One scenario in progress."""
 
     def __init__(
-        self, scenario: Scenario, coordinator: Callable[..., GroupCoordinator], changes: bool
+        self,
+        scenario: Scenario,
+        kafka: Compatibility,
+        coordinator: Callable[..., GroupCoordinator],
+        changes: bool,
     ) -> None:
         self.names = Names(scenario.id)
         self._changes = changes
         topics = initial_topics(scenario)
-        config = broker_config(scenario)
+        config = broker_config(scenario, kafka)
         self._driver = Driver(
             config,
             names=self.names,

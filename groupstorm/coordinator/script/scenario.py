@@ -70,13 +70,13 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def broker_config(scenario: Scenario) -> CoordinatorConfig:
-    """The broker's options, as Kafka 4.3.1 reads them: names that Kafka does not know have no effect.
+def broker_config(scenario: Scenario, kafka: Compatibility) -> CoordinatorConfig:
+    """The broker's options, as this Kafka reads them: names that Kafka does not know have no effect.
 
     `ScenarioFailed` if Kafka would refuse a value.
     """
     options = {name: value for name, value in scenario.config.items() if name in OPTIONS}
-    options[COMPATIBILITY] = Compatibility.KAFKA_4_3_1
+    options[COMPATIBILITY] = kafka
     try:
         _check_own_keys(scenario.config)
         return CoordinatorConfig.from_mapping(options)
