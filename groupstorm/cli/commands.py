@@ -48,9 +48,7 @@ COMMANDS = {
     "chaos": "Put a service of your own, in any language, through a scenario: has it lost a record?",
     "check-assignor": "Play random histories of a group with an assignor and hold it to its promises.",
     "serve": "Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP.",
-    "script": (
-        "Run scenarios against the coordinator, as Kafka 4.3.1 to the letter: JSON lines in, JSON lines out."
-    ),
+    "script": "Run scenarios against the coordinator, as Kafka to the letter: JSON lines in, JSON lines out.",
 }
 #: The parts of `groupstorm --help`.
 _PANELS = {
