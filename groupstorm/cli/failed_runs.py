@@ -15,6 +15,7 @@ from typing import Final
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_lines_aside, print_paragraph
+from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.unsettled import CONSEQUENCES, SETTLED_LATE, finding, verdict_on
@@ -186,7 +187,7 @@ def _print_remedies(restless: Sequence[Sequence[Run]], runs: Sequence[Run]) -> N
         begins, is_found = f"  {_variants(alike)}: " if len(restless) > 1 else "  ", False
         with run_progress("looking for settings that end it") as progress:
             for remedy in RemedySearch(run.scenario, max(trials, TRIALS_OF_ONE), progress):
-                print_lines_aside(f"{begins}{'or ' if is_found else ''}{_remedy_named(remedy)}")
+                print_lines_aside(f"{begins}{'or ' if is_found else ''}{_remedy_named(remedy, run)}")
                 is_found = True
         if not is_found:
             print_lines_aside(f"{begins}no setting was found that ends it")
@@ -198,11 +199,14 @@ def _may_be_mended(run: Run) -> bool:
     return not is_late and not has_fatal_record(run.scenario.settings)
 
 
-def _remedy_named(remedy: Remedy) -> str:
+def _remedy_named(remedy: Remedy, run: Run) -> str:
     values = listed([f"{name}={value}" for name, value in remedy.settings.items()])
     before = listed([f"{remedy.before[name]}" for name in remedy.settings])
     ends = "ends it" if len(remedy.settings) == 1 else "together end it"
     named = f"{values} {ends} (now {before})"
+    if remedy.settings.get(GROUP_PROTOCOL) == CONSUMER:
+        needs = consumer_protocol_needs(run.scenario.settings.names("client_profile"))
+        named = f"{named}\n    {GROUP_PROTOCOL}={CONSUMER} needs {needs}"
     if remedy.lag_growth is None:
         return named
     growth = f"{remedy.lag_growth:,.0f} records a second"

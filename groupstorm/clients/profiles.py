@@ -7,7 +7,7 @@ Java consumer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
+from groupstorm.wording import listed
 
 #: A poll() that returns everything that the client has fetched.
 ALL_FETCHED: Final = 2**31 - 1
@@ -57,6 +58,8 @@ class ClientProfile:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     #: The values of group.protocol that the library has and that our members speak as the library does.
     group_protocols: frozenset[GroupProtocol] = frozenset({GroupProtocol.CLASSIC})
+    #: The release from which on the library calls its group.protocol=consumer ready for production.
+    consumer_protocol_since: str = ""
     join_group_version: int = 9
     sync_group_version: int = 5
     heartbeat_version: int = 4
@@ -149,6 +152,7 @@ JAVA = ClientProfile(
     "kafka-clients 4.3.1",
     defaults={LATENESS: {"quantiles": {0: 0.2, 50: 1.1, 90: 5, 99: 15, 100: 40}}},
     group_protocols=frozenset(GroupProtocol),
+    consumer_protocol_since="kafka-clients 4.0",
     heartbeats_wait_in_steps=True,
     rounds_wait_for_polls=True,
     refreshes_before_join=True,
@@ -166,6 +170,7 @@ _LIBRDKAFKA = ClientProfile(
         LATENESS: {"quantiles": {0: 0.5, 50: 2.2, 90: 6, 98: 30, 100: 100}},
     },
     group_protocols=frozenset(GroupProtocol),
+    consumer_protocol_since="librdkafka 2.12 (confluent-kafka 2.12; in 2.4 to 2.11 for evaluation only)",
     join_group_version=5,
     sync_group_version=3,
     heartbeat_version=3,
@@ -261,6 +266,15 @@ _FRANZ_GO = ClientProfile(
 PROFILES: Mapping[str, ClientProfile] = {
     profile.name: profile for profile in (JAVA, _LIBRDKAFKA, _KAFKA_PYTHON, _AIOKAFKA, _FRANZ_GO)
 }
+
+
+def consumer_protocol_needs(clients: Iterable[str]) -> str | None:
+    """The releases that group.protocol=consumer takes; None if one of the clients does not have it."""
+    profiles = [PROFILES[name] for name in clients]
+    if any(GroupProtocol.CONSUMER not in one.group_protocols for one in profiles):
+        return None
+    releases = ["Apache Kafka 4.0 (brokers)", *(one.consumer_protocol_since for one in profiles)]
+    return f"{listed(releases)} or later"
 
 
 def profile(name: str) -> ClientProfile:

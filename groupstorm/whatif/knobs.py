@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import log
 from typing import Final, NamedTuple
 
+from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
@@ -55,7 +56,6 @@ _STATIC: Final = (
     "names that come back after a restart; a member that is gone for good keeps its partitions until its "
     "session expires"
 )
-_NEEDS_KIP_848: Final = "brokers of Kafka 4.0, and clients that speak KIP-848"
 
 
 def changes_of(scenario: ResolvedScenario) -> list[Alternative]:
@@ -82,8 +82,8 @@ def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if _is_consumer(settings):
         classic = {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]}
         yield Alternative(f"{PROTOCOL}=classic with cooperative-sticky", 4, "", classic, "assignor")
-    else:
-        yield Alternative(f"{PROTOCOL}=consumer", 4, _NEEDS_KIP_848, {PROTOCOL: CONSUMER}, "assignor")
+    elif consumer_protocol_needs(settings.names("client_profile")):
+        yield Alternative(f"{PROTOCOL}=consumer", 4, "", {PROTOCOL: CONSUMER}, "assignor")
 
 
 def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from tests.storms.storms_in_memory import START, scenario
@@ -81,6 +83,23 @@ def test_a_poll_interval_below_the_default_is_a_caution() -> None:
     assert found is not None
     assert list(found.cautions) == ["60"]
     assert "longer than 60.0 s from poll() to poll()" in found.cautions["60"]
+
+
+@pytest.mark.parametrize(
+    ("client", "releases"),
+    [
+        ("java", "kafka-clients 4.0"),
+        ("librdkafka", "librdkafka 2.12 (confluent-kafka 2.12; in 2.4 to 2.11 for evaluation only)"),
+    ],
+)
+def test_the_consumer_protocol_is_told_with_the_releases_that_it_takes(client: str, releases: str) -> None:
+    protocols = ("classic", "consumer")
+    found = defaults_among(
+        {one: resolved(client_profile=[client], **{"group.protocol": one}) for one in protocols}
+    )
+    assert found is not None
+    needs = f"group.protocol=consumer needs Apache Kafka 4.0 (brokers) and {releases} or later."
+    assert found.cautions == {"consumer": needs}
 
 
 def test_variants_of_presets_that_are_choices() -> None:

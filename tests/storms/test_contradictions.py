@@ -66,6 +66,7 @@ def test_work_that_outlasts_the_session_of_a_cooperative_java_consumer_is_named(
         "a full batch of 500 records takes 60.0 s in the mean, and session.timeout.ms is 45.0 s: "
     )
     assert "sends no heartbeat until then, so a rebalance throws it out" in said
+    assert said.endswith("(it needs Apache Kafka 4.0 (brokers) and kafka-clients 4.0 or later).")
     for other in (
         {"session.timeout.ms": 61_000},
         {"max.poll.records": 374},

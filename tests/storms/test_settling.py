@@ -12,6 +12,7 @@ from groupstorm.figures.overload import lag_growth
 from groupstorm.figures.unsettled import finding
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import Rounds, Settling
+from groupstorm.storms.runs.contradictions import endless_work
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import run
@@ -137,6 +138,15 @@ def test_polls_rarer_than_the_poll_interval_never_settle_and_the_remedy_is_found
     settled = storm(scenario([START], **LIVELOCK, **{"max.poll.interval.ms": 500_000}), seed=0)
     assert settled.figures.invariants is not None
     assert not settled.figures.invariants["group_settles"].startswith(("livelock", "never"))
+
+
+@pytest.mark.slow
+def test_no_remedy_is_a_protocol_that_one_of_the_clients_does_not_have() -> None:
+    mixed = {"members": 4, "partitions": 8, "client_profile": ["java", "kafka-python"], "max.poll.records": 1}
+    what = scenario([START], **LIVELOCK | mixed).resolve(None, 0, {})
+    assert {one.rule for one in endless_work(what.settings)} >= {"silent rounds"}
+    for remedy in RemedySearch(what, 6):
+        assert "group.protocol" not in remedy.settings
 
 
 @pytest.mark.slow

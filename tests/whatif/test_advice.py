@@ -16,6 +16,7 @@ from groupstorm.whatif.advising import Advice, Search
 from groupstorm.whatif.changes import check_change
 from groupstorm.whatif.client_settings import LIBRARIES, lines_of
 from groupstorm.whatif.knobs import changes_of
+from tests.storms.storms_in_memory import scenario
 
 START = {"at_ms": 0, "do": "start"}
 SMALL = {
@@ -83,6 +84,12 @@ def test_what_cannot_be_bought_has_no_winner(tmp_path: Path) -> None:
     advice = advised(tmp_path, quiet, runs=40)
     assert advice.chosen is None
     assert "no change of one or two settings makes a difference" in advice.reason
+
+
+def test_a_protocol_is_tried_only_if_every_client_has_it() -> None:
+    for clients, has_it in ((["java"], True), (["librdkafka"], True), (["java", "aiokafka"], False)):
+        changes = changes_of(scenario([START], client_profile=clients).resolve(None, 0, {}))
+        assert ("group.protocol=consumer" in [one.name for one in changes]) == has_it
 
 
 EVERY = {

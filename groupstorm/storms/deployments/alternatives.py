@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import PROFILES
+from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.figures.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
@@ -66,11 +65,8 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         )
         yield Alternative(COOPERATIVE, 2, price, {STRATEGY: [COOPERATIVE]})
     yield from _membership(settings)
-    if is_classic and all(GroupProtocol.CONSUMER in client.group_protocols for client in clients):
-        price = (
-            "brokers and clients that have the protocol (Apache Kafka 4.0, librdkafka 2.12); wrong if the "
-            "group needs an assignor of its own, as the broker assigns"
-        )
+    if is_classic and (needs := consumer_protocol_needs(settings.names("client_profile"))):
+        price = f"it needs {needs}; wrong if the group needs an assignor of its own, as the broker assigns"
         yield Alternative("kip-848", 3, price, {GROUP_PROTOCOL: CONSUMER})
     yield from _of_kubernetes(plan, settings)
 

@@ -6,12 +6,14 @@ long a failover takes, how many members there are), none of them can be recommen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import log
 from typing import Any, Final
 
+from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.storms.scenario.settings_table import SETTINGS
@@ -73,7 +75,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         {
             name: " ".join(cautions)
             for name, one in configurations.items()
-            if (cautions := [_CAUTIONS[setting](one) for setting in _shorter(one, defaults)])
+            if (cautions := [*_cautions(one, defaults)])
         },
         frozenset(name for name, one in configurations.items() if outlasts_polls(one.settings)),
     )
@@ -101,10 +103,15 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
-def _shorter(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> list[str]:
-    """The timeouts that differ between the configurations and are below the default here."""
+def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterator[str]:
+    """Of settings in which the configurations differ: timeouts below the default, and a protocol."""
     own = scenario.settings
-    return [name for name in _CAUTIONS if name in defaults and own.integer(name) < defaults[name]]
+    for name, caution in _ON_SHORTER.items():
+        if name in defaults and own.integer(name) < defaults[name]:
+            yield caution(scenario)
+    if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
+        needs = consumer_protocol_needs(own.names("client_profile"))
+        yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
 
 
 def _on_silence(scenario: ResolvedScenario) -> str:
@@ -128,7 +135,7 @@ def _on_long_batches(scenario: ResolvedScenario) -> str:
     )
 
 
-_CAUTIONS: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches}
+_ON_SHORTER: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches}
 
 
 def _is_choice(setting: str) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters.role import is_cooperative
-from groupstorm.clients.profiles import ALL_FETCHED, PROFILES
+from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
@@ -177,5 +177,6 @@ def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
         "silent rounds",
         f"{work}, and session.timeout.ms is {seconds(session_s)}: a cooperative Java consumer reads the "
         "answer of its JoinGroup at its next poll() and sends no heartbeat until then, so a rebalance throws "
-        "it out; under group.protocol=consumer heartbeats go on",
+        "it out; under group.protocol=consumer heartbeats go on "
+        f"(it needs {consumer_protocol_needs([profile.name])})",
     )

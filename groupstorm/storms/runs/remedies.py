@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from groupstorm.clients.profiles import ALL_FETCHED
+from groupstorm.clients.profiles import ALL_FETCHED, consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.overload import lag_growth
 from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES
@@ -155,7 +155,8 @@ def _together(settings: Settings) -> Mapping[str, Setting]:
     records = max(1, beside_ms // record_ms) if record_ms else ALL_FETCHED
     if records < settings.integer("max.poll.records") < ALL_FETCHED:
         changes["max.poll.records"] = records
-    if any(one.rule == "silent rounds" for one in endless_work(settings)):
+    is_silent = any(one.rule == "silent rounds" for one in endless_work(settings))
+    if is_silent and consumer_protocol_needs(settings.names("client_profile")):
         changes[GROUP_PROTOCOL] = CONSUMER
     return changes
 

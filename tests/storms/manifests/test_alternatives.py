@@ -113,6 +113,7 @@ def test_alternatives_that_the_client_has_not() -> None:
     assert list(of(workload(container=READY), client_profile="aiokafka")) == ["static-members", "more-surge"]
     franz = of(workload(container=READY), client_profile="franz-go")
     assert list(franz) == ["static-members", "more-surge"], "cooperative already, and no KIP-848"
+    assert "kip-848" not in of(workload(container=READY), client_profile=["java", "kafka-python"])
 
 
 @pytest.mark.parametrize(
