@@ -108,7 +108,7 @@ def advise(
     else:
         _print(advice, goals, sentences, chosen_shape, everything)
     if goals and advice.chosen is None and advice.tried:
-        raise CheckFailed(f"{target}: {advice.reason}")
+        raise CheckFailed(f"{target}: nothing that was tried meets the goal")
 
 
 def _is_run(target: str) -> bool:

@@ -10,11 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from groupstorm.cli.invocation import as_invoked, invoked_as
-from groupstorm.cli.standard_output import ReaderGone, guard_standard_output
 from groupstorm.cli.stop_signals import catch_stop_signals, ignore_stop_signals, requested_stop
 from groupstorm.problems import CheckFailed, ExitCode, ExpectedError, OutputError
-from groupstorm.visible import without_controls
 
 
 def main() -> NoReturn:
@@ -25,6 +22,8 @@ def main() -> NoReturn:
 def run_as_command(run: Callable[[], object]) -> NoReturn:
     """Call ``run``. An expected error becomes one line on standard error and its exit code."""
     catch_stop_signals()
+    from groupstorm.cli.standard_output import guard_standard_output
+
     guard_standard_output()
     code = _exit_code(run)
     ignore_stop_signals()
@@ -35,6 +34,8 @@ def run_as_command(run: Callable[[], object]) -> NoReturn:
 
 
 def _exit_code(run: Callable[[], object]) -> int:
+    from groupstorm.cli.standard_output import ReaderGone
+
     try:
         code = _called(run)
         sys.stdout.flush()
@@ -54,6 +55,10 @@ def _exit_code(run: Callable[[], object]) -> int:
 
 def _failed(problem: ExpectedError) -> int:
     """Print the error behind everything that the command has printed before."""
+    from groupstorm.cli.invocation import as_invoked
+    from groupstorm.cli.standard_output import ReaderGone
+    from groupstorm.visible import without_controls
+
     try:
         sys.stdout.flush()
     except ReaderGone:
@@ -68,6 +73,7 @@ def _failed(problem: ExpectedError) -> int:
 
 def _groupstorm() -> None:
     from groupstorm.cli.commands import app
+    from groupstorm.cli.invocation import invoked_as
 
     # Typer names a variable and a function of the shell after it: a path would be no name.
     completes = "_GROUPSTORM_COMPLETE" in os.environ or sys.argv[1:2] in (

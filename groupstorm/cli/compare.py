@@ -24,6 +24,7 @@ from groupstorm.cli.options import (
     SetOption,
     WithOption,
     broker_kind,
+    broker_options,
     clients_of,
     overrides,
     seed_range,
@@ -135,13 +136,15 @@ def compare(
     forget_other_runs(folder, chosen, numbers)
     if chosen_shape is Shape.TABLES:
         print_paragraph(" ".join(loaded.question.split()), emphasized=True)
-        for sentence in contradictions({name: one.settings for name, one in resolved.items()}):
+        steps = {name: one.steps for name, one in resolved.items()}
+        for sentence in contradictions({name: one.settings for name, one in resolved.items()}, steps):
             print_paragraph(f"Before any run: {sentence}")
         print()
-    if kind is not None:
+    if kind is not None and on is not None:
         from groupstorm.cli.fidelity import compare_with_broker
 
-        compare_with_broker(resolved, kind, folder, trace_format, as_json, clients)
+        options = broker_options(on, allow_writes, client_config, with_library)
+        compare_with_broker(resolved, kind, folder, trace_format, as_json, options, clients)
         return
     orders = orders_of(scenario, chosen, numbers, changed, folder, trace_format, exact)
     runs = run_compared(

@@ -26,9 +26,10 @@ from groupstorm.storms.checks.settling import IF_NEVER_SETTLED, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
 from groupstorm.storms.runs.causes import cause_of, cost_of
 from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
-from groupstorm.storms.runs.load import member_load
+from groupstorm.storms.runs.load import member_load, members_added
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -101,7 +102,7 @@ def _print_overloads(runs: Iterable[Run]) -> None:
     for run in runs:
         growth = None if run.violations else lag_growth(run.figures)
         if growth is not None:
-            by_arithmetic.setdefault((*_arithmetic(run.scenario.settings),), []).append((growth, run))
+            by_arithmetic.setdefault((*_arithmetic(run.scenario),), []).append((growth, run))
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
         header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
@@ -109,9 +110,10 @@ def _print_overloads(runs: Iterable[Run]) -> None:
         print_lines_aside("\n".join([header, *said, *lines]))
 
 
-def _arithmetic(settings: Settings) -> Iterable[str]:
+def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
     """Lines on the records that arrive and those that members process, and on the values that are enough."""
-    load = member_load(settings)
+    load = member_load(scenario.settings, scenario.steps)
+    added = members_added(scenario.settings, scenario.steps)
     if load.per_member is None:
         return
     yield from _indented(
@@ -120,9 +122,12 @@ def _arithmetic(settings: Settings) -> Iterable[str]:
     )
     if load.busiest >= load.per_member:
         yield "  more members do not help: only one of them reads the busiest partition"
-    for setting, value in (("members", load.enough_members()), ("concurrency", load.enough_concurrency())):
+    members = f"{load.members}, {added} of them added by steps" if added else f"{load.members}"
+    enough = [("members", load.enough_members(), members)]
+    enough += [("concurrency", load.enough_concurrency(), f"{load.concurrency}")]
+    for setting, value, now in enough:
         if value is not None:
-            yield f"  {setting} with which it keeps up: {value} (now {settings.integer(setting)})"
+            yield f"  {setting} with which it keeps up: {value} (now {now})"
     record_ms = load.record_ms()
     if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
         yield (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groupstorm.cli.failed_runs import require_invariants
@@ -26,9 +26,13 @@ def compare_with_broker(
     folder: Path,
     trace_format: str,
     as_json: bool,
+    options: Sequence[str],
     clients: Library | None = None,
 ) -> None:
-    """Run each variant both ways; files: one folder per variant and way, and fidelity.json."""
+    """Run each variant both ways; files: one folder per variant and way, and fidelity.json.
+
+    ``options``: the words of the command line that name the broker and the clients.
+    """
     content = {}
     for name, scenario in variants.items():
         virtual = run(scenario, folder / name / "virtual", trace_format)
@@ -44,8 +48,7 @@ def compare_with_broker(
             print_grid(_grid(f"{scenario.name} ({name}), seed {scenario.seed}", kind, judged))
             print_paragraph(agreement_answer(judged))
         require_invariants([virtual])
-        options = ["--on", kind.name, *(["--allow-writes"] if kind.bootstrap else [])]
-        require_invariants([real], options if clients is None else [*options, "--with", clients.name])
+        require_invariants([real], options)
     write_json(folder / FIDELITY_FILE, {"on": kind.name, "variants": content})
     if as_json:
         print_json({"on": kind.name, "variants": content})

@@ -171,3 +171,12 @@ def broker_kind(
     from groupstorm.clients.wire.client_properties import read_client_properties
 
     return kind._replace(security=read_client_properties(client_config))
+
+
+def broker_options(
+    on: str, allow_writes: bool, client_config: Path | None, with_library: str | None
+) -> list[str]:
+    """The words of a command line that ask for the same broker and the same clients again."""
+    options = ["--on", on, *(["--allow-writes"] if allow_writes else [])]
+    options += [] if with_library is None else ["--with", with_library]
+    return options if client_config is None else [*options, "--client-config", str(client_config)]

@@ -23,6 +23,7 @@ from groupstorm.cli.options import (
     VariantOption,
     WithOption,
     broker_kind,
+    broker_options,
     clients_of,
     overrides,
     seed_range,
@@ -133,7 +134,8 @@ def run(
     if trace is not None and trace.absolute() == folder.absolute():
         raise InputError(f"--trace {trace}: expected another folder than that of the run")
     if chosen_shape is Shape.TABLES:
-        for sentence in contradictions({resolved.variant: resolved.settings}):
+        steps = {resolved.variant: resolved.steps}
+        for sentence in contradictions({resolved.variant: resolved.settings}, steps):
             print_paragraph(f"Before any run: {sentence}")
     if seeds == 1:
         with run_sinks(log, trace, trace_to) as sinks:
@@ -156,17 +158,9 @@ def run(
     else:
         _print_tables(runs, folder, everything, chosen_shape)
     print_assignor_failures(runs)
-    options = [] if on is None else _broker_options(on, allow_writes, client_config, with_library)
+    options = [] if on is None else broker_options(on, allow_writes, client_config, with_library)
     require_invariants(runs, options, not no_remedies)
     check_all_meet({f"seed {run.scenario.seed}": run.figures for run in runs}, required)
-
-
-def _broker_options(
-    on: str, allow_writes: bool, client_config: Path | None, with_library: str | None
-) -> list[str]:
-    options = ["--on", on, *(["--allow-writes"] if allow_writes else [])]
-    options += [] if with_library is None else ["--with", with_library]
-    return options if client_config is None else [*options, "--client-config", str(client_config)]
 
 
 def _run_one(

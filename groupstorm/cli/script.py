@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Final
 
 import typer
 
@@ -14,6 +14,9 @@ from groupstorm.cli.printing import print_made
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_lines
 from groupstorm.problems import InputError
+
+#: The characters of a line; a longer one is no scenario that anybody wrote.
+LINE_MAX: Final = 1 << 24
 
 
 class KafkaRelease(StrEnum):
@@ -46,7 +49,15 @@ def script(
         raise InputError(f"{file}: {problem.strerror}") from problem
 
 
-def _run(lines: Iterable[str], place: str, changes: bool, kafka: Compatibility) -> None:
+def _run(file: IO[str], place: str, changes: bool, kafka: Compatibility) -> None:
     """Print each answer at once, so that the answers before a bad line are printed."""
-    for answer in run_lines(lines, place, changes=changes, kafka=kafka):
+    for answer in run_lines(_lines(file, place), place, changes=changes, kafka=kafka):
         print_made(answer, end="\n", flush=True)
+
+
+def _lines(file: IO[str], place: str) -> Iterator[str]:
+    """The lines; a device may have one that never ends. Raises InputError."""
+    while line := file.readline(LINE_MAX + 1):
+        if len(line) > LINE_MAX:
+            raise InputError(f"{place}: a line of more than {LINE_MAX:,} characters: expected scenarios")
+        yield line

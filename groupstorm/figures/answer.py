@@ -86,11 +86,12 @@ def skipped_words(figures: Figures) -> str:
     """Words that follow the number of skipped records: of which partition, when, and what reads them."""
     skipped, at_start = figures.records_skipped or 0, figures.records_skipped_at_start or 0
     worst = figures.skipped_worst_partition
-    text = f", most of them in {worst}" if worst else ""
+    is_one = skipped == 1
+    text = f", {'' if is_one else 'most of them '}in {worst}" if worst else ""
     if at_start:
         how_many = "all" if at_start == skipped else f"{at_start:,}"
-        text += f", {how_many} of them as the group began without a commit"
-    return f"{text} (auto.offset.reset=earliest reads them)"
+        text += f", {'' if is_one else f'{how_many} of them '}as the group began without a commit"
+    return f"{text} (auto.offset.reset=earliest reads {'it' if is_one else 'them'})"
 
 
 def _overload(figures: Figures) -> str:

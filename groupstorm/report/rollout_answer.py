@@ -127,8 +127,9 @@ def _lag(runs: Sequence[Figures]) -> list[str]:
 def _records(counts: Sequence[float]) -> str:
     """The beginning of a sentence: "112 (54 to 134) records are", or that most seeds have none."""
     if not median(counts):
-        return f"With most seeds none, with others up to {max(counts):,.0f} records are"
-    return f"{_range(counts, lambda value: f'{value:,.0f}')} records are"
+        return f"With most seeds none, with others up to {counted(round(max(counts)), 'record')} are"
+    are = "record is" if min(counts) == max(counts) == 1 else "records are"
+    return f"{_range(counts, lambda value: f'{value:,.0f}')} {are}"
 
 
 def _membership(settings: Settings) -> list[str]:

@@ -41,7 +41,7 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
         yield f"metadata: {{name: {workload.name}}}"
     changed = plan.settings if plan.step != ROLLING else own
     limits = [f"{limit}: {changed[name]}" for name, limit in _LIMITS.items() if name in changed]
-    container = []
+    container = [f"name: {workload.container}"]
     if needs_id:
         container.append("env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]")
     if "ready_when" in own:
@@ -49,7 +49,8 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
             f"readinessProbe: {{httpGet: {{path: /ready, port: 8080}}, "
             f"periodSeconds: {own['ready_ms']['uniform'][1] // 1000}}}  # succeeds once the consumer polls"
         )
-    if limits or container:
+    has_lines = len(container) > 1
+    if limits or has_lines:
         yield "spec:"
     if becomes_stateful:
         yield f"  serviceName: {workload.name}  # a headless Service"
@@ -57,9 +58,9 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
         yield "  updateStrategy:" if workload.kind == "StatefulSet" else "  strategy:"
         yield "    type: RollingUpdate"
         yield f"    rollingUpdate: {{{', '.join(limits)}}}"
-    if container:
-        yield from ("  template:", "    spec:", "      containers:")
-        yield from (f"        - {line}" for line in container)
+    if has_lines:
+        yield from ("  template:", "    spec:", "      containers:", f"        - {container[0]}")
+        yield from (f"          {line}" for line in container[1:])
 
 
 def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id: bool) -> Iterator[str]:

@@ -166,7 +166,8 @@ def sweep_contradictions(sweep: Sweep, points: Sequence[Point]) -> list[str]:
 
     It names its points unless it is true for all of ``points``, and those for which the numbers differ.
     """
-    found = found_in((point.labels, sweep.scenario_of(point).settings) for point in points)
+    scenarios = [(point.labels, sweep.scenario_of(point)) for point in points]
+    found = found_in((labels, one.settings, one.steps) for labels, one in scenarios)
     by_rule: dict[str, list[tuple[str, list[tuple[str, ...]]]]] = {}
     for (rule, sentence), true_for in found.items():
         by_rule.setdefault(rule, []).append((sentence, true_for))

@@ -237,7 +237,8 @@ def _skipped_sentences(variants: Runs) -> list[str]:
     if not worst.records_skipped:
         return []
     told_apart = bool(worst.records_skipped_at_start) and len(variants) > 1
-    ranked = "; those do not count in the ranking" if told_apart else ""
+    those = "that does" if worst.records_skipped_at_start == 1 else "those do"
+    ranked = f"; {those} not count in the ranking" if told_apart else ""
     up_to = "Up to " if sum(map(len, variants.values())) > 1 else ""
     return [f"{up_to}{counted(worst.records_skipped, 'record')} skipped{skipped_words(worst)}{ranked}."]
 

@@ -16,6 +16,7 @@ name: two-members
 settings: {members: 2, partitions: 4, tail_ms: 100, record_rate: 0, group.initial.rebalance.delay.ms: 0}
 steps: [{at_ms: 0, do: start}]
 """
+HURRIED = "settle_timeout_ms: 2000, if_never_settled: report"
 
 
 def test_members_come_in_with_the_file_that_kafkas_tools_take(tmp_path: Path) -> None:
@@ -39,9 +40,27 @@ def test_members_come_in_with_the_file_that_kafkas_tools_take(tmp_path: Path) ->
         assert broker.closed == []
         left = broker.call(lambda: list(broker.broker.snapshot()))
         assert not [change for change in left if "storm" in repr(change)], "everything was taken away again"
+        scenario.write_text(
+            SCENARIO.replace("record_rate: 0", "record_rate: 0, assign_ms: 60000, " + HURRIED)
+        )
+        stuck = [
+            "compare",
+            str(scenario),
+            *where[:3],
+            "--out",
+            "y",
+            "--client-config",
+            str(config),
+            "--no-remedies",
+        ]
+        failed = groupstorm(*stuck, cwd=tmp_path)
+        scenario.write_text(SCENARIO)
         wrong = config.read_text().replace("secret", "wrong")
         config.write_text(wrong)
         refused = groupstorm(*command, cwd=tmp_path)
+    assert failed.returncode == 1, failed.stderr
+    again = f"--on {broker.address} --allow-writes --client-config {config}"
+    assert [line for line in failed.stderr.splitlines() if line.startswith("  again:")][-1].endswith(again)
     assert refused.returncode == 2
     assert "invalid credentials with SASL mechanism SCRAM-SHA-512" in refused.stderr
     assert refused.stderr.count("\n") == 1

@@ -77,6 +77,11 @@ def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str]
     assert imported & without == set()
 
 
+def test_the_handler_of_signals_is_there_before_anything_that_takes_time() -> None:
+    """Ctrl-C before that ends in a traceback."""
+    assert imported_by_code("import groupstorm.cli.app") & {*HEAVY, "json", "pathlib", "shlex"} == set()
+
+
 def test_the_package_alone_imports_none_of_its_rooms() -> None:
     """`import groupstorm` in a user's program or test; each function loads what it needs."""
     imported = imported_by_code("import groupstorm; dir(groupstorm)")

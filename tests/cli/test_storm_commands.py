@@ -238,6 +238,28 @@ def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_pat
     assert "There is no best variant: none of them can be ranked." in compared.stdout
 
 
+def test_members_that_steps_add_count_in_the_arithmetic_of_an_overload(tmp_path: Path) -> None:
+    """Three members do 3,000 records a second, two of them added, and 40 partitions get 4,000."""
+    (tmp_path / "s.yaml").write_text(
+        "name: s\nsettings: {members: 1, partitions: 40, settle_timeout_ms: 60s}\n"
+        "steps: [{at_ms: 0, do: start}, {at_ms: 10s, do: add, count: 2}]\n"
+    )
+    ran = groupstorm("run", "s.yaml", "--out", "x", cwd=tmp_path)
+    assert "members with which it keeps up: 5 (now 3, 2 of them added by steps)" in ran.stderr
+    assert "4,000 records a second arrive, and 3 members process at most 3,000" in " ".join(
+        ran.stdout.split()
+    )
+
+
+def test_advice_that_there_is_none_is_said_once(tmp_path: Path) -> None:
+    few = ["--seeds", "1", "--runs", "2", "--set", "members=2", "--set", "partitions=4"]
+    answer = groupstorm("advise", "cold-start", *few, "--goal", "generations<0", cwd=tmp_path)
+    assert answer.returncode == 1
+    assert "No change of one or two settings meets generations<0" in " ".join(answer.stdout.split())
+    assert answer.stderr.endswith("\ngroupstorm: cold-start: nothing that was tried meets the goal\n")
+    assert "generations<0" not in answer.stderr
+
+
 def test_a_client_without_the_consumer_protocol_is_refused_by_name(tmp_path: Path) -> None:
     settings = ("--set", "group.protocol=consumer", "--set", "client_profile=aiokafka")
     said = refused(groupstorm("run", "cold-start", *settings, cwd=tmp_path))
@@ -280,6 +302,7 @@ def test_list_names_presets_settings_and_steps(tmp_path: Path) -> None:
         ),
         (["trace", "/dev/zero"], "/dev/zero: is a device, a socket or a pipe: expected a trace"),
         (["rollout", "/dev/zero"], "/dev/zero: is a device: expected a file"),
+        (["script", "/dev/zero"], "/dev/zero: a line of more than 16,777,216 characters"),
         (["run", "cold-start", "--variant", "x"], "'x' is not one of delay-3s"),
         (["run", "cold-start", "--set", "members"], "expected NAME=VALUE"),
         (["run", "cold-start", "--set", "members=["], "--set members"),

@@ -44,7 +44,7 @@ def test_answer_tells_the_worst() -> None:
         "1 generation; partitions were un-owned for 20 min 34 s in all, 3.4 s at the longest; "
         "for 250 ms nobody consumed anything; two members worked on one partition for 2.0 s in all; "
         "20 partitions moved, 4 of them needlessly; 1,200 records processed again and 1 record skipped, "
-        "most of them in t-3 (auto.offset.reset=earliest reads them); violated: settles."
+        "in t-3 (auto.offset.reset=earliest reads it); violated: settles."
     )
 
 

@@ -52,7 +52,8 @@ def test_an_eager_spring_application() -> None:
         "  template:",
         "    spec:",
         "      containers:",
-        "        - env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
+        "        - name: app",
+        "          env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
         "# ${POD_NAME}: the pod's name, from its environment",
         f"{SPRING}group.instance.id=${{POD_NAME}}",
         f"{SPRING}session.timeout.ms=20000",
@@ -150,7 +151,8 @@ def test_fields_of_the_workload() -> None:
         "  template:",
         "    spec:",
         "      containers:",
-        "        - readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 10}"
+        "        - name: app",
+        "          readinessProbe: {httpGet: {path: /ready, port: 8080}, periodSeconds: 10}"
         "  # succeeds once the consumer polls",
     ]
 

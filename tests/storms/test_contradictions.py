@@ -106,6 +106,69 @@ def test_more_records_than_all_members_process_and_more_than_one_owner_does() ->
     ]
 
 
+def of_steps(*steps: dict[str, Any], **written: Any) -> list[str]:
+    resolved = scenario([START, *steps], **written).resolve(None, 0, {})
+    return contradictions({"x": resolved.settings}, {"x": resolved.steps})
+
+
+def test_members_and_partitions_that_steps_add_are_counted() -> None:
+    """4,000 records a second: two members process 2,000, and four more 6,000."""
+    more = {"at_ms": 60_000, "do": "add", "count": 4}
+    wider = {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 80}
+    assert of_steps(members=2, partitions=40) == [
+        "4,000 records a second arrive, and 2 members process at most 2,000: the lag grows."
+    ]
+    assert of_steps(more, members=2, partitions=40) == []
+    assert of_steps(more, wider, members=2, partitions=40) == [
+        "8,000 records a second arrive, and 6 members process at most 6,000: the lag grows."
+    ]
+    assert of_steps(more, members=8, members_per_pod=2, partitions=12, record_rate=1) == [
+        "16 members (8 pods with 2 each) on 12 partitions: 4 own nothing."
+    ]
+
+
+def test_nothing_is_processed_without_records() -> None:
+    """Of three faults the one is left that needs no record: the application does not poll."""
+    slow = {"process_ms": "20m", "slow_records": [{"every": 10, "takes": "20m"}], "poll_interval_ms": "10m"}
+    named = contradictions({"x": settings(record_rate=100, **slow)})
+    assert [word for word in ("poll_interval_ms", "process_ms", "slow_records") if word in str(named)] == [
+        "poll_interval_ms", "process_ms", "slow_records"
+    ]  # fmt: skip
+    assert contradictions({"x": settings(record_rate=0, **slow)}) == [
+        "the application may call poll() only every 10 min (poll_interval_ms), and max.poll.interval.ms is "
+        "300 s: the member leaves the group meanwhile."
+    ]
+
+
+@pytest.mark.parametrize("kind", ["recreate", "blue-green", "drain-node", "autoscale"])
+def test_a_step_that_does_not_know_of_a_rolling_update_under_way_is_named(kind: str) -> None:
+    """Eight pods, two at a time, 40 s each: 160 s at the most, from 60 s on."""
+    own: dict[str, dict[str, Any]] = {"drain-node": {"members": [0]}, "autoscale": {"for_ms": 1_000}}
+    durations = {"start_ms": {"exactly": "30s"}, "ready_ms": {"exactly": "5s"}, "stop_grace_ms": "0s"}
+    pods = {"members": 8, "partitions": 8, "record_rate": 1, "deployment": "deployment", "max_surge": 2}
+    rolling = {"at_ms": 60_000, "do": "rolling-restart"}
+
+    def said(at_ms: int) -> list[str]:
+        step = {"at_ms": at_ms, "do": kind, **own.get(kind, {})}
+        return of_steps(rolling, step, max_unavailable=0, drain_ms={"exactly": "5s"}, **pods, **durations)
+
+    assert said(219_000) == [
+        f"{kind} (219 s after the start) does not know of a rolling update under way, and rolling-restart "
+        "(60.0 s) may take up to 160 s: pods are replaced otherwise than by Kubernetes."
+    ]
+    assert said(221_000) == said(50_000) == []
+
+
+def test_an_autoscaler_that_decides_while_a_rollout_begins_is_named() -> None:
+    steps = [
+        {"at_ms": 0, "do": "autoscale", "for_ms": 600_000},
+        {"at_ms": 300_000, "do": "canary", "count": 1},
+    ]
+    steps[1]["for_ms"] = 1_000
+    [named] = of_steps(*steps, autoscaler="hpa", min_replicas=2, max_replicas=4)
+    assert named.startswith("autoscale (0 s after the start) does not know")
+
+
 @pytest.mark.parametrize(
     ("written", "members", "concurrency", "work_ms"),
     [

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters.role import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
-from groupstorm.storms.runs.load import longest_work_us, member_load, record_ns
+from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.runs.load import has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
+from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted, listed, seconds
 
 _WORK = {
@@ -24,6 +25,11 @@ _WORK = {
     "slow_records": "a slow record{} takes",
 }
 
+#: Rolling updates, the durations of one replacement, and steps that do not know of rolling updates.
+_ROLLING: Final = (ROLLING_RESTART, "canary")
+_OF_A_REPLACEMENT: Final = ("stop_grace_ms", "drain_ms", "start_ms", "ready_ms")
+_UNAWARE: Final = ("recreate", "blue-green", "drain-node", "autoscale")
+NO_STEPS: Final[Mapping[str, Sequence[Step]]] = {}
 
 Name = TypeVar("Name")
 
@@ -35,20 +41,24 @@ class Contradiction(NamedTuple):
     sentence: str
 
 
-def found_in(settings: Iterable[tuple[Name, Settings]]) -> dict[Contradiction, list[Name]]:
+def found_in(settings: Iterable[tuple[Name, Settings, Sequence[Step]]]) -> dict[Contradiction, list[Name]]:
     """The contradictions, each with the names of the settings that have it."""
     found: dict[Contradiction, list[Name]] = {}
-    for name, one in settings:
-        for contradiction in _of_one(one):
+    for name, one, steps in settings:
+        for contradiction in _of_one(one, steps):
             found.setdefault(contradiction, []).append(name)
     return found
 
 
-def contradictions(variants: Mapping[str, Settings]) -> list[str]:
-    """Sentences, each with the variants that it is about unless it is about all."""
+def contradictions(
+    variants: Mapping[str, Settings], steps: Mapping[str, Sequence[Step]] = NO_STEPS
+) -> list[str]:
+    """Sentences, each with the variants that it is about unless it is about all. ``steps``: of each."""
     return [
         f"{sentence}{'' if len(names) == len(variants) else f' ({listed(names)})'}."
-        for (_, sentence), names in found_in(variants.items()).items()
+        for (_, sentence), names in found_in(
+            (name, one, steps.get(name, ())) for name, one in variants.items()
+        ).items()
     ]
 
 
@@ -90,21 +100,22 @@ def outlasts_polls(settings: Settings) -> bool:
     return any(True for own in settings.of_profiles() for _ in _polls(own))
 
 
-def _of_one(settings: Settings) -> Iterator[Contradiction]:
+def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     if settings.choice("application") == STREAMS:
         return
     yield from endless_work(settings)
+    yield from _rollouts_overlapped(settings, steps)
     if settings.choice("autoscaler") != "none":
         return
-    members, partitions = settings.integer("members"), sum(topic_partitions(settings).values())
+    load = member_load(settings, steps)
+    members, partitions = load.members, len(load.partitions)
     if members > partitions:
         idle = members - partitions
         each = settings.integer("members_per_pod")
-        pods = f" ({counted(settings.processes, 'pod')} with {each} each)" if each > 1 else ""
+        pods = f" ({counted(members // each, 'pod')} with {each} each)" if each > 1 else ""
         on = counted(partitions, "partition")
         sentence = f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
-    load = member_load(settings)
     if load.per_member is not None and load.busiest >= load.per_member:
         yield Contradiction(
             "hot partition",
@@ -117,6 +128,26 @@ def _of_one(settings: Settings) -> Iterator[Contradiction]:
             f"{load.arriving:,.0f} records a second arrive, and {counted(members, 'member')} process at most "
             f"{members * load.per_member:,.0f}: the lag grows",
         )
+
+
+def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
+    """Steps of other kinds that may come into a rolling update: they act as if there were none."""
+    limits = limits_of(settings, settings.processes)
+    rounds = -(-settings.processes // max(1, limits.surge + limits.unavailable))
+    each_us = sum(settings.distribution(name).largest_us for name in _OF_A_REPLACEMENT)
+    longest_ms = rounds * (each_us // 1000 + settings.integer("min_ready_ms"))
+    for rolling in (step for step in steps if step.do in _ROLLING):
+        until_ms = rolling.at_ms + rolling.for_ms + longest_ms
+        for other in (step for step in steps if step.do in _UNAWARE):
+            if rolling.at_ms <= other.at_ms + other.for_ms and other.at_ms < until_ms:
+                yield Contradiction(
+                    "overlapped rollout",
+                    f"{other.do} ({seconds(other.at_ms / 1000)} after the start) does not know of a rolling "
+                    f"update under way, and {rolling.do} ({seconds(rolling.at_ms / 1000)}) may take up to "
+                    f"{seconds((until_ms - rolling.at_ms) / 1000)}: pods are replaced otherwise than by "
+                    "Kubernetes",
+                )
+                return
 
 
 def _polls(settings: Settings) -> Iterator[Contradiction]:
@@ -144,7 +175,7 @@ def _polls(settings: Settings) -> Iterator[Contradiction]:
 
 def _full_batch_s(settings: Settings) -> float:
     """The work on max.poll.records in the mean; 0 for a client that hands out what it has fetched."""
-    records = settings.integer("max.poll.records")
+    records = settings.integer("max.poll.records") if has_records(settings) else 0
     return records * record_ns(settings) / 1e9 if records < ALL_FETCHED else 0
 
 

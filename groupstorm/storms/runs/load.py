@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
+from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
 CONCURRENCY_MAX = 100
@@ -21,6 +23,16 @@ def record_ns(settings: Settings) -> int:
     return nanoseconds * _slowest(settings) // (settings.integer("concurrency") * 1_000)
 
 
+def has_records(settings: Settings) -> bool:
+    """Whether records arrive at some time: without any nothing is processed, however long it would take."""
+    return any(
+        rate
+        for topic, count in topic_partitions(settings).items()
+        for number in range(count)
+        for _, rate in rates_of(settings, topic, number)
+    )
+
+
 def _slowest(settings: Settings) -> int:
     """The factor of the slowest machine, in thousandths."""
     return max([1000, *(one.factor for one in settings.of_type("machines", Machines).machines)])
@@ -29,7 +41,7 @@ def _slowest(settings: Settings) -> int:
 def longest_work_us(settings: Settings) -> dict[str, int]:
     """The longest time that a process may be away from poll(), by the setting that it comes from."""
     slow_records = settings.of_type("slow_records", SlowRecordList).records
-    factor = _slowest(settings)
+    factor = _slowest(settings) if has_records(settings) else 0
     return {
         "poll_interval_ms": settings.distribution("poll_interval_ms").largest_us,
         "process_ms": settings.distribution("process_ms").largest_us * factor // 1000,
@@ -83,12 +95,22 @@ class MemberLoad:
         return 1000 * self.concurrency / most if most else None
 
 
-def member_load(settings: Settings) -> MemberLoad:
-    """The load at the end of a scenario's rates, or their mean if that is more."""
+def members_added(settings: Settings, steps: Sequence[Step]) -> int:
+    """The members that steps start beside those of the beginning."""
+    return sum(step.count for step in steps if step.do == "add") * settings.integer("members_per_pod")
+
+
+def partitions_at_end(settings: Settings, steps: Sequence[Step]) -> dict[str, int]:
+    """The topics with their partitions, as many as they ever have."""
+    return {**topic_partitions(settings)} | {step.topic: step.partitions for step in steps if step.partitions}
+
+
+def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
+    """The load at the end of a scenario's rates, or their mean if that is more; with what ``steps`` add."""
     partitions = sorted(
         (
             _records_per_second(rates_of(settings, topic, number))
-            for topic, count in topic_partitions(settings).items()
+            for topic, count in partitions_at_end(settings, steps).items()
             for number in range(count)
         ),
         reverse=True,
@@ -97,7 +119,7 @@ def member_load(settings: Settings) -> MemberLoad:
     return MemberLoad(
         tuple(partitions),
         1e9 / nanoseconds if nanoseconds else None,
-        settings.integer("members"),
+        settings.integer("members") + members_added(settings, steps),
         settings.integer("concurrency"),
     )
 

@@ -278,9 +278,20 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
     )
     assert "kubernetes#69113" in alarm
     assert alarm.endswith(
-        "Instead:\nenv:\n  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
+        "Instead:\nenv:  # of container app\n"
+        "  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
         '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
     )
+
+
+def test_of_several_containers_the_one_with_kafka_settings_is_the_consumer() -> None:
+    """A proxy that is ready says nothing about the consumer beside it, which has no probe."""
+    proxy = {"name": "proxy", "readinessProbe": {"httpGet": {"port": 15021}}}
+    consumer = {"name": "worker", "env": [{"name": "KAFKA_GROUP_ID", "value": "orders"}]}
+    plan = plan_of(workload(pod={"containers": [proxy, consumer]}))
+    assert (plan.consumer.workload.container, plan.settings["ready_when"]) == ("worker", "runs")
+    neither = plan_of(workload(pod={"containers": [{"name": "worker"}, proxy]}))
+    assert (neither.consumer.workload.container, neither.settings["ready_when"]) == ("worker", "polls")
 
 
 def test_variables_of_a_secret_may_be_any() -> None:

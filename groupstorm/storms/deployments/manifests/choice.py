@@ -45,8 +45,8 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
         raise InputError(f"{source}: {_instead_of_a_workload(objects)}")
     scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
-    workload = read_workload(chosen)
-    application = _application(chosen, config_maps)
+    application, consuming = _application(chosen, config_maps)
+    workload = read_workload(chosen, consuming)
     properties = application.properties
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
@@ -98,7 +98,7 @@ def _chosen(
         raise InputError(f"--workload {wanted}: {found}: {source} has {names}")
     if len(workloads) == 1:
         return workloads[0]
-    consumers = [one for one in workloads if one.name in scaled or _application(one, config_maps).properties]
+    consumers = [one for one in workloads if one.name in scaled or _application(one, config_maps)[1]]
     if len(consumers) == 1:
         return consumers[0]
     several = ", ".join(_named(one, workloads) for one in consumers) or names
@@ -111,15 +111,17 @@ def _named(one: KubernetesObject, among: Sequence[KubernetesObject]) -> str:
     return one.name if alike == 1 else f"{one.kind}/{one.name}"
 
 
-def _application(one: KubernetesObject, config_maps: ConfigMaps) -> Application:
+def _application(one: KubernetesObject, config_maps: ConfigMaps) -> tuple[Application, list[int]]:
+    """The Kafka settings of all containers, and the numbers of those that have any."""
     pod = one.fields.at("spec", "template", "spec")
     read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
-    return Application(
+    application = Application(
         [found for each in read for found in each.properties],
         [text for each in read for text in each.unseen],
         [text for each in read for text in each.unused],
         {name for each in read for name in each.config_maps},
     )
+    return application, [number for number, each in enumerate(read) if each.properties]
 
 
 def _data(config_map: KubernetesObject) -> dict[str, str]:

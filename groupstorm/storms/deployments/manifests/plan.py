@@ -344,7 +344,8 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
         f"All pods have the same group.instance.id: {instance} ({found.where})."
         f"{why if '$(' in instance else ''} Each pod that joins fences the one before it "
         f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead:\n"
-        f"env:\n  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
+        f"env:  # of container {plan.consumer.workload.container}\n"
+        f"  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from groupstorm.problems import InputError
@@ -50,11 +50,12 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload. ``replicas`` None: the manifest does not say."""
+    """A workload. ``replicas`` None: the manifest does not say. ``container``: the name of the consumer's."""
 
     kind: str
     name: str
     namespace: str
+    container: str
     replicas: int | None
     strategy: str
     max_surge: PodCount
@@ -72,13 +73,18 @@ class Workload:
         return f"{self.kind} {self.name}"
 
 
-def read_workload(found: KubernetesObject) -> Workload:
-    """Raises InputError with the field's path."""
+def read_workload(found: KubernetesObject, consuming: Collection[int]) -> Workload:
+    """Raises InputError with the field's path.
+
+    ``consuming``: the numbers of the containers that have Kafka settings. The probe is that of one of them,
+    if there are any: a sidecar that is ready says nothing about the consumer.
+    """
     spec = found.fields.at("spec")
     pod = spec.at("template", "spec")
     containers = tuple(pod.objects("containers"))
     if not containers:
         raise InputError(f"{pod.where}.containers: missing: expected a list of containers")
+    consumers = [one for number, one in enumerate(containers) if number in consuming] or containers
     stateful = found.kind == "StatefulSet"
     strategy = spec.at("updateStrategy" if stateful else "strategy")
     rolling = strategy.at("rollingUpdate")
@@ -91,6 +97,7 @@ def read_workload(found: KubernetesObject) -> Workload:
         kind=found.kind,
         name=found.name,
         namespace=found.namespace,
+        container=consumers[0].text("name") or found.name,
         replicas=spec.whole("replicas", 1, 0, MAX_MEMBERS) if "replicas" in spec else None,
         strategy=kind,
         max_surge=PodCount(0) if stateful else rolling.pods("maxSurge", _QUARTER),
@@ -100,7 +107,7 @@ def read_workload(found: KubernetesObject) -> Workload:
         progress_deadline_s=max(1, spec.seconds("progressDeadlineSeconds", 600)),
         grace_s=pod.seconds("terminationGracePeriodSeconds", 30),
         pre_stop_s=max(map(_pre_stop_s, containers)),
-        probe=next((probe for one in containers if (probe := _probe(one)) is not None), None),
+        probe=next((probe for one in consumers if (probe := _probe(one)) is not None), None),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
         unused=tuple(
             dict.fromkeys([*_named("spec", spec), *_named("pod", pod), *_unused_of_containers(containers)])
