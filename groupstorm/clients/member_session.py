@@ -305,8 +305,12 @@ class MemberSession:
 
     @property
     def awaits_poll(self) -> bool:
-        """The member left because nobody polled: it joins again at the next poll(), whatever its client."""
-        return self._lost_cause == RejoinCause.POLL_TIMEOUT and self._generation_is_reset()
+        """The member left because nobody polled: it joins again at the next poll(), whatever its client.
+
+        Until then it owns what it has lost, or some clients give it up first.
+        """
+        gives_up = self._needs_join_prepare and self.config.profile.gives_up_as_it_leaves
+        return self._lost_cause == RejoinCause.POLL_TIMEOUT and self._generation_is_reset() and not gives_up
 
     @property
     def lost_cause(self) -> str:

@@ -236,6 +236,8 @@ class Membership(MemberSession):
                 yield from self._return_records()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
+            if self.awaits_poll and self.config.profile.gives_up_as_it_leaves:
+                yield _AWAIT_POLL
         elif eager:
             yield from self._give_up(CallbackKind.REVOKED, self.owned, "rebalance")
         elif unsubscribed := tuple([tp for tp in self.owned if tp.topic not in self.subscribed]):

@@ -106,6 +106,8 @@ class ClientProfile:
     commits_between_polls: bool = False
     #: Whether a member leaves if the application does not poll for max.poll.interval.ms.
     has_max_poll_interval: bool = True
+    #: Whether a member that leaves for that gives its partitions up at once, not when the application polls.
+    gives_up_as_it_leaves: bool = False
     #: Whether every member, not only the leader, asks for a round if a topic of its subscription has grown
     #: (rd_kafka_cgrp_metadata_update_check).
     every_member_watches_topics: bool = False
@@ -233,6 +235,7 @@ _AIOKAFKA = ClientProfile(
     heartbeats_while_syncing=False,
     commits_between_polls=True,
     rejoins_at_poll=False,
+    gives_up_as_it_leaves=True,  # ensure_active_group: _on_join_prepare, and then it waits for a fetch
 )
 _FRANZ_GO = ClientProfile(
     "franz-go",

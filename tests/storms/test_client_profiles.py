@@ -151,6 +151,23 @@ def test_which_clients_leave_if_the_application_does_not_poll(profile: str, leav
     assert bool(result.events("member_removed", member="member-1")) == leaves
 
 
+@pytest.mark.parametrize(("profile", "lost_s"), [("java", 90), ("aiokafka", 50)])
+@pytest.mark.parametrize("instance", ["none", "ordinal"])
+def test_aiokafka_gives_up_as_it_leaves_and_joins_again_when_it_polls(
+    profile: str, lost_s: int, instance: str
+) -> None:
+    """_heartbeat_routine and ensure_active_group of aiokafka 0.14.0. From 30 s on nobody polls for 60 s, and
+    20 s are allowed."""
+    steps = [START, {"at_ms": 30_000, "do": "busy", "members": [1], "for_ms": BUSY_MS}]
+    settings = {"max.poll.interval.ms": 20_000, "client_profile": profile, "group.instance.id": instance}
+    result = storm(scenario(steps, members=2, partitions=4, **FIXED, **settings))
+    assert set((result.figures.invariants or {}).values()) == {"held"}
+    [(lost_us, _)] = result.events("partitions_lost", member="member-1")
+    assert lost_us / 1e6 == pytest.approx(lost_s, abs=0.2)
+    again_us = [time_us for time_us, _ in result.events("partitions_assigned", member="member-1")][-1]
+    assert 90 <= again_us / 1e6 < 95
+
+
 @pytest.mark.slow
 def test_the_preset_shows_that_clients_differ() -> None:
     unowned = {

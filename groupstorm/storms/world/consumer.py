@@ -170,6 +170,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
             self.polls.simulate_each()
         self.periodic_requests.start_commits()
         self.pauses.next_batch()
+        self.nudge()
         return TAKES_TIME
 
     def _back_off(self, operation: Backoff) -> Any:
