@@ -115,8 +115,7 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     several = stateful_set_limits(_SEVERAL, pods).unavailable
     if plan.step != ROLLING:
         yield Alternative("rolling-update", 1, "old and new pods run side by side", {})
-        return
-    if settings.choice("deployment") == DEPLOYMENT:
+    elif settings.choice("deployment") == DEPLOYMENT:
         if limits.surge < pods or limits.unavailable:
             price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"
             yield Alternative("more-surge", 1, price, {"max_surge": "100%", "max_unavailable": 0})

@@ -152,6 +152,7 @@ def test_all_alternatives_to_a_recreated_deployment_roll() -> None:
         "static-members",
         "kip-848",
         "rolling-update",
+        "readiness-probe",
     ]
     scenarios = scenarios_of(plan, found)
     assert {step: list(one["variants"]) for step, one in scenarios.items()} == {
