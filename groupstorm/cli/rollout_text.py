@@ -95,6 +95,7 @@ def _print_alternatives(answer: Answer, advice: Advice, everything: bool) -> Non
 
 def _print_alarms(plan: Plan) -> None:
     """Faults of the manifest that no figure outweighs, each with the lines that mend it."""
+    print_paragraphs(plan.warnings)
     for alarm in plan.alarms:
         said, *mend = alarm.splitlines()
         print_paragraph(said)
@@ -140,7 +141,7 @@ def rollout_content(answer: Answer) -> dict[str, Any]:
         "measured": plan.measured,
         "assumed": plan.assumed,
         "unknown": plan.unknown,
-        "findings": [*plan.alarms, *plan.findings],
+        "findings": [*plan.warnings, *plan.alarms, *plan.findings],
         "unused": dict(plan.consumer.unused),
         "unused_fields": plan.unused,
         "seeds": dict(_seeds(answer.rollouts[AS_IT_IS])),

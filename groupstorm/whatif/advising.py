@@ -199,7 +199,8 @@ class Search:
             )
         else:
             sentence = f"no change of one or two settings makes a difference that counts ({_COUNTS})"
-        if nearest is None or _median(nearest, advice.figure) >= _median(advice.plain, advice.figure):
+        before, after = advice.plain.spread(advice.figure), nearest and nearest.spread(advice.figure)
+        if nearest is None or (before and after and not _is_less(after, before)):
             return sentence
         return f"{sentence}; {nearest.label} comes nearest"
 
@@ -209,6 +210,10 @@ def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> 
         return Tried(changes, (), 0, outcome.refused)
     settings = sweep.scenario_of(outcome.point).settings
     return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
+
+
+def _is_less(after: Spread, before: Spread) -> bool:
+    return after.median < before.median and not within_spread(before, after)
 
 
 def _median(one: Tried, figure: str) -> float:

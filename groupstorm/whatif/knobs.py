@@ -41,7 +41,7 @@ class _Numbers(NamedTuple):
 
 
 _OF_CLASSIC: Final = (
-    _Numbers(SESSION, (10_000, 20_000, 30_000, 45_000, 60_000, 120_000), 1),
+    _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000), 1),
     _Numbers(HEARTBEAT, (1_000,), 1, "each member sends as many more heartbeats"),
 )
 _OF_CONSUMER: Final = (

@@ -56,6 +56,8 @@ def test_a_full_batch_is_named_with_the_batch_that_fits() -> None:
     assert "a full batch of 500 records takes 302 s in the mean" in said
     assert "495 records (max.poll.records) would fit" in said
     assert contradictions({"x": settings(process_ms=605, record_rate=0.1, client_profile="franz-go")}) == []
+    [said] = contradictions({"x": settings(process_ms=600, record_rate=0.1)})
+    assert "499 records (max.poll.records) would fit" in said, "500 take all of the interval"
 
 
 def test_work_that_outlasts_the_session_of_a_cooperative_java_consumer_is_named() -> None:

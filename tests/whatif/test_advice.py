@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -49,6 +50,22 @@ def test_a_dead_member_is_noticed_as_soon_as_its_session_allows(tmp_path: Path) 
     assert advice.chosen.settings == {"session.timeout.ms": 20_000}
     assert advice.chosen.noticed_after_ms == 20_000
     assert any(one.settings == {"session.timeout.ms": 10_000} for one in advice.others)
+
+
+@pytest.mark.slow
+def test_the_shortest_session_that_brokers_allow_is_tried(tmp_path: Path) -> None:
+    """group.min.session.timeout.ms is 6 s; aiokafka's default session is 10 s."""
+    python: dict[str, Any] = {"client_profile": "aiokafka", "partition.assignment.strategy": ["roundrobin"]}
+    advice = advised(tmp_path, CRASH, "unowned_max_seconds<8", **python)
+    assert advice.chosen is not None
+    assert advice.chosen.settings == {"session.timeout.ms": 6_000}
+
+
+@pytest.mark.slow
+def test_none_comes_nearest_if_seeds_alone_tell_them_apart(tmp_path: Path) -> None:
+    python: dict[str, Any] = {"client_profile": "aiokafka", "partition.assignment.strategy": ["roundrobin"]}
+    advice = advised(tmp_path, CRASH, "unowned_max_seconds<0.001", runs=6, **python)
+    assert advice.reason.endswith("in a way that the seeds do not explain")
 
 
 @pytest.mark.slow

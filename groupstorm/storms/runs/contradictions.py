@@ -165,7 +165,7 @@ def _polls(settings: Settings) -> Iterator[Contradiction]:
             )
     batch_s = _full_batch_s(settings)
     if batch_s >= interval_s and not is_said:
-        fitting = int(interval_s * 1e9 / record_ns(settings))
+        fitting = (settings.integer("max.poll.interval.ms") * 1_000_000 - 1) // record_ns(settings)
         yield Contradiction(
             "full batch",
             f"{_full_batch(settings)}, and max.poll.interval.ms is {seconds(interval_s)}: a member that has "

@@ -176,12 +176,12 @@ def test_a_consumer_group_is_rolled_out_as_one() -> None:
     plan = plan_of(workload(container=own))
     assert (plan.settings["group.protocol"], plan.settings["group.remote.assignor"]) == ("consumer", "range")
     assert "session.timeout.ms" not in plan.settings
-    [finding] = [one for one in plan.findings if "ConfigException" in one]
+    [finding] = [one for one in plan.warnings if "ConfigException" in one]
     assert finding.startswith("session.timeout.ms=30000 and group.protocol=consumer: with both")
     assert "group.consumer.session.timeout.ms=45000 (the broker's default)" in plan.assumed
     assert not any(one.startswith("partition.assignment.strategy") for one in plan.assumed)
     classic = plan_of(workload(container=env(KAFKA_GROUP_REMOTE_ASSIGNOR="uniform")))
-    assert any("group.protocol=classic: with both" in one for one in classic.findings)
+    assert any("group.protocol=classic: with both" in one for one in classic.warnings)
     assert "group.remote.assignor" not in classic.settings
 
 
@@ -290,8 +290,27 @@ def test_of_several_containers_the_one_with_kafka_settings_is_the_consumer() -> 
     consumer = {"name": "worker", "env": [{"name": "KAFKA_GROUP_ID", "value": "orders"}]}
     plan = plan_of(workload(pod={"containers": [proxy, consumer]}))
     assert (plan.consumer.workload.container, plan.settings["ready_when"]) == ("worker", "runs")
+    assert plan.warnings == []
     neither = plan_of(workload(pod={"containers": [{"name": "worker"}, proxy]}))
     assert (neither.consumer.workload.container, neither.settings["ready_when"]) == ("worker", "polls")
+
+
+@pytest.mark.parametrize(("name", "session_ms", "other"), [("pay", 10_000, "b"), ("b", 60_000, "a")])
+def test_of_two_consumers_in_a_pod_one_is_told_and_the_other_named(
+    name: str, session_ms: int, other: str
+) -> None:
+    """That of the workload's name, or the first one."""
+    session = "KAFKA_SESSION_TIMEOUT_MS"
+    containers = [
+        {"name": "a", "env": [{"name": session, "value": "10000"}]},
+        {"name": "b", "env": [{"name": session, "value": "60000"}], "readinessProbe": {"httpGet": {}}},
+    ]
+    plan = plan_of(workload(name=name, pod={"containers": containers}))
+    chosen = "b" if name == "b" else "a"
+    assert (plan.consumer.workload.container, plan.settings["session.timeout.ms"]) == (chosen, session_ms)
+    assert plan.settings["ready_when"] == ("polls" if name == "b" else "runs")
+    [warning] = plan.warnings
+    assert warning.startswith(f"The figures are of container {chosen} alone: beside it {other} with")
 
 
 def test_variables_of_a_secret_may_be_any() -> None:

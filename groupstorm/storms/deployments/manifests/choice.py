@@ -13,6 +13,7 @@ from groupstorm.storms.deployments.manifests.connect import CONNECT_KINDS, conne
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import KubernetesObject
 from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
+from groupstorm.wording import listed
 
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
@@ -24,7 +25,8 @@ class Consumer:
     """The workload, the Kafka properties of its containers, and the objects that belong to it.
 
     ``unseen``: what may hold more properties but cannot be read; ``unused``: how many objects of each kind
-    say nothing about it; ``unused_properties``: Kafka's that no setting has.
+    say nothing about it; ``unused_properties``: Kafka's that no setting has; ``warnings``: sentences
+    on what else may consume in its pods.
     """
 
     workload: Workload
@@ -35,6 +37,7 @@ class Consumer:
     topic: KubernetesObject | None
     unused: Mapping[str, int]
     unused_properties: tuple[str, ...]
+    warnings: tuple[str, ...]
 
 
 def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: str | None) -> Consumer:
@@ -46,7 +49,11 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     scaled = {target_of(one)[1] for one in objects if _scales_kafka(one)}
     chosen = _chosen(workloads, scaled, config_maps, source, wanted)
     application, consuming = _application(chosen, config_maps)
-    workload = read_workload(chosen, consuming)
+    workload = read_workload(chosen, consuming[:1])
+    containers = [*chosen.fields.at("spec", "template", "spec").objects("containers")]
+    others = [containers[number].text("name") or "" for number in consuming[1:]]
+    alone = f"The figures are of container {workload.container} alone"
+    warnings = [f"{alone}: beside it {listed(others)} with Kafka settings, too."] if others else []
     properties = application.properties
     autoscaler = next((one for one in objects if _targets(one, workload)), None)
     budget = next((one for one in objects if one.kind == _BUDGET and _selects(one, workload)), None)
@@ -60,7 +67,7 @@ def choose_consumer(objects: Sequence[KubernetesObject], source: str, wanted: st
     )
     return Consumer(
         workload, tuple(properties), tuple(application.unseen), autoscaler, budget, topic,
-        dict(sorted(unused.items())), tuple(application.unused),
+        dict(sorted(unused.items())), tuple(application.unused), tuple(warnings),
     )  # fmt: skip
 
 
@@ -112,16 +119,23 @@ def _named(one: KubernetesObject, among: Sequence[KubernetesObject]) -> str:
 
 
 def _application(one: KubernetesObject, config_maps: ConfigMaps) -> tuple[Application, list[int]]:
-    """The Kafka settings of all containers, and the numbers of those that have any."""
+    """The Kafka settings of its pods' consumer, and the numbers of the containers that have any.
+
+    The consumer is the first of these, or the one that has the workload's name.
+    """
     pod = one.fields.at("spec", "template", "spec")
-    read = [kafka_properties(pod, container, config_maps) for container in pod.objects("containers")]
+    containers = [*pod.objects("containers")]
+    read = [kafka_properties(pod, container, config_maps) for container in containers]
+    consuming = [number for number, each in enumerate(read) if each.properties]
+    consuming.sort(key=lambda number: containers[number].text("name") != one.name)
+    read = [each for number, each in enumerate(read) if number not in consuming[1:]]
     application = Application(
         [found for each in read for found in each.properties],
         [text for each in read for text in each.unseen],
         [text for each in read for text in each.unused],
         {name for each in read for name in each.config_maps},
     )
-    return application, [number for number, each in enumerate(read) if each.properties]
+    return application, consuming
 
 
 def _data(config_map: KubernetesObject) -> dict[str, str]:

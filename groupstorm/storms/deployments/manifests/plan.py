@@ -84,8 +84,8 @@ class Plan:
     """The scenario of a rollout.
 
     Sentences for people: ``read``, ``measured`` (in ``trace``), ``assumed``, ``unknown`` (what the manifests
-    keep elsewhere), ``unused`` (fields, each with the reason), ``findings``, and ``alarms``: findings that
-    stand before all others. Below an alarm stand the lines that mend it.
+    keep elsewhere), ``unused`` (fields, each with the reason), ``findings``, and those that stand before all
+    others: ``warnings``, and ``alarms``, below which stand the lines that mend them.
     """
 
     name: str
@@ -99,6 +99,7 @@ class Plan:
     unknown: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     alarms: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
     def scenario(self) -> dict[str, Any]:
@@ -154,8 +155,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
             f"{scaling.sentence}: the rollout below is of {given.get('members', replicas * each) // each}"
         )
     if consumer.budget is not None:
-        budget = read_budget(consumer.budget, replicas).as_written
-        plan.settings["disruption_budget"] = budget
+        plan.settings["disruption_budget"] = budget = read_budget(consumer.budget, replicas).as_written
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
     if known:
         plan.settings.update(known)
@@ -298,6 +298,7 @@ def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
 def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
     """The Kafka properties of the containers, and what they mean for this workload."""
     plan.unknown.extend(plan.consumer.unseen)
+    plan.warnings.extend(plan.consumer.warnings)
     for found in plan.consumer.properties:
         setting = found.property
         is_setting = setting in SETTINGS_OF_CLIENTS
@@ -362,8 +363,7 @@ def _take_commits(plan: Plan) -> None:
         plan.settings["auto.commit.interval.ms"] = interval_ms
         plan.assumed.append(f"auto.commit.interval.ms={interval_ms} (ack-mode TIME commits so often)")
         return
-    commits = RECORD if mode == "RECORD" else BATCH
-    plan.settings[COMMITS] = commits
+    plan.settings[COMMITS] = commits = RECORD if mode == "RECORD" else BATCH
     why = f"ack-mode {mode}" if mode else "enable.auto.commit=false"
     if mode.startswith("MANUAL"):
         why += ", if the listener acknowledges all that it has processed"
@@ -376,7 +376,7 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
             value = plan.settings.pop(name)
-            plan.findings.append(
+            plan.warnings.append(
                 f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
                 f"not start (ConfigException). The figures are without it; {instead} takes its place."
             )
