@@ -27,6 +27,11 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def rate(value: float) -> str:
+    """A number of records a second, which may be far below one."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
+
+
 def ratio(value: float, least: float) -> str:
     """How many times ``least`` it is; nothing is not measured in nothings."""
     if least <= 0 or value < 1.05 * least:

@@ -34,7 +34,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_P
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import Requirement, parse
-from groupstorm.wording import listed, seconds
+from groupstorm.wording import listed, rate, seconds
 
 #: The kind of the finding that less is processed than arrives; `figures.unsettled` has the other kinds.
 OVERLOAD: Final = "overload"
@@ -117,8 +117,8 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
     if load.per_member is None:
         return
     yield from _indented(
-        f"{load.arriving:,.0f} records a second arrive, {load.busiest:,.0f} of them in one partition; "
-        f"a member processes at most {load.per_member:,.0f}"
+        f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
+        f"a member processes at most {rate(load.per_member)}"
     )
     if load.busiest >= load.per_member:
         yield "  more members do not help: only one of them reads the busiest partition"

@@ -102,6 +102,18 @@ def test_the_consumer_protocol_is_told_with_the_releases_that_it_takes(client: s
     assert found.cautions == {"consumer": needs}
 
 
+def test_members_that_process_less_than_arrives_contradict_themselves_unless_steps_add_more() -> None:
+    """0.32 records a second of 20 s each take more than six members."""
+    slow = {"members": 4, "partitions": 16, "record_rate": 0.02, "process_ms": 20_000}
+    slow["max.poll.records"] = 1
+    protocols = ("classic", "consumer")
+    for added, expected in ((2, set(protocols)), (3, set())):
+        more = {"at_ms": 60_000, "do": "add", "count": added}
+        found = defaults_among({one: resolved(more, **slow, **{"group.protocol": one}) for one in protocols})
+        assert found is not None
+        assert found.contradictory == expected
+
+
 def test_variants_of_presets_that_are_choices() -> None:
     def of(preset: str) -> str | None:
         loaded = load(preset)

@@ -101,6 +101,10 @@ def test_more_records_than_all_members_process_and_more_than_one_owner_does() ->
     assert contradictions({"x": settings(members=2, partitions=35)}) == [
         "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows."
     ]
+    few = {"record_rate": 0.02, "process_ms": 20_000, "max.poll.records": 1}
+    assert contradictions({"x": settings(members=4, partitions=16, **few)}) == [
+        "0.32 records a second arrive, and 4 members process at most 0.2: the lag grows."
+    ]
     hot = {"record_skew": {"hot": {"partitions": 1, "share": "50%"}}, "process_ms": 2, "record_rate": 50}
     assert contradictions({"x": settings(members=12, partitions=24, **hot)}) == [
         "one partition gets 600 records a second, and its owner processes at most 500: its lag grows, "

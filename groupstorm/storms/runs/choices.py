@@ -11,7 +11,7 @@ from math import log
 from typing import Any, Final
 
 from groupstorm.clients.profiles import consumer_protocol_needs
-from groupstorm.storms.runs.contradictions import outlasts_polls
+from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
@@ -77,7 +77,9 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             for name, one in configurations.items()
             if (cautions := [*_cautions(one, defaults)])
         },
-        frozenset(name for name, one in configurations.items() if outlasts_polls(one.settings)),
+        frozenset(
+            name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
+        ),
     )
 
 

@@ -17,7 +17,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, listed, rate, seconds
 
 _WORK = {
     "poll_interval_ms": "the application may call poll() only every",
@@ -100,6 +100,12 @@ def outlasts_polls(settings: Settings) -> bool:
     return any(True for own in settings.of_profiles() for _ in _polls(own))
 
 
+def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
+    """Whether no run can show these settings at their best: work outlasts polls, or the lag surely grows."""
+    is_overloaded = any(one.rule == "overload" for one in _of_one(settings, steps))
+    return is_overloaded or outlasts_polls(settings)
+
+
 def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     if settings.choice("application") == STREAMS:
         return
@@ -119,14 +125,14 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
     if load.per_member is not None and load.busiest >= load.per_member:
         yield Contradiction(
             "hot partition",
-            f"one partition gets {load.busiest:,.0f} records a second, and its owner processes at most "
-            f"{load.per_member:,.0f}: its lag grows, whoever owns it",
+            f"one partition gets {rate(load.busiest)} records a second, and its owner processes at most "
+            f"{rate(load.per_member)}: its lag grows, whoever owns it",
         )
     elif load.per_member is not None and load.arriving >= members * load.per_member:
         yield Contradiction(
             "overload",
-            f"{load.arriving:,.0f} records a second arrive, and {counted(members, 'member')} process at most "
-            f"{members * load.per_member:,.0f}: the lag grows",
+            f"{rate(load.arriving)} records a second arrive, and {counted(members, 'member')} process "
+            f"at most {rate(members * load.per_member)}: the lag grows",
         )
 
 
