@@ -101,9 +101,10 @@ def outlasts_polls(settings: Settings) -> bool:
 
 
 def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
-    """Whether no run can show these settings at their best: work outlasts polls, or the lag surely grows."""
-    is_overloaded = any(one.rule == "overload" for one in _of_one(settings, steps))
-    return is_overloaded or outlasts_polls(settings)
+    """Whether no run can recommend these settings: work outlasts polls, the lag surely grows, or pods are
+    replaced otherwise than they would be."""
+    rules = {one.rule for one in _of_one(settings, steps)}
+    return not rules.isdisjoint(("overload", "overlapped rollout")) or outlasts_polls(settings)
 
 
 def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
