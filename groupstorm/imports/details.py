@@ -27,6 +27,8 @@ _TOPIC_ID = re.compile(r"([\w-]{22})=\[([\d, ]*)\]")
 _BY_TOPIC = re.compile(r"([\w.-]+)\[([\d, ]*)\]")
 _TOPIC_OF_PARTITION = re.compile(r"([\w.-]+)\([^\[]*\)\[-?\d+\]")
 _QUOTED = re.compile(r"'([^']*)'")
+_GO_PARTITION = re.compile(r"\{topic:(\S+) partition:(\d+)\}:")
+_ERLANG_PARTITION = re.compile(r"([^\s,]+):(?=[,\n])|partition=(\d+) begin_offset=")
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
 
 
@@ -179,9 +181,19 @@ def _record(fields: dict[str, Any]) -> None:
         fields.update(json_fields(found))
 
 
-def _container(fields: dict[str, Any]) -> None:
-    """``  : my-group`` of Spring: the end of a logger's name, and the group."""
-    fields["group"] = fields.pop("container").rpartition(" ")[2]
+def _go_map(fields: dict[str, Any]) -> None:
+    """``{topic:t partition:0}:10 {topic:t partition:1}:-1`` of segmentio/kafka-go."""
+    found = _GO_PARTITION.findall(fields.pop("go_map"))
+    fields["given"] = [f"{topic}-{number}" for topic, number in found]
+
+
+def _erlang_list(fields: dict[str, Any]) -> None:
+    """Each topic and the partitions behind it, of brod: in lines of their own, or between commas."""
+    topic, given = "", []
+    for name, number in _ERLANG_PARTITION.findall(fields.pop("erlang_list") + "\n"):
+        topic = name or topic
+        given += [f"{topic}-{number}"] if number else []
+    fields["given"] = given
 
 
 #: Hole -> how its text is read.
@@ -200,7 +212,8 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "described_generation": _generation,
     "work": _work,
     "record": _record,
-    "container": _container,
+    "go_map": _go_map,
+    "erlang_list": _erlang_list,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,

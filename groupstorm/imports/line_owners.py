@@ -36,9 +36,11 @@ _TELLING: Final = frozenset(
         "kafkajs-answer",
         "kafkajs-crash",
         "kafkajs-joined",
+        "kafkajs-out",
         "kafkajs-rejoin",
         "sarama-fenced",
         "sarama-refused",
+        "sarama-session",
         "heartbeat-refused",
         "poll-timeout",
         "rd-fatal",
@@ -58,8 +60,12 @@ class LineOwners:
         self._pod = ""
         #: The client that lines belong to that name none: librdkafka's handle, or the log.
         self._handle = self._client = name
+        #: The last word in front of the message: the group in the lines of Spring's containers.
+        self._front_group = ""
         #: Client -> its group, as far as a line has said it.
         self._groups: dict[str, str] = {}
+        #: Clients that have subscribed anew: a later line names their group, which may be another one.
+        self._subscribed: set[str] = set()
         #: By handle: lines before the first that names the client's group.
         self._groupless: dict[str, list[Observation]] = {}
         #: The last client of Java's, and its group: an exception that is logged after its line is its own.
@@ -79,6 +85,7 @@ class LineOwners:
         self._handle = f"{name} {found[0]}" if found else name
         is_named = found is not None and found["client"] != _DEFAULT_CLIENT
         self._client = found["client"] if found is not None and is_named else self._handle
+        self._front_group = "" if front.endswith("Container") else front.rpartition(" ")[2]
         if prefix is None and (thread := _CONTAINER.search(front)) is not None:
             self._handle = self._client = thread[1]
 
@@ -106,9 +113,14 @@ class LineOwners:
         said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
-        group = group or str(fields.get("groupId") or self._groups.get(process, ""))
+        group = group or (self._front_group if kind.startswith("spring-") else "")
+        if kind == "subscribed":
+            self._subscribed.add(process)
+        before = "" if process in self._subscribed else self._groups.get(process, "")
+        group = group or str(fields.get("groupId") or before)
         if group:
             self._groups[process] = group
+            self._subscribed.discard(process)
         return group
 
     def _of_thread(self, name: str) -> str:

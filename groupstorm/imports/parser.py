@@ -62,6 +62,11 @@ _ANCHORS: Final = (
     b"partitions revoked",
     b"partitions lost",
     b"kafka server: ",
+    b"] Illegal Generation",
+    b"] Unknown Member ID",
+    b"] Rebalance In Progress",
+    b"subscribed to topics and",
+    b"assignments received:",
     b"KafkaError{",
     b"Group Coordinator Request failed",
     b"FencedInstanceIdException",
@@ -236,10 +241,13 @@ class LogParser(LogSource):
             self.writers.add(Writer(found.program))
 
     def _continues(self, raw: bytes) -> bool:
-        """Whether this line belongs to the open message: it is indented."""
+        """Whether this line belongs to the open message: it is indented, or all of a message of brod's."""
         opened = self._open
         raw = raw.removeprefix(self._margin.encode())
-        if opened is None or not raw.startswith(INDENTS) or self._more >= _MORE_LINES_MAX:
+        if opened is None or self._more >= _MORE_LINES_MAX:
+            return False
+        begins = opened.message.endswith("):") and self.lines == opened.line + 1
+        if not begins and not raw.startswith(INDENTS):
             return False
         self._more += 1
         self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())

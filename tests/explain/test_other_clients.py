@@ -99,18 +99,86 @@ def test_kafka_go_that_cannot_join(tmp_path: Path) -> None:
     assert one.findings[0].match.sentence.startswith("app tried to join 3 times in 10.0 s")
 
 
-def test_the_generations_of_brod(tmp_path: Path) -> None:
+KAFKA_GO = """\
+2019/12/18 11:17:56 joined group history as member main@localhost (github.com/segmentio/kafka-go)-df42 in generation 17
+2019/12/18 11:17:56 Joined group history as member main@localhost (github.com/segmentio/kafka-go)-df42 in generation 17
+2019/12/18 11:17:56 subscribed to topics and partitions: map[{topic:history partition:0}:12 {topic:history partition:2}:-1]
+2019/12/18 11:20:00 [27] Rebalance In Progress: the coordinator has begun rebalancing the group, the client should rejoin the group
+2019/12/18 11:20:03 Failed to sync group history: [25] Unknown Member ID: the member id is not in the current generation
+2019/12/18 11:20:09 Partition changes found, reblancing group: history.
+"""  # noqa: E501
+
+
+def test_what_kafka_go_has_and_is_refused(tmp_path: Path) -> None:
+    """Each line as its own sources print it; one of them logs each generation twice."""
+    one = answer(tmp_path, KAFKA_GO)
+    assert one.history.group == "history"
+    assert names(one) == ["session-expired", "topics-changed"]
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [
+        ["history-0", "history-2"]
+    ]
+    assert [(row["api"], row["error"]) for row in rows(tmp_path, "request_refused")] == [
+        ("unknown", "REBALANCE_IN_PROGRESS"),
+        ("SyncGroup", "UNKNOWN_MEMBER_ID"),
+    ]
+    assert len(rows(tmp_path, "join_answered")) == 1
+
+
+def test_the_message_of_spring_without_its_logger(tmp_path: Path) -> None:
+    """In a JSON log the logger has a field of its own, and the message begins with the group."""
+    line = '{{"@timestamp":"2026-03-04T10:0{}:00Z","message":"g: partitions {}: [t-0]","logger_name":"x"}}\n'
+    answer(tmp_path, line.format(0, "assigned") + line.format(1, "revoked"))
+    assert [(row["group"], row["partitions"]) for row in rows(tmp_path, "partitions_revoked")] == [
+        ("g", ["t-0"])
+    ]
+
+
+def test_kafkajs_that_its_coordinator_does_not_know(tmp_path: Path) -> None:
+    said = "The coordinator is not aware of this member, re-joining the group"
+    one = answer(tmp_path, NEST.format("10:00:00.001", "ERROR", f"[Runner] {said}", f"{OF_GROUP},{OUT}"))
+    assert names(one) == ["session-expired"]
+    assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
+
+
+def test_the_sessions_of_sarama(tmp_path: Path) -> None:
+    """Each line is about a session that is over: the next one shows that the member joined again."""
+    log = "".join(
+        f"[sarama] 2026/03/04 10:00:{second}0 consumergroup/session/sarama-7ad0/{generation} released\n"
+        for second, generation in ((1, 16), (2, 17), (3, 19))
+    )
+    answer(tmp_path, log)
+    asked = rows(tmp_path, "rejoin_requested")
+    assert [(row["time_us"], row["generation"]) for row in asked] == [(0, 16), (10_000_000, 17)]
+
+
+@pytest.mark.parametrize("between", ["\n", ", "], ids=["Elixir", "OTP"])
+def test_the_generations_of_brod(tmp_path: Path, between: str) -> None:
+    """Its message goes on in the line after its first one; OTP puts commas in place of new lines."""
+    has = f"assignments received:{between}  t:{between}    partition=3 begin_offset=undefined"
     log = "".join(
         f"10:00:0{s}.000 [info] Group member "
-        f"(g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation={number}):\n{said}\n"
+        f"(g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation={number}):{between}{said}\n"
         for s, number, said in (
-            (0, 2, "elected=true"),
-            (4, 2, "re-joining group, reason:rebalance_in_progress"),
-            (7, 3, "elected=true"),
+            (0, 9, "elected=true"),
+            (1, 9, has),
+            (4, 9, "re-joining group, reason::unknown_member_id"),
+            (7, 10, "elected=true"),
         )
     )
     one = answer(tmp_path, log)
     assert [each.lasted_us for each in one.history.rebalances] == [0, 3_000_000]
+    assert names(one) == ["session-expired"]
+    assert one.findings[0].match.members == ("#PID<0.7.0>",)
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-3"]]
+
+
+def test_brod_of_2017(tmp_path: Path) -> None:
+    log = (
+        "10:00:00.000 [info] group coordinator (groupId=g,memberId=foo@mypc/<0.276.0>-ef0b,generation=75,"
+        "pid=#PID<0.276.0>):\nre-joining group, reason::RebalanceInProgress\n"
+    )
+    answer(tmp_path, log)
+    assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["group-rebalancing"]
 
 
 SILENT = {

@@ -140,15 +140,20 @@ TEMPLATES: Final = (
         "kafkajs-answer", "[Connection] Response {api}(key: {key}, version: {version}){record}", "kafkajs"
     ),
     _KAFKAJS("kafkajs-crash", "[Consumer] Crash: {record}", "kafkajs consumer/index.js"),
+    _KAFKAJS(
+        "kafkajs-out",
+        "[Runner] The coordinator is not aware of this member, re-joining the group{record}",
+        "kafkajs runner.js:132",
+    ),
     _KAFKAJS("noted", "[ConsumerGroup] Pausing {rest}", "kafkajs consumerGroup.js"),
     _KAFKAJS("noted", "[Consumer] Stopped{rest}", "kafkajs consumer/index.js"),
     _KAFKAJS("noted", "[Consumer] Starting{rest}", "kafkajs consumer/index.js"),
-    # -- Spring: the container's words, if the consumer's own are not logged
+    # -- Spring: the container's words behind its group, if the consumer's own are not logged
     *(
         Template(
             f"spring-{what}",
-            f"KafkaMessageListenerContainer{{container}}: partitions {what}: {{partitions}}",
-            "KafkaMessageListenerContainer",
+            f": partitions {what}: {{partitions}}",
+            "AbstractMessageListenerContainer:689",
             program="Spring Kafka",
         )
         for what in ("assigned", "revoked", "lost")
@@ -158,11 +163,15 @@ TEMPLATES: Final = (
         _SARAMA(kind, text, "sarama consumer_group.go, errors.go, client.go")
         for kind, text in (
             ("sarama-fenced", "JoinGroup failed: group instance id {instance} has been fenced"),
-            ("sarama-lost", "consumergroup/{group}: lost ownership of {claims} due to {said}"),
             ("sarama-refused", "kafka server: {said}"),
+            ("sarama-session", "consumergroup/session/{member_id}/{generation} released"),
+            (
+                "partitions-changed",
+                "consumergroup/{group} loop check partition number goroutine find partitions in {rest}",
+            ),
+            ("noted", "consumergroup/{rest}"),
             ("noted", "client/coordinator {rest}"),
             ("noted", "consumer/broker/{rest}"),
-            ("noted", "consumergroup/{rest}"),
         )
     ),
     # -- segmentio/kafka-go
@@ -170,17 +179,23 @@ TEMPLATES: Final = (
         _KAFKA_GO(kind, text, "kafka-go consumergroup.go, reader.go")
         for kind, text in (
             ("joined", "joined group {group} as member {member_id} in generation {generation}"),
+            ("noted", "Joined group {group} as member {member_id} in generation {generation}"),
             (
                 "joined",
                 "joinGroup succeeded for response, {group}.  generationID={generation}, memberID={member_id}",
             ),
             ("join-refused", "Failed to join group {group}: {said}"),
             ("join-refused", "failed to join group {group}: {said}"),
+            ("sync-refused", "Failed to sync group {group}: {said}"),
+            ("fetch-refused", "Failed to fetch offsets for group {group}: {said}"),
+            ("partitions-changed", "Partition changes found, reblancing group: {group}."),
+            ("given-now", "subscribed to topics and partitions: map[{go_map}]"),
             (
                 "join-refused",
                 "Unable to establish connection to consumer group coordinator for group {group}: {said}",
             ),
             ("leaving", "Leaving group {group}, member {member_id}"),
+            ("noted", "leave group failed for group, {rest}"),
             ("noted", "entering loop for consumer group, {rest}"),
             ("noted", "started heartbeat for group, {rest}"),
             ("noted", "stopped heartbeat for group {rest}"),
@@ -190,14 +205,25 @@ TEMPLATES: Final = (
             ("noted", "received empty assignments for group, {rest}"),
             ("noted", "selected as leader for group, {rest}"),
             ("noted", "using '{balancer}' balancer to assign group, {rest}"),
-            ("noted", "subscribed to topics and partitions: {rest}"),
             ("noted", "the kafka reader {rest}"),
         )
     ),
-    # -- brod: its message is the line after this one
-    _BROD(
-        "brod",
-        "Group member ({group},coor={coordinator},cb={callback},generation={generation}):{rest}",
-        "brod",
+    # the error of a heartbeat, a commit or a join, alone in its line
+    *(
+        _KAFKA_GO("sarama-refused", f"[{number}] {{said}}", "kafka-go reader.go:241, error.go:125")
+        for number in (14, 15, 16, 22, 25, 27)
+    ),
+    # -- brod: its message is the line after the first one, or stands behind it
+    *(
+        _BROD("brod", f"{member}:{text}", "brod_group_coordinator.erl", lines=True)
+        for member in (
+            "Group member ({group},coor={client},cb={callback},generation={generation})",
+            "group coordinator (groupId={group},memberId={member_id},generation={generation},pid={client})",
+        )
+        for text in (
+            "{between}re-joining group, reason:{reason}",
+            "{between}assignments received:{erlang_list}",
+            "{rest}",
+        )
     ),
 )

@@ -49,7 +49,7 @@ class OtherMember(ClientMember):
         self._started: Observation | None = None
         self._topics: list[str] = []
         self._left: tuple[Observation, int] | None = None
-        #: The last line of brod in its generation.
+        #: The last line of brod in its generation, or of sarama about a session.
         self._said: Observation | None = None
         #: Why librdkafka gives up partitions.
         self._release_cause = "rebalance"
@@ -271,6 +271,10 @@ class OtherMember(ClientMember):
         if "memberId" not in line.fields or "given" not in line.fields:
             return
         self._learn(line.fields["memberId"])
+        self._given_now(line)
+
+    def _given_now(self, line: Observation) -> None:
+        """A line with everything that it has now."""
         now: list[str] = line.fields["given"]
         gone = [name for name in self._owned if name not in now]
         if gone:
@@ -283,6 +287,10 @@ class OtherMember(ClientMember):
         if line.fields.get("memberId"):
             self._learn(line.fields["memberId"])
         self._ask(line, "group-rebalancing")
+
+    def _kafkajs_out(self, line: Observation) -> None:
+        self._losing = "UNKNOWN_MEMBER_ID"
+        self._ask(line, self._losing)
 
     def _kafkajs_answer(self, line: Observation) -> None:
         """An answer with an error, of a request of the group."""
@@ -309,8 +317,23 @@ class OtherMember(ClientMember):
         if line.fields["generation"] == self._generation:
             self._said = line
         elif line.fields["generation"] > 0:
-            self._asked, self._said = self._said, None
+            self._asked, self._said = self._asked or self._said, None
             self._joined(line)
+        if "reason" in line.fields:
+            self._rejoin_by_words(line)
+        elif "given" in line.fields:
+            self._given_now(line)
+
+    def _partitions_changed(self, line: Observation) -> None:
+        self._ask(line, _METADATA)
+
+    def _sarama_session(self, line: Observation) -> None:
+        """A session has ended, by a close or because the member joins again: the next one's end tells."""
+        self._learn(line.fields["member_id"])
+        before, self._said = self._said, line
+        if before is not None and before.fields["generation"] < line.fields["generation"]:
+            self._ask(before, UNKNOWN)
+        self._generation = line.fields["generation"]
 
     HANDLERS: ClassVar[Handlers] = {
         **ClientMember.HANDLERS,
@@ -320,8 +343,11 @@ class OtherMember(ClientMember):
         "spring-revoked": ClientMember.HANDLERS["revoked"],
         "spring-lost": ClientMember.HANDLERS["lost"],
         "sarama-fenced": ClientMember.HANDLERS["failed-for-good"],
-        "sarama-lost": _sarama_refused,
         "sarama-refused": _sarama_refused,
+        "sarama-session": _sarama_session,
+        "partitions-changed": _partitions_changed,
+        "given-now": _given_now,
+        "kafkajs-out": _kafkajs_out,
         "brod": _brod,
         "rejoin": _rejoin_by_words,
         "rejoin-unnamed": _rejoin_by_words,

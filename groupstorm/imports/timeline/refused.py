@@ -20,6 +20,8 @@ REFUSED: Final[Mapping[str, str]] = {
     "rebalance-exception": "OffsetCommit",
     "heartbeat-refused": "Heartbeat",
     "join-refused": "JoinGroup",
+    "sync-refused": "SyncGroup",
+    "fetch-refused": "OffsetFetch",
     "coordinator-lost": "FindCoordinator",
 }
 #: The errors of lines of these kinds, if they say no other.
