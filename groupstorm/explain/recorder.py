@@ -71,6 +71,8 @@ class Recorder:
         self._round: Round | None = None
         self._absences: dict[tuple[str, int], Absence] = {}
         self._last_removed: Row | None = None
+        #: A member's own row that it leaves, as it did not poll in time: no round has begun since.
+        self._left: Row | None = None
         self._gone_us: int | None = None
         #: The client library of all members of a storm; "" if it has several.
         self._library = ""
@@ -285,6 +287,7 @@ class Recorder:
         self._round = began
 
     def _end(self, row: Row) -> None:
+        self._left = None
         if self._round is not None:
             self._round.ended = row
             self._round.members = row.get("count", self._round.members)
@@ -308,7 +311,11 @@ class Recorder:
             return self._names.get(member_id, member_id)
         changes = self._changes_at(row["time_us"])
         known = [one for one in changes if one.cause != "unknown"] or changes[:1] * (len(changes) == 1)
-        return known[-1].member if known else ""
+        if known:
+            return known[-1].member
+        left = self._left  # without the coordinator's rows a round shows by the other members' heartbeats
+        is_near = left is not None and row["time_us"] - left["time_us"] <= SECOND_ROUND_US
+        return self._name(left) if left is not None and is_near and row["cause"] == "unknown" else ""
 
     def _join_parked(self, row: Row) -> None:
         now = self._round
@@ -332,6 +339,8 @@ class Recorder:
             self._history.uncommitted.add(uncommitted, self._name(row), row)
 
     def _attempted(self, row: Row) -> None:
+        if row.get("cause") == "poll-timeout":
+            self._left = row
         if row["time_us"] >= self._history.from_us:
             attempts, member = self._history.attempts, self._name(row)
             attempts[member] = attempts.get(member, 0) + 1

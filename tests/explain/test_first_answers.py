@@ -308,3 +308,23 @@ def test_a_member_that_moves_is_not_quiet(
 ) -> None:
     text = printed(answer(tmp_path, client_line(0, message) + client_line(90, message)), capsys)
     assert f"No pattern found. {said} Too little to say more: 2 lines over 90.0 s" in text
+
+
+def test_who_began_a_round_that_only_others_heartbeats_show(tmp_path: Path) -> None:
+    """A member leaves, as it did not poll; the others hear of the round with their next heartbeat. Another
+    round, a minute later, has nobody to blame."""
+    joined = "Successfully joined group with generation {}"
+    told = "Attempt to heartbeat failed since group is rebalancing"
+    log = (
+        client_line(0, joined.format(4))
+        + client_line(0, joined.format(4), "c-2")
+        + client_line(20, "consumer poll timeout has expired. It did not poll", "c-2")
+        + client_line(23, told)
+        + client_line(24, joined.format(5))
+        + client_line(84, told)
+        + client_line(85, joined.format(6))
+    )
+    one = answer(tmp_path, log)
+    assert [each.culprit for each in one.history.rebalances] == ["", "c-2", ""]
+    assert names(one) == ["max-poll-interval"]
+    assert [each.number for each in one.findings[0].rebalances] == [2]
