@@ -14,7 +14,6 @@ ZOMBIE_ERRORS: Final = frozenset(
         "UNKNOWN_MEMBER_ID",
         "FENCED_MEMBER_EPOCH",
         "STALE_MEMBER_EPOCH",
-        "UNRELEASED_INSTANCE_ID",
         "CommitFailedException",
         "TaskMigratedException",
     }
@@ -24,12 +23,14 @@ COORDINATOR_ERRORS: Final = frozenset(
     {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
 )
 FENCED: Final = "FENCED_INSTANCE_ID"
+#: A member of a consumer group is refused, as another one has its group.instance.id.
+UNRELEASED: Final = "UNRELEASED_INSTANCE_ID"
 INCONSISTENT: Final = "INCONSISTENT_GROUP_PROTOCOL"
 #: `member_failed`: a member of the new protocol is refused by a classic group (KIP-848's migration).
 MIGRATION_REFUSED: Final = {"GROUP_ID_NOT_FOUND": "migration-refused"}
 #: onPartitionsRevoked takes so long: the whole group waits for it, or the partitions do.
 SLOW_CALLBACK_US: Final = 3_000_000
-_REFUSED: Final = {FENCED: "fenced", INCONSISTENT: "inconsistent-protocol"}
+_REFUSED: Final = {FENCED: "fenced", UNRELEASED: "fenced", INCONSISTENT: "inconsistent-protocol"}
 _MOVED: Final = dict.fromkeys(COORDINATOR_ERRORS, "coordinator-moved")
 _UNLOADED: Final = {"unloaded": "unloaded"}
 
@@ -91,6 +92,7 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     "append_refused": _always("append-refused"),
     "partitions_revoked": _revoked,
     "partitions_lost": _lost,
+    "member_crashed": _always("crashed"),
     "member_failed": _by("error", {**MIGRATION_REFUSED, **_REFUSED}, "member-failed"),
     "offsets_committed": _by("error", dict.fromkeys(ZOMBIE_ERRORS, "commit-refused")),
     "requests_counted": _counted,

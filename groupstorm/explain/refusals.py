@@ -36,6 +36,7 @@ _WORDS: Final = {
     "ILLEGAL_GENERATION": "The generation is not the group's",
     "REBALANCE_IN_PROGRESS": "The group is rebalancing",
     "FENCED_INSTANCE_ID": "Another process has its group.instance.id",
+    "UNRELEASED_INSTANCE_ID": "Another member has its group.instance.id and has not left",
     "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
     "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
     "TaskMigratedException": "The thread missed a rebalance and is out of the group",

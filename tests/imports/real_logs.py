@@ -22,7 +22,6 @@ REAL: Final = Path(__file__).parent / "logs" / "real"
 BROKER, CLIENTS, BOTH = "broker", "clients", "both"
 SOURCES: Final = (BROKER, CLIENTS, BOTH)
 
-_SERVER_LOG: Final = "server.log.gz"
 Row = Mapping[str, Any]
 
 
@@ -51,8 +50,8 @@ class Recording(NamedTuple):
         """The paths of the logs that this source has: the broker's, the clients', or both."""
         logs = sorted(self.folder.glob("*.log.gz"))
         kept = {
-            BROKER: [log for log in logs if log.name == _SERVER_LOG],
-            CLIENTS: [log for log in logs if log.name != _SERVER_LOG],
+            BROKER: [log for log in logs if log.name.startswith("server")],
+            CLIENTS: [log for log in logs if not log.name.startswith("server")],
             BOTH: logs,
         }
         return [str(log) for log in kept[source]]

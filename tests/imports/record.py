@@ -5,7 +5,7 @@
 
 The second one records two workers of Kafka Connect into logs/connect, which takes about two minutes.
 
-Kafka runs from its jars of Maven Central, on the loopback interface. A recording takes about 90 seconds.
+Kafka runs from its jars of Maven Central, on the loopback interface. A recording takes about three minutes.
 """
 
 from __future__ import annotations

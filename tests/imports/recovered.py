@@ -115,7 +115,10 @@ _TOO_SLOW: Final = (
     ("rejoin_requested", "poll-timeout"),
     ("partitions_lost", "poll-timeout"),
 )
+_MOVED: Final = (("group_created", "loaded"),)
 _STARTED: Final = (("member_started", None),)
+#: Of two processes with one static id the second takes the first one's place, or is refused.
+_TWIN: Final = (("member_replaced", None), ("member_failed", None), ("request_refused", None))
 
 
 def _effects(saw: Mapping[str, Any]) -> Iterator[Effect]:
@@ -128,7 +131,9 @@ def _effects(saw: Mapping[str, Any]) -> Iterator[Effect]:
         later = [one for one in actions[number + 1 :] if one["member"] == member]
         until_ms = (later[0] if later else actions[-1])["time_ms"] + _EFFECT_MS
         is_static, is_back = member in static, member in seen
-        if action["do"] == "start":
+        if action.get("of"):
+            yield Effect(action, until_ms, _TWIN)
+        elif action["do"] == "start":
             is_replaced = is_static and is_back and not _expires(saw, static[member], actions, number)
             came = (("member_replaced", None),) if is_replaced else _CAME
             yield Effect(action, until_ms, (*came, *_STARTED))
@@ -137,6 +142,8 @@ def _effects(saw: Mapping[str, Any]) -> Iterator[Effect]:
             yield Effect(action, until_ms, _CRASHED)
         elif action["do"] == "busy":
             yield Effect(action, until_ms, _TOO_SLOW)
+        elif action["do"] == "fail-over":
+            yield Effect(action, until_ms, _MOVED)
         elif not is_static:
             yield Effect(action, until_ms, _CLOSED)
         elif not later or _expires(saw, static[member], actions, number + 1):
@@ -166,13 +173,13 @@ def causes(trace: ImportedRecording) -> Recovered:
 
 def _causes(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
     effects = [*_effects(saw)]
-    names = _names(saw)
+    names, twins = _names(saw), _twins(saw)
     found = 0
     for effect in effects:
         at_ms = effect.action["time_ms"]
         found += any(
             (row["event"], cause) in effect.rows
-            and _member(row, names) == effect.action["member"]
+            and _member(row, names, twins) == twins.get(effect.action["member"], effect.action["member"])
             and at_ms - _NEAR_MS <= row["ms"] <= effect.until_ms
             for row in trace.of(group)
             for cause in (row.get("cause"), None)
@@ -180,9 +187,15 @@ def _causes(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Rec
     return Recovered(found, len(effects), [*_wrong_removals(trace, group, saw), *_wrong_rounds(trace, group)])
 
 
-def _member(row: Row, names: Mapping[str, str]) -> str | None:
+def _member(row: Row, names: Mapping[str, str], twins: Mapping[str, str]) -> str:
     """The client id of the row's member: by its member id, or else as the row has it."""
-    return names.get(row.get("member_id") or "", row.get("member"))
+    said = row.get("member") or ""
+    return names.get(row.get("member_id") or "", twins.get(said, said))
+
+
+def _twins(saw: Mapping[str, Any]) -> dict[str, str]:
+    """A process with the static id of another one -> the other: the coordinator keeps its client id."""
+    return {one["member"]: one["of"] for one in saw["actions"] if "of" in one}
 
 
 def _names(saw: Mapping[str, Any]) -> dict[str, str]:
@@ -193,14 +206,15 @@ def _names(saw: Mapping[str, Any]) -> dict[str, str]:
 
 def _wrong_removals(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> list[str]:
     """Members that the trace removes for a cause, and the harness did not: or did so less often."""
-    names = _names(saw)
+    names, twins = _names(saw), _twins(saw)
     allowed: Counter[tuple[str, str]] = Counter()
     for effect in _effects(saw):
         for event, cause in effect.rows:
             if event == "member_removed" and cause is not None:
-                allowed[effect.action["member"], cause] += 1
+                member = effect.action["member"]
+                allowed[twins.get(member, member), cause] += 1
     told = Counter(
-        (_member(row, names) or "", row["cause"])
+        (_member(row, names, twins), row["cause"])
         for row in trace.of(group, "member_removed")
         if row["cause"] != "unknown"
     )
@@ -230,7 +244,7 @@ def members(trace: ImportedRecording) -> Recovered:
 
 
 def _members(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
-    names = _names(saw)
+    names, twins = _names(saw), _twins(saw)
     everybody = [one for record in saw["written"] for one in record.get("members", [record])]
     instances = {one["member_id"]: one.get("instance") for one in everybody if one.get("client")}
     named: dict[str, set[str]] = {}
@@ -238,13 +252,14 @@ def _members(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Re
     of_client: dict[str, set[str]] = {}
     wrong = []
     for row in trace.of(group):
-        member_id = row.get("member_id")
-        if row.get("instance") and row.get("member"):
-            of_client.setdefault(row["member"], set()).add(row["instance"])
+        member_id, said = row.get("member_id"), str(row.get("member") or "")
+        member = twins.get(said, said)
+        if row.get("instance") and member:
+            of_client.setdefault(member, set()).add(row["instance"])
         if not member_id:
             continue
-        if row.get("member"):
-            named.setdefault(member_id, set()).add(row["member"])
+        if member:
+            named.setdefault(member_id, set()).add(member)
         if row.get("instance"):
             static.setdefault(member_id, set()).add(row["instance"])
     for member_id, found in named.items():
@@ -268,8 +283,9 @@ def _members(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Re
 
 
 def _handed_out(trace: ImportedRecording, group: str) -> set[str]:
-    """Member ids that were given out, and that never joined a generation."""
-    rows = trace.of(group, "member_pending", "pending_member_removed", "member_added", "member_replaced")
+    """Member ids that were given out or chosen, and that never joined a generation."""
+    pending = ("member_pending", "pending_member_removed")
+    rows = trace.of(group, *pending, "member_added", "member_replaced", "member_failed")
     return {row["member_id"] for row in rows if row.get("member_id")}
 
 
@@ -304,7 +320,9 @@ def _ownership(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> 
         if match is not None:
             left.remove(match)
             found += 1
-    wrong = [f"{group}: {one}" for one in left]
+    fenced = {one["of"]: one["time_ms"] for one in saw["actions"] if "of" in one}
+    # not every library tells its application that it is fenced
+    wrong = [f"{group}: {one}" for one in left if one.to_ms < fenced.get(one.member, one.to_ms + 1)]
     return Recovered(found, len(wanted), [*wrong, *_wrong_assignments(trace, group, saw)])
 
 

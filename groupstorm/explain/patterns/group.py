@@ -11,6 +11,7 @@ from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
+from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.figures.reasons import SLOW_US
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
@@ -34,7 +35,8 @@ def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
     NOT_COORDINATOR (in a client's log three times without a generation, or for 10 s). Meanwhile nobody can
     join, leave or commit. An unload after which the group does nothing more is the end of what the trace
-    has seen of it, and no failure."""
+    has seen of it, and no failure; nor is a move of a group that has no members. A rebalance is not
+    its doing if members left in order, or died by their own logs."""
     refused = [
         one
         for one in history.refusals
@@ -44,7 +46,8 @@ def coordinator_moved(history: History) -> Match | None:
     moved = [
         one
         for one in history.of_kind(*COORDINATOR_KINDS)
-        if not history.is_after_end(one) or (refused and one.row["source"] == "member")
+        if (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
+        and not any(from_us <= one.time_us <= to_us for from_us, to_us in history.without_members)
     ]
     if not moved and not refused:
         return None
@@ -64,7 +67,9 @@ def coordinator_moved(history: History) -> Match | None:
         one
         for one in history.rebalances
         if any(
-            one.begun_us <= to_us + AFTER_US and from_us <= one.until_us(history.to_us)
+            one.begun_us <= to_us + AFTER_US
+            and from_us <= one.until_us(history.to_us)
+            and not ended_by_itself(history, one, to_us)
             for from_us, to_us in spans
         )
     ]

@@ -58,8 +58,9 @@ def migration_refused(history: History) -> Match | None:
 
 
 def fenced_instances(history: History) -> Match | None:
-    """A member was fenced (FENCED_INSTANCE_ID), or one group.instance.id was replaced three times within
-    ten minutes: two processes have the same group.instance.id, and take the membership from each other."""
+    """A member was fenced (FENCED_INSTANCE_ID), or refused as another one has its group.instance.id
+    (UNRELEASED_INSTANCE_ID of KIP-848), or one id was replaced three times within ten minutes: two processes
+    have the same group.instance.id, and take the membership from each other."""
     fenced = [*history.of_kind("fenced")]
     replaced: dict[str, list[Incident]] = {}
     for change in history.changes:
@@ -79,17 +80,33 @@ def fenced_instances(history: History) -> Match | None:
         return None
     found = sorted([*fenced, *(one for ones in twins.values() for one in ones)], key=lambda one: one.time_us)
     members = unique(one.member for one in found)
-    instances = unique(str(one.row.get("instance", "")) for one in found)
+    instances = unique(_instance(history, one) for one in found)
+    others = unique(
+        change.member
+        for change in history.changes
+        if change.kind is ChangeKind.CAME and change.instance in instances and change.member not in members
+    )
+    errors = sorted({str(one.row.get("error") or one.row.get("cause")) for one in fenced})
     sentence = (
-        f"Members were fenced {counted(len(fenced), 'time')} (FENCED_INSTANCE_ID)"
+        f"Members were fenced {counted(len(fenced), 'time')} ({listed(errors)})"
         if fenced
         else f"{counted(sum(map(len, twins.values())), 'time')} a process took a membership from another one"
     )
     named = f" ({listed([*instances[:_NAMED_MAX]])})" if instances else ""
+    if others:
+        named += f": {listed([*others[:_NAMED_MAX]])} came with the same group.instance.id"
     rebalances = begun_by(history, members, found[0].time_us - SECOND_US, found[-1].time_us + AFTER_US)
     absences = away(history, members, found[0].time_us - AFTER_US, found[-1].time_us + AFTER_US)
-    unknown = _WHO_ELSE if history.is_imported and not instances else ""
+    knows_both = instances and (others or twins)
+    unknown = _WHO_ELSE if history.is_imported and not knows_both else ""
     return Match(f"{sentence}{named}.", members, rebalances, absences, [one.row for one in found], unknown)
+
+
+def _instance(history: History, one: Incident) -> str:
+    """The group.instance.id of a member, by the row, its coming or its configuration; "" if unknown."""
+    came = (change.instance for change in history.changes if change.member == one.member and change.instance)
+    configured = history.settings.of_member.get(one.member, {}).get("group.instance.id", "")
+    return str(one.row.get("instance") or next(came, configured))
 
 
 def zombies(history: History) -> Match | None:

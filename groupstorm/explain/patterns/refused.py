@@ -7,7 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, FENCED, INCONSISTENT
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, FENCED, INCONSISTENT, UNRELEASED
 from groupstorm.explain.patterns.selecting import unique
 from groupstorm.explain.refusals import COMMIT, HEARTBEAT, JOIN, REBALANCING, Refusal
 from groupstorm.figures.reasons import SLOW_US
@@ -20,7 +20,7 @@ NAMED_MAX: Final = 3
 #: Generations and epochs with which a group begins.
 _NEW_GROUP: Final = (0, 1, 2)
 #: Errors that other patterns are about.
-_OF_OTHERS: Final = COORDINATOR_ERRORS | {FENCED, INCONSISTENT}
+_OF_OTHERS: Final = COORDINATOR_ERRORS | {FENCED, INCONSISTENT, UNRELEASED}
 
 
 def never_rejoined(history: History) -> Match | None:

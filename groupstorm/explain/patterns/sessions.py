@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import Change, ChangeKind, History
+from groupstorm.explain.history import Change, ChangeKind, History, Rebalance
 from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
@@ -95,6 +95,21 @@ def _expired(history: History) -> list[Change]:
     return [
         one for one in history.went() if one.cause == Cause.SESSION_EXPIRED and one.row["seq"] not in stopped
     ]
+
+
+def ended_by_itself(history: History, rebalance: Rebalance, time_us: int) -> bool:
+    """Whether members of a rebalance left in order, or died: by their own logs, or because they were heard
+    of after ``time_us``."""
+    died = {one.row["member_id"] for one in history.of_kind("crashed")}
+    return any(
+        change.cause == Cause.LEFT
+        or (
+            change.cause == Cause.SESSION_EXPIRED
+            and (change.member_id in died or _silent_from_us(history, change) > time_us)
+        )
+        for change in rebalance.changes
+        if change.kind is ChangeKind.WENT
+    )
 
 
 def _is_back(history: History, gone: Change) -> bool:

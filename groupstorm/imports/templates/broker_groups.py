@@ -139,6 +139,11 @@ TEMPLATES: Final = (
         "[GroupId={group}] Unloaded group metadata for group epoch {epoch}.",
         "4.3.1:6198",
     ),
+    _T(
+        "modern-refused",
+        f"{_G}Static member {{member_id}} with instance id {{instance}} cannot join the group {{rest}}",
+        "3.8.0 to 4.4.0",
+    ),
     *(
         _T("noted", text, "3.8.0 to 4.3.1")
         for text in (
@@ -148,7 +153,6 @@ TEMPLATES: Final = (
             f"{_G}Could not fence {{rest}}",
             f"{_G}Ignoring rebalance timeout for {{rest}}",
             f"{_G}Skipping delayed target assignment: {{rest}}",
-            f"{_G}Static member {{member_id}} with instance id {{instance}} cannot join the group {{rest}}",
             f"{_G}Static member {{member_id}} with instance id {{instance}} is fenced by existing member "
             f"{{rest}}",
             f"{_GM}Computed new metadata hash: {{rest}}",

@@ -56,6 +56,12 @@ TEMPLATES: Final = (
         "4.3.1:7472",
     ),
     _T("append-failed", "Failed to persist metadata for group {group} static member {rest}", "4.3.1:7479"),
+    _T(
+        "fenced",
+        "Request memberId={member_id} for static member with groupInstanceId={instance} is fenced by "
+        "existing memberId={old_member_id} during operation {operation}",
+        "4.4.0 ClassicGroup",
+    ),
     # -- members that go
     _T("failed", "Member {member_id} in group {group} has failed, removing it from the group.", "4.3.1:6954"),
     *(

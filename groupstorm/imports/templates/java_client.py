@@ -51,6 +51,7 @@ TEMPLATES: Final = (
     _T("failed-for-good", "Received fatal exception: group.instance.id gets fenced", "2.3.1 AC:566"),
     _T("failed-for-good", "Caught fenced group.instance.id {rest}", "2.3.1 AC:1151"),
     _T("heartbeat-refused", "ConsumerGroupHeartbeatRequest failed because {said}", "4.3.1"),
+    _T("heartbeat-refused", "ConsumerGroupHeartbeatRequest failed due to {said}", "4.4.0"),
     _T(
         "coordinator-lost",
         "Group coordinator {coordinator} is unavailable or invalid{said}",
@@ -176,6 +177,11 @@ TEMPLATES: Final = (
             "Completed leaving the group",
             "Member {member_id} won't include epoch in following offset commit/fetch requests {rest}",
             "Time between subsequent calls to poll() was longer than {rest}",
+            "Member {member_id} received heartbeat interval {rest}",
+            "Member {member_id} with epoch {epoch} transitioned to fatal state",
+            "Reconciliation failed.",
+            "Client requested disconnect {rest}",
+            "Cancelled in-flight {rest}",
             "Subscribed to pattern: {rest}",
             "Subscribed to partition(s): {rest}",
         )

@@ -63,6 +63,8 @@ class ClientMember:
         #: A revocation whose cause the next line tells.
         self._revoking: tuple[Observation, int, list[str]] | None = None
         self._losing: str = UNKNOWN
+        #: The error of the last request that was refused.
+        self._refused_with: str = UNKNOWN
         self._adding: list[str] | None = None
         self._last: Observation | None = None
         self._former_ids: set[str] = set()
@@ -334,6 +336,7 @@ class ClientMember:
 
     def _request_refused(self, line: Observation, api: str, error: str) -> None:
         name, member_id = self._group.name, self._member_id or None
+        self._refused_with = error
         self._emit(line, imported.RequestRefused(name, self._client, member_id, self._generation, api, error))
 
     def _offset_reset(self, line: Observation) -> None:
@@ -360,7 +363,10 @@ class ClientMember:
             event = member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
             self._emit(line, event)
         elif state == "FATAL":
-            self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), UNKNOWN))
+            failed = member_events.MemberFailed(
+                self._group.name, self._client, self._id(), self._refused_with
+            )
+            self._emit(line, failed)
 
     def _see_process(self, line: Observation, member_id: str) -> None:
         """A member id that comes back after another one belongs to another process of the same client id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -121,6 +122,13 @@ class ModernGroup(GroupPart):
         cause = next((cause for text, cause in _FENCES.items() if reason.startswith(text)), UNKNOWN)
         self._remove(line, str(cause), "" if cause != UNKNOWN else f"cause: the line says {reason!r}")
 
+    def _refused(self, line: Observation) -> None:
+        """Another member has the id: no row says that this one comes, and its own log may not name the id."""
+        group, fields = self._group, line.fields
+        said = json.dumps({"group.instance.id": fields["instance"]})
+        event = imported.MemberConfigured(group.name, group.members.name(fields["member_id"]), said)
+        group.emit(line, event, self._named(line, fields["member_id"]), Source.WORLD)
+
     def _fenced_late(self, line: Observation) -> None:
         self._remove(line, str(Cause.REBALANCE_TIMEOUT))
 
@@ -136,7 +144,8 @@ class ModernGroup(GroupPart):
         group.emit(line, event, self._named(line, member_id, instance, rule))
         for tell in group.on_removal:
             tell(member_id, line, cause)
-        if not group.members.members and group.members.count in (None, 0) and known is not None:
+        count = group.members.count
+        if not group.members.members and (count == 0 or (count is None and known is not None)):
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 
     def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
@@ -346,6 +355,7 @@ class ModernGroup(GroupPart):
         "modern-left": _left,
         "modern-away": _away,
         "modern-fenced": _fenced,
+        "modern-refused": _refused,
         "modern-fenced-late": _fenced_late,
         "epoch": _bumped,
         "target": _targets,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ PARTITIONS = frozenset(f"orders-{number}" for number in range(6))
 _QUIET_S = 1.5
 _TIMEOUT_S = 60.0
 _LOOK_S = 0.05
+#: After so long a member whose instance another process has counts as out, whatever it says.
+_FENCED_S = 8.0
 
 #: The order that starts a member: its name, its instance or None.
 MakeOrder = Callable[[str, str | None], Mapping[str, Any]]
@@ -34,6 +36,7 @@ class RecordedGroup:
         command: Sequence[str],
         make_order: MakeOrder,
         folder: Path,
+        fail_over: Callable[[], Awaitable[None]],
     ) -> None:
         self.name = name
         self.actions: list[Mapping[str, Any]] = []
@@ -41,8 +44,14 @@ class RecordedGroup:
         self._command = command
         self._make_order = make_order
         self._folder = folder
+        self._fail_over = fail_over
         self._living: dict[str, MemberProcess] = {}
         self._all: list[MemberProcess] = []
+
+    @property
+    def living(self) -> list[str]:
+        """The members that were started and have neither been stopped nor killed, nor fenced."""
+        return [*self._living]
 
     @property
     def reports(self) -> list[Mapping[str, Any]]:
@@ -75,6 +84,27 @@ class RecordedGroup:
         member.busy(for_s)
         await self._until(lambda: member.has_reported(RESUMED), f"{name} is still busy")
 
+    async def twin(self, name: str, of: str) -> None:
+        """A second process comes with the instance of a member: one of both fails. If its library does not
+        tell that, one is killed after a while: the second if it gets no partitions, else the first."""
+        first, second = self._living.pop(of), await self._launched(name)
+        self._start(second, of=of)
+        del self._living[name]
+        deadline_s = time.monotonic() + _FENCED_S
+        while not (first.has_reported(FAILED) or second.has_reported(FAILED)):
+            if time.monotonic() > deadline_s:
+                break
+            await asyncio.sleep(_LOOK_S)
+        is_second = second.has_reported(FAILED) or not (first.has_reported(FAILED) or second.owned)
+        out, left = (second, first) if is_second else (first, second)
+        self._living[left.name] = left
+        await out.kill()
+
+    async def fail_over(self) -> None:
+        """The coordinator moves to another broker."""
+        self._note("fail-over", "")
+        await self._fail_over()
+
     async def settled(self) -> None:
         """Wait until every partition has one owner, and nothing has changed for a while."""
         await self._until(self._is_settled, f"{self.name} has not settled")
@@ -89,10 +119,10 @@ class RecordedGroup:
         await member.launch()
         return member
 
-    def _start(self, member: MemberProcess) -> None:
+    def _start(self, member: MemberProcess, **about: str) -> None:
         instance = self._instances.get(member.name)
         self._living[member.name] = member
-        self._note("start", member.name, **({} if instance is None else {"instance": instance}))
+        self._note("start", member.name, **({} if instance is None else {"instance": instance}), **about)
         member.start(self._make_order(member.name, instance))
 
     async def _close(self, name: str) -> None:

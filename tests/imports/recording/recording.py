@@ -1,45 +1,27 @@
-"""One recording: a broker of one release, the members of one library, the logs of all of them."""
+"""One recording: two brokers of one release, the members of one library, the logs of all of them."""
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import shutil
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.clients.wire.admin import create_topics
-from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.problems import InputError
-from groupstorm.protocol.endpoints import Endpoint
-from tests.imports.recording.group import PARTITIONS, RecordedGroup
-from tests.imports.recording.logging_files import broker_logging
+from tests.imports.recording.brokers import two_brokers
+from tests.imports.recording.group import RecordedGroup
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.programs import assignors, command, order
 from tests.imports.recording.releases import Clients, broker_options, client_version
-from tests.imports.recording.situation import (
-    DYNAMIC,
-    SEATS,
-    STATIC,
-    Situation,
-    dynamic_members,
-    static_members,
-)
+from tests.imports.recording.situation import SCENES
 from tests.imports.recording.written import written
 
 RECORDED = "recorded.json"
 SERVER_LOG = "server.log"
 #: A usual data folder of brokers, so that the logs name none of this machine's.
 DATA = Path("/tmp/kafka-logs")
-
-#: How long a broker that has started may take until it has a place for a topic.
-_READY_S, _LOOK_S = 20.0, 0.2
 
 
 async def record(release: str, clients: Clients, out: Path) -> None:
@@ -64,44 +46,22 @@ async def record(release: str, clients: Clients, out: Path) -> None:
 
 async def _run(release: str, clients: Clients, folder: Path, logs: Path) -> list[RecordedGroup]:
     start = command(clients, release, folder)
-    logging = broker_logging(release, folder, logs / SERVER_LOG)
-    options = {**broker_options(release), "log.dirs": str(DATA)}
     groups: list[RecordedGroup] = []
-    async with jvm(options, release, logging) as broker:
-        await _create_topic(broker.bootstrap)
-        situations: tuple[tuple[str, Mapping[str, str], Situation], ...] = (
-            (DYNAMIC, {}, dynamic_members),
-            (STATIC, SEATS, static_members),
-        )
-        for (name, instances, situation), assignor in zip(situations, assignors(clients), strict=True):
-            ordered = partial(order, clients, broker.address, name, assignor)
-            group = RecordedGroup(name, instances, start, ordered, logs)
+    async with two_brokers(broker_options(release), release, folder, logs, DATA) as brokers:
+        for scene in SCENES:
+            assignor = assignors(clients)[bool(scene.instances)]
+            ordered = partial(order, clients, brokers.address, scene.group, assignor)
+            group = RecordedGroup(scene.group, scene.instances, start, ordered, logs, brokers.fail_over)
             groups.append(group)
             try:
-                await situation(group)
+                await scene.situation(group)
             finally:
                 await group.end()
     return groups
 
 
-async def _create_topic(bootstrap: Sequence[Endpoint]) -> None:
-    cluster = ClusterClient(bootstrap, "recording", 30_000)
-    deadline_s = time.monotonic() + _READY_S
-    try:
-        while True:
-            try:
-                await create_topics(cluster, {"orders": len(PARTITIONS)})
-                return
-            except InputError:  # the broker has not registered with its controller
-                if time.monotonic() > deadline_s:
-                    raise
-                await asyncio.sleep(_LOOK_S)
-    finally:
-        cluster.close()
-
-
 def _recorded(release: str, clients: Clients, groups: list[RecordedGroup]) -> dict[str, Any]:
-    records = written(DATA)
+    records = written(DATA / "1")
     return {
         "kafka": release,
         "clients": client_version(clients, release),

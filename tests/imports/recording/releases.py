@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from groupstorm.clients.group_protocol import GroupProtocol
 
 #: Of every minor release line that changed the lines: the last Scala coordinators, and the Java one.
-VERSIONS: Final = ("2.8.2", "3.4.1", "3.8.1", "4.0.0", "4.3.1")
+VERSIONS: Final = ("2.8.2", "3.4.1", "3.8.1", "4.0.0", "4.3.1", "4.4.0")
 
 SESSION_TIMEOUT_MS: Final = 6_000
 #: Of static members, and of all members of consumer groups: a process has to be back before it ends.
