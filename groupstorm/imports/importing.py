@@ -41,7 +41,7 @@ from groupstorm.trace.writer import open_writer
 
 _OBJECTS_PER_COLLECTION = 50_000
 #: Clients that say little or nothing about their groups.
-_SILENT: Final = frozenset({Writer.SARAMA, Writer.KAFKA_GO, Writer.BROD, Writer.SPRING})
+_SILENT: Final = frozenset({Writer.SARAMA, Writer.SPRING})
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ _ANCHORS: Final = (
     b"partitions assigned",
     b"partitions revoked",
     b"partitions lost",
+    b"ListenerContainer",
     b"kafka server: ",
     b"] Illegal Generation",
     b"] Unknown Member ID",
@@ -270,6 +271,8 @@ class LogParser(LogSource):
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
+        if kind == NOTED:  # the stack trace of an exception has no time of its own
+            self._now_us = self._now_us if time_us is None else time_us
         if kind == NOTED or (kind.startswith("spring-") and self._owners.has_java):
             return  # the consumer of Spring's container says the same itself
         if time_us is None:

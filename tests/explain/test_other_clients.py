@@ -140,6 +140,51 @@ def test_kafkajs_that_its_coordinator_does_not_know(tmp_path: Path) -> None:
     assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
 
 
+def test_the_client_id_in_a_member_id(tmp_path: Path) -> None:
+    """kafkajs names the client id in some lines, the member id in others; a second member keeps its own."""
+    uuid = "bea7349c-32f2-4855-92a2-c2549f17208"
+    line = '{{"level":"WARN","timestamp":"2026-03-04T10:00:0{}.000Z","logger":"kafkajs","message":"{}",{}}}\n'
+    rejoins = "[Runner] The group is rebalancing, re-joining"
+    log = line.format(0, "[Connection] Response Heartbeat(key: 12, version: 3)", f'"clientId":"c",{OUT}')
+    for second, last in ((0, 1), (1, 1), (2, 2)):
+        log += line.format(second, rejoins, f'"groupId":"g","memberId":"c-{uuid}{last}",{OUT}')
+    answer(tmp_path, log)
+    asked = [row["member"] for row in rows(tmp_path, "rejoin_requested")]
+    assert asked == ["c", "c", f"c-{uuid}2"]
+
+
+def test_a_stack_trace_behind_a_line_of_spring(tmp_path: Path) -> None:
+    """The exception has no time of its own."""
+    log = (
+        "2022-06-02 10:00:00.000 WARN 1 --- [ntainer#0-0-C-1] o.s.k.l.KafkaMessageListenerContainer    : "
+        "Non-fatal commit failure\n\norg.apache.kafka.common.errors.RebalanceInProgressException: Offset "
+        "commit cannot be completed since the consumer is undergoing a rebalance\n"
+    )
+    assert names(answer(tmp_path, log)) == ["commit-in-rebalance"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "error"),
+    [
+        ("{:connection_down, {:shutdown, :tcp_closed}}", "COORDINATOR_NOT_AVAILABLE"),
+        (":timeout", "REQUEST_TIMED_OUT"),
+    ],
+)
+def test_brod_that_gets_no_answer(tmp_path: Path, reason: str, error: str) -> None:
+    log = (
+        "2022-07-24 16:05:04.207 [info] Group member (g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation=172):\n"
+        f"re-joining group, reason:{reason}\n"
+    )
+    (refused,) = answer(tmp_path, log).history.refusals
+    assert refused.error == error
+
+
+def test_a_coordinator_that_java_of_2017_marks_dead(tmp_path: Path) -> None:
+    line = client_line(0, "Marking the coordinator bd-vagrant:9092 (id: 2147483647 rack: null) dead")
+    (refused,) = answer(tmp_path, line).history.refusals
+    assert (refused.api, refused.error) == ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE")
+
+
 def test_the_sessions_of_sarama(tmp_path: Path) -> None:
     """Each line is about a session that is over: the next one shows that the member joined again."""
     log = "".join(
@@ -184,7 +229,7 @@ def test_brod_of_2017(tmp_path: Path) -> None:
 SILENT = {
     "sarama": "[Sarama] 2026/03/04 10:00:00 client/coordinator requesting coordinator for consumergroup "
     "g from b\n",
-    "segmentio/kafka-go": "2026/03/04 10:00:00 entering loop for consumer group, g\n",
+    "Spring Kafka": "2026-03-04 10:00:00 ERROR KafkaMessageListenerContainer - Consumer exception\n",
 }
 
 

@@ -57,6 +57,7 @@ TEMPLATES: Final = (
         "Group coordinator {coordinator} is unavailable or invalid{said}",
         "2.3.1 AC:714, 4.3.1 AC:1006",
     ),
+    _T("coordinator-lost", "Marking the coordinator {said} dead", "0.9 to 1.0 AC"),
     _T("noted", "Group coordinator {rest}", "2.3.1 AC"),
     # -- offsets
     _T(

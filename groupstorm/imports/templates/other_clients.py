@@ -158,6 +158,17 @@ TEMPLATES: Final = (
         )
         for what in ("assigned", "revoked", "lost")
     ),
+    *(
+        Template("noted", f"{text}{{rest}}", "KafkaMessageListenerContainer", program="Spring Kafka")
+        for text in (
+            "Non-fatal commit failure",
+            "Container exception",
+            "Consumer exception",
+            "Fatal consumer exception; stopping container",
+            "Error handler threw an exception",
+            "Stopping container due to fencing",
+        )
+    ),
     # -- sarama
     *(
         _SARAMA(kind, text, "sarama consumer_group.go, errors.go, client.go")

@@ -23,12 +23,14 @@ _METADATA: Final = "metadata-changed"
 #: Requests of a group's member.
 _GROUP_REQUESTS: Final = frozenset({"Heartbeat", "JoinGroup", "SyncGroup", "OffsetCommit"})
 _NO_ERROR: Final = ("(no error)", "Success")
-#: librdkafka and franz-go: what they say -> the cause of joining again, if it is no error of Kafka's.
+#: librdkafka, franz-go and brod: what they say -> the cause of joining again, if it is no error of Kafka's.
 _CAUSES: Final = (
     ("max.poll.interval.ms exceeded", TOO_SLOW),
     ("complete cooperative move", "revoked-partitions"),
     ("Metadata for subscribed topic(s) has changed", _METADATA),
     ("session", "session-timeout"),
+    ("connection_down", "coordinator-unknown"),
+    ("timeout", "REQUEST_TIMED_OUT"),
 )
 
 
