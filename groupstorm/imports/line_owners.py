@@ -15,7 +15,6 @@ from groupstorm.imports.templates.bare import (
     WORKER_CONFIG,
 )
 from groupstorm.imports.templates.catalogues import BROKER_KINDS
-from groupstorm.imports.timeline.members import name_before_uuid
 
 #: librdkafka's name of a client: its client id, and which client of the process it is.
 _HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
@@ -65,8 +64,6 @@ class LineOwners:
         self._front_group = ""
         #: Client -> its group, as far as a line has said it.
         self._groups: dict[str, str] = {}
-        #: Client id -> the member id that goes by it; "" if no line has said it.
-        self._member_ids: dict[str, str] = {}
         #: Clients that have subscribed anew: a later line names their group, which may be another one.
         self._subscribed: set[str] = set()
         #: By handle: lines before the first that names the client's group.
@@ -113,11 +110,7 @@ class LineOwners:
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
             return group
-        said = fields.get("clientId") or fields.get("client")
-        if said:
-            self._member_ids.setdefault(said, "")
-        elif "memberId" in fields:
-            said = self._of_member_id(fields["memberId"])
+        said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or (self._front_group if kind.startswith("spring-") else "")
@@ -129,15 +122,6 @@ class LineOwners:
             self._groups[process] = group
             self._subscribed.discard(process)
         return group
-
-    def _of_member_id(self, member_id: str) -> str:
-        """The client of a member id: the client id in it, if a line has named that, and no other member has
-        it."""
-        client = name_before_uuid(member_id)
-        if self._member_ids.get(client) not in ("", member_id):
-            return member_id
-        self._member_ids[client] = member_id
-        return client
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""

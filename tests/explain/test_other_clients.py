@@ -140,19 +140,6 @@ def test_kafkajs_that_its_coordinator_does_not_know(tmp_path: Path) -> None:
     assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
 
 
-def test_the_client_id_in_a_member_id(tmp_path: Path) -> None:
-    """kafkajs names the client id in some lines, the member id in others; a second member keeps its own."""
-    uuid = "bea7349c-32f2-4855-92a2-c2549f17208"
-    line = '{{"level":"WARN","timestamp":"2026-03-04T10:00:0{}.000Z","logger":"kafkajs","message":"{}",{}}}\n'
-    rejoins = "[Runner] The group is rebalancing, re-joining"
-    log = line.format(0, "[Connection] Response Heartbeat(key: 12, version: 3)", f'"clientId":"c",{OUT}')
-    for second, last in ((0, 1), (1, 1), (2, 2)):
-        log += line.format(second, rejoins, f'"groupId":"g","memberId":"c-{uuid}{last}",{OUT}')
-    answer(tmp_path, log)
-    asked = [row["member"] for row in rows(tmp_path, "rejoin_requested")]
-    assert asked == ["c", "c", f"c-{uuid}2"]
-
-
 def test_a_stack_trace_behind_a_line_of_spring(tmp_path: Path) -> None:
     """The exception has no time of its own."""
     log = (
