@@ -61,9 +61,15 @@ class _Frontier:
         reached = self.furthest
         for base, rate in self.owners:
             at = base + rate * now_us
-            reached = max(reached, at)
-        end = self.log_base + self.log_rate * now_us
-        return max(0, end - reached)
+            if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+                reached = at
+        lag = self.log_base + self.log_rate * now_us - reached
+        return lag if lag > 0 else 0
+
+    def stopped(self, owner: Line, position: int) -> None:
+        """The owner that processed along ``owner`` has stopped at ``position``."""
+        self.owners.remove((owner.base(), owner.rate))
+        self.furthest = max(self.furthest, position * NANO)
 
     def distances(self, now_us: int) -> tuple[Distance, ...]:
         """From the log's end to the furthest position that is known, and to each owner's line."""
@@ -155,19 +161,23 @@ class LagCurve:
 
     def start(self, partition: str, owner: Line) -> None:
         """An owner begins, or goes on, to process along ``owner``."""
-        frontier = self._touched(partition, owner.from_us)
-        if owner.position * NANO > frontier.furthest:
+        frontier, furthest = self._touched(partition, owner.from_us), owner.position * NANO
+        if furthest > frontier.furthest:
             lag = 0 if frontier.owners else frontier.lag(owner.from_us)
-            frontier.furthest = owner.position * NANO
+            frontier.furthest = furthest
             if lag:  # what is skipped has not recovered
                 self._marked_value -= lag - frontier.lag(owner.from_us)
         frontier.owners.append((owner.base(), owner.rate))
 
     def stop(self, partition: str, now_us: int, owner: Line, position: int) -> None:
         """The owner that processed along ``owner`` has stopped at ``position``."""
-        frontier = self._touched(partition, now_us)
-        frontier.owners.remove((owner.base(), owner.rate))
-        frontier.furthest = max(frontier.furthest, position * NANO)
+        self._touched(partition, now_us).stopped(owner, position)
+
+    def go_on(self, partition: str, before: Line, owner: Line) -> None:
+        """The owner that processed along ``before`` goes on along ``owner``."""
+        frontier = self._touched(partition, owner.from_us)
+        frontier.stopped(before, owner.position)
+        frontier.owners.append((owner.base(), owner.rate))
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.

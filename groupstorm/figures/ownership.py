@@ -120,7 +120,7 @@ class Ownership:
             if partition is None:
                 self.create((name,), now_us)
                 partition = self.partitions[name]
-            if self._find(partition, member) is None:
+            if _owner(partition, member) is None:
                 position = positions[index] if positions is not None else 0
                 self._begin(partition, member, position, callback_us, now_us)
                 if self._listener is not None:
@@ -156,7 +156,7 @@ class Ownership:
         """Whether the member owns all of these partitions."""
         for name in names:
             partition = self.partitions.get(name)
-            if partition is None or self._find(partition, member) is None:
+            if partition is None or _owner(partition, member) is None:
                 return False
         return True
 
@@ -166,6 +166,7 @@ class Ownership:
             if not owner.paused:
                 self._account(partition, now_us)
                 self._stop(partition, owner, position, now_us)
+                owner.line = Line(position, now_us, owner.line.rate)
                 owner.paused = True
 
     def resume(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
@@ -173,7 +174,8 @@ class Ownership:
         for partition, owner, position in self._open(member, names, positions):
             if owner.paused:
                 self._account(partition, now_us)
-                self._start(partition, owner, position, now_us)
+                owner.line = Line(position, now_us, owner.line.rate)
+                self._start(partition, owner, now_us)
                 owner.paused = False
 
     def change_processing(
@@ -185,15 +187,14 @@ class Ownership:
         now_us: int,
     ) -> None:
         """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
-        for index, name in enumerate(names):
+        for name, position, rate in zip(names, positions, rates, strict=True):
             partition = self.partitions.get(name)
-            owner = None if partition is None else self._find(partition, member)
+            owner = None if partition is None else _owner(partition, member)
             if owner is None or owner.paused:
                 continue
-            before, owner.line = owner.line, Line(positions[index], now_us, rates[index])
+            before, owner.line = owner.line, Line(position, now_us, rate)
             if self.lag is not None:
-                self.lag.stop(name, now_us, before, positions[index])
-                self.lag.start(name, owner.line)
+                self.lag.go_on(name, before, owner.line)
 
     def change_logs(
         self, names: Sequence[str], positions: Sequence[int], rates: Sequence[int], now_us: int
@@ -320,16 +321,9 @@ class Ownership:
         """The intervals of ``member`` that are open among ``names``, each with its position."""
         for index, name in enumerate(names):
             partition = self.partitions.get(name)
-            owner = None if partition is None else self._find(partition, member)
+            owner = None if partition is None else _owner(partition, member)
             if partition is not None and owner is not None:
                 yield partition, owner, positions[index] if positions is not None else 0
-
-    @staticmethod
-    def _find(partition: Partition, member: str) -> Owner | None:
-        for owner in partition.owners:
-            if owner.member == member:
-                return owner
-        return None
 
     def _begin(self, partition: Partition, member: str, position: int, callback_us: int, now_us: int) -> None:
         self._account(partition, now_us)
@@ -342,7 +336,7 @@ class Ownership:
             self._owned += 1
         owner = Owner(member, position, Line(position, now_us, self.model.process_rate))
         partition.owners.append(owner)
-        self._start(partition, owner, position, now_us)
+        self._start(partition, owner, now_us)
         if self.records is not None and self.lag is not None:
             first = self.lag.first_counted(partition.name, position)
             self.records.begin(partition.name, position, first, begins_group=begins_group)
@@ -366,8 +360,7 @@ class Ownership:
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
 
-    def _start(self, partition: Partition, owner: Owner, position: int, now_us: int) -> None:
-        owner.line = Line(position, now_us, owner.line.rate)
+    def _start(self, partition: Partition, owner: Owner, now_us: int) -> None:
         partition.processing += 1
         self._processing += 1
         if self._nobody_from_us is not None:
@@ -379,7 +372,6 @@ class Ownership:
     def _stop(self, partition: Partition, owner: Owner, position: int, now_us: int) -> None:
         if self.lag is not None:
             self.lag.stop(partition.name, now_us, owner.line, position)
-        owner.line = Line(position, now_us, owner.line.rate)
         partition.processing -= 1
         self._processing -= 1
         if self._processing == 0 and self.begun_us is not None:
@@ -438,3 +430,10 @@ class Ownership:
             return
         revoking_us = min(gap_us, partition.gap_callback_us)
         self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)
+
+
+def _owner(partition: Partition, member: str) -> Owner | None:
+    for owner in partition.owners:
+        if owner.member == member:
+            return owner
+    return None

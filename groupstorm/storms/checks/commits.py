@@ -136,14 +136,16 @@ class CommittedPositions:
     def taken(self, time_us: int, event: events.PartitionsAssigned) -> None:
         for partition, position in zip(event.partitions, event.positions, strict=False):
             known, owners = self._committed.get(partition, -1), self._owners.get(partition, ())
-            begins = f"{event.member} begins {partition} at {position}"
             if owners and event.member not in owners:
                 self._shared.add(partition)
             if known < 0 or event.member in owners or partition in self._shared:
                 continue
+            if position == known:
+                continue
+            begins = f"{event.member} begins {partition} at {position}"
             if position < known:
                 self._violated(COMMITS_KEPT, time_us, begins, f"but the commit of {known} had been accepted")
-            elif position > known:
+            else:
                 beyond = f"{position - known} records beyond the committed {known}"
                 self._violated(NOTHING_SKIPPED, time_us, begins, beyond)
 
@@ -159,13 +161,15 @@ class CommittedPositions:
                     self._shared.remove(partition)
                 continue
             reached = self._reached[partition] = max(position, self._reached.get(partition, 0))
+            self._committed[partition] = max(committed, known)
+            if known <= committed <= reached:
+                continue
             what = f"{committed} of {partition} is committed when {event.member} gives it up"
             if committed < known:
                 self._violated(COMMITS_KEPT, time_us, what, f"but the commit of {known} had been accepted")
-            elif committed > reached:
+            else:
                 beyond = f"but no owner had come further than {reached}"
                 self._violated(NOTHING_SKIPPED, time_us, what, beyond)
-            self._committed[partition] = max(committed, known)
 
     def _violated(self, invariant: str, time_us: int, what: str, why: str) -> None:
         self._verdicts.violated(invariant, f"at {time_us / 1_000_000:.3f} s {what}, {why}")

@@ -285,19 +285,27 @@ class OwnedTime:
             self.owners.pop(partition, None)
 
     def taken(self, event: events.PartitionsAssigned) -> None:
-        for partition in event.partitions:
-            self._partitions.add(partition)
-            self.owners.setdefault(partition, set()).add(event.member)
-            self._crashed.discard(partition)
+        partitions, member, all_owners = event.partitions, event.member, self.owners
+        self._partitions.update(partitions)
+        self._crashed.difference_update(partitions)
+        for partition in partitions:
+            owners = all_owners.get(partition)
+            if owners is None:
+                all_owners[partition] = {member}
+            else:
+                owners.add(member)
 
     def given_up(self, event: GivenUp) -> None:
+        without_owner: list[str] = []
         for partition in event.partitions:
-            owners = self.owners.get(partition, set())
-            owners.discard(event.member)
-            if partition in self.owners and not owners:
-                del self.owners[partition]
-                if self._is_crash(event):
-                    self._crashed.add(partition)
+            owners = self.owners.get(partition)
+            if owners is not None:
+                owners.discard(event.member)
+                if not owners:
+                    del self.owners[partition]
+                    without_owner.append(partition)
+        if without_owner and self._is_crash(event):
+            self._crashed.update(without_owner)
 
     def _is_crash(self, event: GivenUp) -> bool:
         """A process that is closing, or was asked to stop, does not crash if it breaks off."""

@@ -12,7 +12,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve
 from groupstorm.storms.scenario.randomness import Distribution
 from groupstorm.storms.world.batches import Batch
-from groupstorm.storms.world.record_times import RecordTimes, SlowRecords
+from groupstorm.storms.world.record_times import RecordTimes
 
 #: A shorter poll_interval_ms means that the application is inside poll() whenever it has nothing to do.
 _SHORT_US: Final = 10_000
@@ -35,22 +35,19 @@ class PollSettings(NamedTuple):
 class Looks:
     """The looks of one process. Times in microseconds; positions are offsets of the next record."""
 
-    __slots__ = ("_interval", "_settings", "_times")
+    __slots__ = ("_interval", "_settings", "_times", "longest_interval_us")
 
     def __init__(self, settings: PollSettings, times: RecordTimes) -> None:
         self._interval = settings.interval
         self._settings = settings
         self._times = times
+        #: The longest that poll_interval_ms can be.
+        self.longest_interval_us = _interval_us(settings.interval.largest_us)
 
     @property
     def are_constant(self) -> bool:
         """Whether each look that takes the same takes the same time."""
         return self._interval.is_constant and self._times.are_constant
-
-    @property
-    def longest_interval_us(self) -> int:
-        """The longest that poll_interval_ms can be."""
-        return _interval_us(self._interval.largest_us)
 
     @property
     def waits_in_poll(self) -> bool:
@@ -73,24 +70,31 @@ class Looks:
         settings, order, curves = self._settings, batch.order, batch.curves
         room, at_us, fetch_limited = settings.run_records, batch.look_us, False
         turn, left = batch.turn, batch.left
-        look_us, times = batch.look_us, self._times
-        for _ in range(len(order)):
+        look_us, times, stretches = batch.look_us, self._times, batch.stretches
+        #: Most logs grow alike, and most partitions give as many records as the one before.
+        curve: LogCurve | None = None
+        end = even_count = even_us = 0
+        for _ in order:
             partition = order[turn]
             position = positions[partition]
             if left < 0:
-                left = curves[turn].end(look_us) - position
+                if curves[turn] is not curve:
+                    curve = curves[turn]
+                    end = curve.end(look_us)
+                left = end - position
                 if left > settings.fetch_records:
                     left, fetch_limited = settings.fetch_records, True
             elif left:
                 fetch_limited = True
-            count = min(left, room)
+            count = left if left < room else room
             if count > 0:
-                if times.slow is None:
-                    begun_us = at_us
-                    at_us += times.records_us(partition, count, batch.number, len(batch.stretches))
-                    batch.stretches.append((partition, position, count, begun_us, at_us))
+                if times.are_even:
+                    if count != even_count:
+                        even_count, even_us = count, times.largest_us(count)
+                    stretches.append((partition, position, count, at_us, at_us + even_us))
+                    at_us += even_us
                 else:
-                    at_us = self._work_on(batch, times.slow, partition, position, count, at_us)
+                    at_us = self._work_on(batch, partition, position, count, at_us)
                 positions[partition] = position + count
                 room -= count
                 left -= count
@@ -101,23 +105,20 @@ class Looks:
             if room <= 0:
                 break
         if room <= 0 or fetch_limited:
-            for at, curve in enumerate(curves):
-                if curve.end(look_us) > positions[order[at]]:
-                    batch.took_all = False
-                    break
+            rest = zip(order, curves, strict=True)
+            batch.took_all = not any(one.end(look_us) > positions[partition] for partition, one in rest)
         batch.end_us = at_us
         waits = batch.took_all and room > 0
-        batch.next_us = max(at_us, batch.look_us + self.interval_us(batch.number)) if waits else at_us
+        batch.next_us = max(at_us, look_us + self.interval_us(batch.number)) if waits else at_us
         return turn, left
 
-    def _work_on(
-        self, batch: Batch, slow: SlowRecords, partition: TopicPartition, first: int, count: int, at_us: int
-    ) -> int:
+    def _work_on(self, batch: Batch, partition: TopicPartition, first: int, count: int, at_us: int) -> int:
         """Add records, some of which may be slow, to the batch; returns when they are finished."""
         times, stretches = self._times, batch.stretches
         done_us = at_us + times.records_us(partition, count, batch.number, len(stretches))
         begun, begun_us, late_us = first, at_us, 0
-        for offset, extra_us in slow.extra_us(partition, first, first + count):
+        slow = () if times.slow is None else times.slow.extra_us(partition, first, first + count)
+        for offset, extra_us in slow:
             # the records before it, then the slow one by itself
             before_us = at_us + late_us + (done_us - at_us) * (offset - first) // count
             after_us = at_us + late_us + (done_us - at_us) * (offset + 1 - first) // count + extra_us
@@ -131,6 +132,8 @@ class Looks:
 
     def interval_us(self, number: int) -> int:
         """From look ``number``, if it takes everything, to the next one."""
+        if self._interval.is_constant:
+            return self.longest_interval_us
         return _interval_us(self._times.interval_us(self._interval, number))
 
     def last_look(
@@ -166,8 +169,7 @@ class Looks:
         order, curves = series.order, series.curves
         single = Batch(look_us, series.number + number, series.turn, left, series.poll_records, order, curves)
         if number:
-            for at, curve in enumerate(curves):
-                positions[order[at]] = curve.end(look_us - series.interval_us)
+            put_ends(positions, order, curves, look_us - series.interval_us)
         _ = self.fill(single, positions)
         series.single, series.behind = single, positions
         return single
@@ -211,6 +213,21 @@ class Looks:
         if arrived_us is None:
             return change_us
         return arrived_us if change_us is None else min(arrived_us, change_us)
+
+
+def put_ends(
+    positions: dict[TopicPartition, int],
+    order: list[TopicPartition],
+    curves: list[LogCurve],
+    at_us: int,
+) -> None:
+    """Set the positions to the ends of the logs at ``at_us``. Most logs grow alike."""
+    known: LogCurve | None = None
+    end = 0
+    for partition, curve in zip(order, curves, strict=True):
+        if curve is not known:
+            known, end = curve, curve.end(at_us)
+        positions[partition] = end
 
 
 def _interval_us(poll_interval_us: int) -> int:

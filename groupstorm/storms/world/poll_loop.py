@@ -19,7 +19,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
-from groupstorm.storms.world.looks import Looks, PollSettings
+from groupstorm.storms.world.looks import Looks, PollSettings, put_ends
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.
@@ -219,11 +219,14 @@ class PollLoop:
         return self._at(at_us, Batch.finished)
 
     def _at(self, at_us: int, records: Callable[[Batch, int], int]) -> dict[TopicPartition, int]:
-        self._compute(at_us)
+        if 0 <= self._next_us < at_us:
+            self._compute(at_us)
         positions = self._positions.copy()
         for batch in reversed(self._batches):
             if batch.look_us < at_us:
-                inner = self._looks.last_look(batch, at_us - 1, positions)
+                inner = batch
+                if batch.before is not None:
+                    inner = self._looks.last_look(batch, at_us - 1, positions)
                 inner.take_back(positions, records(inner, at_us))
                 break
             if batch.before is None:
@@ -389,8 +392,7 @@ class PollLoop:
             batch.stretches = []
             if batch.looks:
                 last_us = look_us + (batch.looks - 1) * interval_us
-                for at, curve in enumerate(self._curves):
-                    self._positions[self._order[at]] = curve.end(last_us)
+                put_ends(self._positions, self._order, self._curves, last_us)
                 self._number += batch.looks
                 self._next_us = batch.next_us = last_us + interval_us
             else:

@@ -60,6 +60,7 @@ class RecordTimes:
         "_share",
         "_stream",
         "_variance",
+        "are_even",
         "factors",
         "slow",
     )
@@ -84,6 +85,8 @@ class RecordTimes:
         self._commit_ns = commit_ns
         self.factors = factors
         self.slow = slow
+        #: Whether each record of each partition takes the same time.
+        self.are_even = process.is_constant and factors is None and slow is None
 
     @property
     def are_constant(self) -> bool:
@@ -101,8 +104,6 @@ class RecordTimes:
     def _work_us(self, partition: TopicPartition, count: int, batch: int, slot: int) -> int:
         process = self._process
         if process.is_constant:
-            if self.factors is None:
-                return count * self._ordinary // self._share
             return self._scaled(partition, count * process.largest_us)
         index = (batch << _BATCH_BITS) + (slot << _SLOT_BITS)
         if count <= _FEW:
