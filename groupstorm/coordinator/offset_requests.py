@@ -189,6 +189,7 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
             for topic, partition, stored in (rows if known else ())
         ]
     else:
+        known = known and request.group in shard.offsets
         found = [
             (topic, partition, *_found(shard, request, topic, partition, stored))
             for topic, partitions in request.topics.items()

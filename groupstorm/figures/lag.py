@@ -71,6 +71,20 @@ class _Frontier:
         self.owners.remove((owner.base(), owner.rate))
         self.furthest = max(self.furthest, position * NANO)
 
+    def is_taken_up(self, from_us: int) -> bool:
+        """Whether there is one owner, which was at the furthest position at ``from_us`` or behind it: then
+        the age is largest at one of both ends."""
+        base, rate = self.owners[0]
+        return len(self.owners) == 1 and base + rate * from_us >= self.furthest
+
+    def look_back(self, at_us: int) -> None:
+        """Take notice of the age at that time, with one owner and one line of the log."""
+        base, rate = self.owners[0]
+        missing = base + rate * at_us + NANO - self.log_base
+        if missing <= self.log_rate * at_us:  # else the owner has caught up
+            age_us = at_us - max(self.logs[0].from_us, -(-missing // self.log_rate))
+            self.oldest_us = max(self.oldest_us, age_us)
+
     def distances(self, now_us: int) -> tuple[Distance, ...]:
         """From the log's end to the furthest position that is known, and to each owner's line."""
         log_rate = self.log_rate
@@ -332,6 +346,10 @@ class LagCurve:
                 return
             if not frontier.owners:
                 frontier.oldest_us = age_us
+                return
+            if frontier.is_taken_up(seen_us):
+                frontier.look_back(seen_us)
+                frontier.look_back(now_us)
                 return
         if self._peak_counts:
             frontier.oldest_us = oldest_us(

@@ -6,17 +6,22 @@ times in microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.commit_settings import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
 
+#: A partition's name is wanted whenever its owner or its pace changes.
+_name: Final[Callable[[TopicPartition], str]] = lru_cache(1 << 16)(str)
+
 
 def names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
     """The names of partitions in a trace: topic-partition."""
-    return tuple(map(str, partitions))
+    return tuple([_name(partition) for partition in partitions])
 
 
 class Records:
@@ -54,10 +59,12 @@ class Records:
             for work in self.holders.get(partition, ()):
                 work.begin_anew(partition, now_us)
 
-    def note(self, partition: TopicPartition, position: int) -> None:
-        """An owner stopped processing ``partition`` at ``position``."""
-        if position > self.furthest.get(partition, 0):
-            self.furthest[partition] = position
+    def note(self, partitions: Iterable[TopicPartition], positions: Iterable[int]) -> None:
+        """An owner stopped processing the partitions at these positions."""
+        furthest = self.furthest
+        for partition, position in zip(partitions, positions, strict=True):
+            if position > furthest.get(partition, 0):
+                furthest[partition] = position
 
     def reached(self, partition: TopicPartition, now_us: int) -> int:
         """The furthest position that any process has reached, if its present owners go on until then."""
@@ -113,11 +120,10 @@ class Work:
     def stop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Stop processing these but keep them; returns the positions."""
         self.loop.hold(partitions, now_us)
-        positions = self.loop.positions(now_us)
-        for partition in partitions:
-            if partition in positions:
-                self._records.note(partition, positions[partition])
-        return tuple([positions.get(partition, 0) for partition in partitions])
+        known = self.loop.positions(now_us)
+        positions = tuple([known.get(partition, 0) for partition in partitions])
+        self._records.note(partitions, positions)
+        return positions
 
     def resume_some(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Process these again, which stand still; returns the positions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.records.positions import Work
@@ -13,6 +13,9 @@ from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.instants import Kind, moment_of, order_of
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
+
+#: A client that counts milliseconds may find a poll() late by so much less.
+_CLOCK_US: Final = 2_000
 
 
 class PollingProcess(Protocol):
@@ -133,7 +136,9 @@ class ApplicationPolls:
     def watch(self) -> None:
         """Follow the application's polls if one may come later than max.poll.interval.ms allows."""
         self._watch += 1
-        if self._config.profile.has_max_poll_interval:
+        if not self._config.profile.has_max_poll_interval:
+            return
+        if not self._loop.always_polls_within(self._process.poll_deadline_us(0) - _CLOCK_US):
             self._follow(self._watch)
 
     def _follow(self, watch: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -119,20 +120,19 @@ class Batch:
             records -= count
         return self.end_us
 
-    def cut(self, partition: TopicPartition, at_us: int) -> int | None:
-        """Take the records of ``partition`` back that are not finished. Returns the first of them."""
+    def cut(self, partitions: Collection[TopicPartition], at_us: int) -> dict[TopicPartition, int]:
+        """Take the records of these partitions back that are not finished. Returns the first of each."""
         kept: list[Stretch] = []
-        cut_at: int | None = None
+        cut_at: dict[TopicPartition, int] = {}
         for stretch in self.stretches:
             of, first, count, start_us, end_us = stretch
-            if of != partition or end_us <= at_us:
+            if end_us <= at_us or of not in partitions:
                 kept.append(stretch)
                 continue
             done = 0 if start_us >= at_us else count * (at_us - start_us) // (end_us - start_us)
             if done:
                 kept.append((of, first, done, start_us, at_us))
-            if cut_at is None:
-                cut_at = first + done
+            cut_at.setdefault(of, first + done)
         self.stretches = kept
         return cut_at
 

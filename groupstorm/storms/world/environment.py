@@ -36,7 +36,6 @@ from groupstorm.storms.world.topics import Topics
 from groupstorm.storms.world.trace_buffer import TraceBuffer
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee
 
 
 def uses_consumer_protocol(settings: Settings) -> bool:
@@ -126,7 +125,7 @@ class Environment:
             figures_from_us=scenario.figures_from_ms * 1000,
             sees_commits=True,
         )
-        self.trace = TraceBuffer(self.clock, Tee(sink, self.invariants))
+        self.trace = TraceBuffer(self.clock, sink, self.invariants)
         topics, pattern = topic_partitions(settings), settings.optional_text("topic_pattern")
         follows = topics.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
         self.topics = Topics(topics, follows)
@@ -168,23 +167,29 @@ class Environment:
             for topic, offsets in request.offsets.items()
             for number, committed in offsets.items()
         }
-        self.trace.flush()
-        accepted = self.invariants.commit_arrives(request.member_id, request.generation, positions)
+        accepted: list[Callable[[], None]] = []
+
+        def arrives() -> None:
+            accepted.append(self.invariants.commit_arrives(request.member_id, request.generation, positions))
+
+        def is_accepted() -> None:
+            accepted[0]()
 
         def answered(response: Response) -> None:
             if isinstance(response, OffsetCommitResponse) and first_error(response) is NO_ERROR:
-                self.trace.flush()
-                accepted()
+                self.trace.between_events(is_accepted)
             receive(response)
 
+        self.trace.between_events(arrives)
         return answered
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
         """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted
         topics, of which the broker knows before the coordinator sees the request (KafkaApis)."""
-        deleted = [partition for partition in positions if self.topics.deleted(partition.topic)]
-        self.records.commit({part: offset for part, offset in positions.items() if part not in deleted})
-        return Error.UNKNOWN_TOPIC_OR_PARTITION if deleted else NO_ERROR
+        deleted = self.topics.deleted
+        kept = {one: offset for one, offset in positions.items() if one.topic not in deleted}
+        self.records.commit(kept)
+        return NO_ERROR if len(kept) == len(positions) else Error.UNKNOWN_TOPIC_OR_PARTITION
 
     def heartbeat_timer(self, own: Settings, config: ConsumerConfig, incarnation: int) -> ProcessTimer:
         """The timer of a process. ``own``: the settings of its member."""

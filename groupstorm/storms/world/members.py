@@ -72,7 +72,8 @@ class Members:
                 holder = self.by_name.get(work.owner)
                 if holder is not None:
                     holder.periodic_requests.settle_commits()
-        return tuple(self._records.committed.get(partition, -1) for partition in partitions)
+        committed = self._records.committed
+        return tuple([committed.get(partition, -1) for partition in partitions])
 
     def lag(self, partitions: tuple[TopicPartition, ...], now_us: int) -> int:
         """Records that no process has processed yet."""

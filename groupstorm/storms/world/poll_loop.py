@@ -115,12 +115,12 @@ class PollLoop:
     def release(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Forget these. What was handed out of them and is not finished is dropped."""
         self._change(now_us)
-        for partition in partitions:
-            if self._positions.pop(partition, None) is not None:
-                del self._owned_since[partition]
-                self._held.discard(partition)
-                for batch in self._batches:
-                    batch.stretches = [each for each in batch.stretches if each[0] != partition]
+        released = self._positions.keys() & partitions
+        for partition in released:
+            del self._positions[partition], self._owned_since[partition]
+        self._held -= released
+        for batch in self._batches:
+            batch.stretches = [each for each in batch.stretches if each[0] not in released]
         self._line_up()
 
     def hold(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
@@ -132,12 +132,10 @@ class PollLoop:
         self._line_up()
 
     def _take_out(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
-        batches = self._batches
-        for partition in partitions:
-            if partition in self._positions and partition not in self._held:
-                self._held.add(partition)
-                if batches and (cut_at := batches[-1].cut(partition, now_us)) is not None:
-                    self._positions[partition] = cut_at
+        taken = (self._positions.keys() & partitions) - self._held
+        self._held |= taken
+        if self._batches:
+            self._positions |= self._batches[-1].cut(taken, now_us)
 
     def go_on(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Process these again, which were held."""
@@ -449,6 +447,11 @@ class PollLoop:
         if self._always_sure is None:
             self._always_sure = self._looks.sure_until_us(self._order, self._curves, look_us, taken_us)
         return self._always_sure
+
+    def always_polls_within(self, limit_us: int) -> bool:
+        """Whether two polls are surely at most ``limit_us`` apart, whatever the process owns: it has never
+        stood still."""
+        return not self._awake_us and self._looks.polls_within(limit_us, self._settings.poll_records)
 
     def regular_until_us(self, now_us: int, limit_us: int) -> int | None:
         """Until when the time between two polls surely stays below ``limit_us``; None: for ever.

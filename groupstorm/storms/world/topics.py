@@ -15,14 +15,15 @@ class Topics:
     an owner.
     """
 
-    __slots__ = ("_changes", "_deleted", "_followed", "_partitions")
+    __slots__ = ("_changes", "_followed", "_partitions", "deleted")
 
     def __init__(self, topics: Mapping[str, int], followed: Callable[[str], bool] = lambda _: True) -> None:
         self._changes: list[tuple[int, Mapping[str, int]]] = [(-1, topics)]
         self._followed = followed
         #: All partitions of now; None if they are not listed yet.
         self._partitions: tuple[TopicPartition, ...] | None = None
-        self._deleted: frozenset[str] = frozenset()
+        #: Topics that existed and do not any more.
+        self.deleted: frozenset[str] = frozenset()
 
     def at(self, time_us: int) -> Mapping[str, int]:
         """Topics and their numbers of partitions as they were at ``time_us``."""
@@ -47,10 +48,6 @@ class Topics:
             )
         return self._partitions
 
-    def deleted(self, topic: str) -> bool:
-        """Whether the topic existed and does not any more."""
-        return topic in self._deleted
-
     def grow(self, topic: str, count: int, now_us: int) -> tuple[TopicPartition, ...]:
         """``topic`` has ``count`` partitions from now on (it cannot shrink), or is created with them.
 
@@ -58,7 +55,7 @@ class Topics:
         """
         before = self.now.get(topic, 0)
         created = tuple(TopicPartition(topic, p) for p in range(before, max(before, count)))
-        self._deleted -= {topic}
+        self.deleted -= {topic}
         self._change({**self.now, topic: max(before, count)}, now_us)
         return created if self._followed(topic) else ()
 
@@ -66,7 +63,7 @@ class Topics:
         """``topic`` does not exist from now on. Returns its partitions; none if it was not there."""
         gone = tuple(TopicPartition(topic, p) for p in range(self.now.get(topic, 0)))
         if gone:
-            self._deleted |= {topic}
+            self.deleted |= {topic}
             self._change({name: count for name, count in self.now.items() if name != topic}, now_us)
         return gone
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import islice
 from typing import Final
 
 from groupstorm.storms.world.clock import Clock
@@ -13,21 +15,36 @@ FLUSH_AT: Final = 250
 
 
 class TraceBuffer:
-    """Stamps events with the virtual time. ``pending`` are the events that the sink does not have yet; the
-    broker appends to it directly, which saves a call for each event."""
+    """Stamps events with the virtual time. ``pending`` are the events that the sinks do not have yet; the
+    broker appends to it directly, which saves a call for each event. ``checks`` see, between the events, what
+    has no row."""
 
-    __slots__ = ("_clock", "_sink", "pending")
+    __slots__ = ("_between", "_checks", "_clock", "_sink", "pending")
 
-    def __init__(self, clock: Clock, sink: TraceSink) -> None:
+    def __init__(self, clock: Clock, sink: TraceSink, checks: TraceSink) -> None:
         self._clock = clock
         self._sink = sink
+        self._checks = checks
+        #: How many of the pending events come before each call.
+        self._between: list[tuple[int, Callable[[], None]]] = []
         self.pending: list[TraceEntry] = []
 
     def emit(self, source: Source, event: TracedEvent) -> None:
         """Emit an event that happens now."""
         self.pending.append((self._clock.now_us, source, event))
 
+    def between_events(self, call: Callable[[], None]) -> None:
+        """Call when the checks have all events so far and no later one."""
+        self._between.append((len(self.pending), call))
+
     def flush(self) -> None:
-        """Hand all pending events to the sink."""
-        self._sink.add_all(self.pending)
-        self.pending.clear()
+        """Hand all pending events on."""
+        pending, checks, at = self.pending, self._checks, 0
+        self._sink.add_all(pending)
+        for before, call in self._between:
+            checks.add_all(islice(pending, at, before))
+            call()
+            at = before
+        checks.add_all(islice(pending, at, None))
+        pending.clear()
+        self._between.clear()
