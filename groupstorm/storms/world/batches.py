@@ -23,6 +23,8 @@ class Batch:
     ``looks`` says how many there are (0: no end). They are ``interval_us`` apart, and each takes all that has
     arrived, or they are those of ``cycle``, again and again. ``single`` is the look of the series that was
     asked for last, ``behind`` the positions behind it.
+    If ``is_light``, each look behind the first one takes less than a poll returns, and works on it for
+    ``work_us`` at most. A series that ``is_closed`` has come to its end, and so has the work on it.
     ``order`` and ``curves`` are the partitions that it goes through, and their logs.
     """
 
@@ -33,6 +35,8 @@ class Batch:
         "cycle",
         "end_us",
         "interval_us",
+        "is_closed",
+        "is_light",
         "left",
         "look_us",
         "looks",
@@ -44,6 +48,7 @@ class Batch:
         "stretches",
         "took_all",
         "turn",
+        "work_us",
     )
 
     def __init__(
@@ -74,6 +79,24 @@ class Batch:
         self.looks = 1
         self.single: Batch | None = None
         self.behind: dict[TopicPartition, int] = {}
+        self.is_light = self.is_closed = False
+        self.work_us = 0
+
+    def takes_lightly(self, records: int, work_us: int) -> None:
+        """The batch stands for a series of looks that take everything, so many records at most."""
+        self.is_light = records < self.poll_records and work_us <= _LONG_US
+        self.work_us = work_us
+
+    def number_at(self, at_us: int) -> int:
+        """The number of the last look of a series at ``at_us`` or before."""
+        elapsed_us, cycle = at_us - self.look_us, self.cycle
+        number = elapsed_us // self.interval_us if cycle is None else cycle.number_at(elapsed_us)
+        return min(number, self.looks - 1) if self.looks else number
+
+    def light_look_us(self, at_us: int) -> int:
+        """When the last look at ``at_us`` or before is, if it is light (0: ask for the look itself)."""
+        number = self.number_at(at_us) if self.is_light else 0
+        return self.look_us + number * self.interval_us if number else 0
 
     def done(self, at_us: int) -> int:
         """Records that the application has finished by ``at_us``."""

@@ -32,6 +32,18 @@ class PollSettings(NamedTuple):
     keep_us: int
 
 
+class Sure(NamedTuple):
+    """Until when each look takes everything and the work on it ends before the next one is due (0: that is
+    not sure; -1: for ever), at most how many records each takes, and how long it works on them."""
+
+    until_us: int
+    records: int = 0
+    work_us: int = 0
+
+
+_NOT_SURE: Final = Sure(0)
+
+
 class Looks:
     """The looks of one process. Times in microseconds; positions are offsets of the next record."""
 
@@ -145,10 +157,7 @@ class Looks:
         """
         if batch.before is None:
             return batch
-        elapsed_us, cycle = at_us - batch.look_us, batch.cycle
-        number = elapsed_us // batch.interval_us if cycle is None else cycle.number_at(elapsed_us)
-        if batch.looks:
-            number = min(number, batch.looks - 1)
+        number, cycle = batch.number_at(at_us), batch.cycle
         single = batch.single
         if single is None or single.number != batch.number + number:
             if cycle is None:
@@ -174,24 +183,18 @@ class Looks:
         series.single, series.behind = single, positions
         return single
 
-    def sure_until_us(
-        self, order: list[TopicPartition], curves: list[LogCurve], look_us: int, taken_us: int
-    ) -> int:
-        """Until when each look takes everything and the work on it ends before the next one is due.
-
-        0: that is not sure. -1: for ever. The rates stay the same until then. What had arrived at
-        ``taken_us`` was taken then.
-        """
+    def sure(self, order: list[TopicPartition], curves: list[LogCurve], look_us: int, taken_us: int) -> Sure:
+        """The rates stay the same until then. What had arrived at ``taken_us`` was taken then."""
         interval, settings, times = self._interval, self._settings, self._times
         if not interval.is_constant:
-            return 0
+            return _NOT_SURE
         interval_us = self.longest_interval_us
         records = work_us = 0
         until_us = -1
         for at, curve in enumerate(curves):
             most = curve.rate(look_us) * interval_us // RECORD + 1
             if most > settings.fetch_records:
-                return 0
+                return _NOT_SURE
             records += most
             work_us += times.most_us(order[at], most)
             change_us = curve.next_change_us(look_us)
@@ -200,8 +203,8 @@ class Looks:
             if change_us is not None and (until_us < 0 or change_us < until_us):
                 until_us = change_us
         if records >= settings.run_records or work_us > interval_us or 0 <= until_us <= look_us:
-            return 0
-        return until_us
+            return _NOT_SURE
+        return Sure(until_us, records, work_us)
 
     def _before_slow(
         self, partition: TopicPartition, curve: LogCurve, taken_us: int, change_us: int | None
@@ -213,6 +216,21 @@ class Looks:
         if arrived_us is None:
             return change_us
         return arrived_us if change_us is None else min(arrived_us, change_us)
+
+
+def put_behind(positions: dict[TopicPartition, int], series: Batch, look_us: int) -> None:
+    """Set the positions, of those partitions that there are, to those behind a look of a series that takes
+    everything."""
+    known: LogCurve | None = None
+    end = 0
+    for partition, position in (series.before or {}).items():
+        if partition in positions:
+            positions[partition] = position
+    for partition, curve in zip(series.order, series.curves, strict=True):
+        if curve is not known:
+            known, end = curve, curve.end(look_us)
+        if partition in positions:
+            positions[partition] = end
 
 
 def put_ends(

@@ -19,7 +19,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
-from groupstorm.storms.world.looks import Looks, PollSettings, put_ends
+from groupstorm.storms.world.looks import Looks, PollSettings, Sure, put_behind, put_ends
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.
@@ -78,7 +78,7 @@ class PollLoop:
         self._curves: list[LogCurve] = []
         #: When a rate changes last, and what `_sure_until_us` says from then on; None: not asked yet.
         self._last_change_us = 0
-        self._always_sure: int | None = None
+        self._always_sure: Sure | None = None
         self._turn = 0
         self._left = -1
         self._number = 0
@@ -119,7 +119,12 @@ class PollLoop:
         for partition in released:
             del self._positions[partition], self._owned_since[partition]
         self._held -= released
-        for batch in self._batches:
+        batches = self._batches
+        if batches and batches[-1].is_closed:  # its last look forgets them, too
+            series = batches[-1]
+            batches.append(self._looks.last_look(series, now_us))
+            series.is_closed, series.single, series.looks = False, None, series.looks - 1
+        for batch in batches:
             batch.stretches = [each for each in batch.stretches if each[0] not in released]
         self._line_up()
 
@@ -210,13 +215,15 @@ class PollLoop:
 
     def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
         """Its positions when it polled last: what a client commits in the background."""
-        return self._at(at_us, Batch.polled)
+        return self._at(at_us, Batch.polled, polled=True)
 
     def finished_positions(self, at_us: int) -> dict[TopicPartition, int]:
         """Its positions when it finished a batch last: what an application commits by hand."""
         return self._at(at_us, Batch.finished)
 
-    def _at(self, at_us: int, records: Callable[[Batch, int], int]) -> dict[TopicPartition, int]:
+    def _at(
+        self, at_us: int, records: Callable[[Batch, int], int], polled: bool = False
+    ) -> dict[TopicPartition, int]:
         if 0 <= self._next_us < at_us:
             self._compute(at_us)
         positions = self._positions.copy()
@@ -224,6 +231,10 @@ class PollLoop:
             if batch.look_us < at_us:
                 inner = batch
                 if batch.before is not None:
+                    look_us = batch.light_look_us(at_us - 1)
+                    if look_us and (polled or at_us - look_us >= batch.work_us):
+                        put_behind(positions, batch, look_us - batch.interval_us if polled else look_us)
+                        break
                     inner = self._looks.last_look(batch, at_us - 1, positions)
                 inner.take_back(positions, records(inner, at_us))
                 break
@@ -242,6 +253,8 @@ class PollLoop:
         self._compute(now_us + 1)
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
+                if look_us := batch.light_look_us(now_us):
+                    return look_us
                 inner = self._looks.last_look(batch, now_us)
                 records = inner.polled(now_us)
                 return inner.finished_us(records) if records else inner.look_us
@@ -252,7 +265,7 @@ class PollLoop:
         self._compute(now_us + 1)
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
-                return self._looks.last_look(batch, now_us).number + 1
+                return batch.number + 1 + (0 if batch.before is None else batch.number_at(now_us))
         return 0
 
     @property
@@ -276,13 +289,18 @@ class PollLoop:
             if batch.look_us >= now_us:
                 look_us = batch.look_us
                 continue
+            is_last = batch.before is None or batch.number_at(now_us - 1) + 1 == batch.looks
+            if not (inside and self._looks.waits_in_poll) and (light_us := batch.light_look_us(now_us - 1)):
+                if is_last:
+                    break
+                return light_us + batch.interval_us
             inner = self._looks.last_look(batch, now_us - 1)
             following = (inner.done(now_us - 1) // inner.poll_records + 1) * inner.poll_records
             if following < inner.records:
                 return inner.finished_us(following)
             if inside and self._looks.waits_in_poll and inner.took_all:
                 return max(now_us, inner.end_us, self._awake_us)
-            if batch.before is not None:
+            if not is_last:
                 return inner.next_us
             break
         return max(look_us, now_us)
@@ -292,6 +310,8 @@ class PollLoop:
         self._compute(now_us + 1)
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
+                if look_us := batch.light_look_us(now_us):
+                    return batch.took_all and look_us >= self._grown_us
                 inner = self._looks.last_look(batch, now_us)
                 return batch.took_all and inner.look_us >= self._grown_us and not inner.is_long
         return not self._order
@@ -351,8 +371,13 @@ class PollLoop:
                 self._positions.update(batch.before)
             self._turn, self._left, self._number = batch.turn, batch.left, batch.number
             self._next_us = batch.look_us
-        if batches and batches[-1].before is not None:
+        if batches and batches[-1].before is not None and not batches[-1].is_closed:
             series = batches[-1]
+            look_us = series.light_look_us(now_us - 1)
+            if look_us and look_us + series.work_us <= now_us:
+                self._close(series, look_us)
+                self.forget(now_us)
+                return
             in_hand = self._looks.last_look(series, now_us - 1, self._positions)
             series.single = None  # it stands for itself from now on, and may be changed
             before = in_hand.number - series.number
@@ -368,23 +393,33 @@ class PollLoop:
             self._next_us = in_hand.next_us
         self.forget(now_us)
 
+    def _close(self, series: Batch, look_us: int) -> None:
+        """The look at ``look_us`` is the last one of a series; the work on it is done."""
+        series.is_closed = True
+        series.end_us = look_us + series.work_us
+        series.looks = (look_us - series.look_us) // series.interval_us + 1
+        self._number = series.number + series.looks
+        self._next_us = series.next_us = look_us + series.interval_us
+        put_ends(self._positions, series.order, series.curves, look_us)
+
     def _look(self) -> None:
         """The application looks at `_next_us` and takes a batch."""
         look_us, looks = self._next_us, self._looks
         batch = self._batch(look_us)
         cycles = self._cycles
-        if cycles is not None and (look_us < self._last_change_us or self._sure_until_us(look_us, look_us)):
+        if cycles is not None and (look_us < self._last_change_us or self._sure(look_us, look_us).until_us):
             cycles = None
         if cycles is not None and self._go_round(cycles, batch):
             return
         self._turn, self._left = looks.fill(batch, self._positions)
-        sure_until_us = 0
+        sure_until_us = records = work_us = 0
         if batch.took_all and not self._steps:
-            sure_until_us = self._sure_until_us(look_us, look_us)
+            sure_until_us, records, work_us = self._sure(look_us, look_us)
         if sure_until_us and batch.next_us == look_us + looks.interval_us(self._number):
             before = self._positions.copy()
             batch.take_back(before, 0)
             batch.before = before
+            batch.takes_lightly(records, work_us)
             batch.interval_us = interval_us = batch.next_us - look_us
             batch.looks = 0 if sure_until_us < 0 else -(-(sure_until_us - look_us) // interval_us)
             batch.stretches = []
@@ -432,20 +467,20 @@ class PollLoop:
         )
 
     def sure_until_us(self, now_us: int) -> int:
-        """See `Looks.sure_until_us`."""
+        """See `Sure`."""
         taken_us = now_us
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
-                taken_us = self._looks.last_look(batch, now_us).look_us
+                taken_us = batch.light_look_us(now_us) or self._looks.last_look(batch, now_us).look_us
                 break
-        return self._sure_until_us(now_us, taken_us)
+        return self._sure(now_us, taken_us).until_us
 
-    def _sure_until_us(self, look_us: int, taken_us: int) -> int:
+    def _sure(self, look_us: int, taken_us: int) -> Sure:
         """It depends on the time only as long as a rate or a slow record is to come."""
         if look_us < self._last_change_us or self._times.slow is not None:
-            return self._looks.sure_until_us(self._order, self._curves, look_us, taken_us)
+            return self._looks.sure(self._order, self._curves, look_us, taken_us)
         if self._always_sure is None:
-            self._always_sure = self._looks.sure_until_us(self._order, self._curves, look_us, taken_us)
+            self._always_sure = self._looks.sure(self._order, self._curves, look_us, taken_us)
         return self._always_sure
 
     def always_polls_within(self, limit_us: int) -> bool:
