@@ -269,6 +269,8 @@ class OwnedTime:
 
     def advance(self, now_us: int) -> None:
         """Add the time since the last row."""
+        if now_us == self._now_us:
+            return
         passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
         self._now_us = now_us
         if passed_us and self._has_begun and self.has_group:

@@ -21,7 +21,7 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records, lag
+from groupstorm.storms.records.positions import Records, caught_up
 from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -178,10 +178,10 @@ class RealWorld:
         """These partitions get records from now on."""
         self.rate_rows.look()
 
-    def lag(self) -> int:
-        """Records that no process has processed yet."""
+    def caught_up(self) -> bool:
+        """Whether all records have been processed."""
         works = [one.work for one in self.consumers.values() if isinstance(one, RealConsumer)]
-        return lag(self.records, works, self.partitions, self.clock.now_us)
+        return caught_up(self.records, works, self.partitions, self.clock.now_us)
 
     def group_lags(self) -> list[int]:
         """The lag of every partition, from what was processed: commits are not known here."""

@@ -7,7 +7,7 @@ Integers only; times in microseconds.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -71,6 +71,17 @@ class LogCurve:
         return self._from_us[bisect_right(self._from_us, now_us)]
 
 
+def ends_at(curves: Iterable[LogCurve], now_us: int) -> list[int]:
+    """The ends of several logs. Most are of one curve."""
+    known: LogCurve | None = None
+    end, ends = 0, []
+    for curve in curves:
+        if curve is not known:
+            known, end = curve, curve.end(now_us)
+        ends.append(end)
+    return ends
+
+
 class RecordLogs:
     """The logs of all partitions. ``rates_of`` says how a partition's rate changes over time."""
 
@@ -97,6 +108,11 @@ class RecordLogs:
     def create(self, partition: TopicPartition, now_us: int) -> None:
         """The partition is created now, perhaps under the name of a deleted one: its log is empty."""
         self._curves[partition] = self._curve(_rates_from(self._rates_of(partition), now_us))
+
+    def curves(self, partitions: Iterable[TopicPartition]) -> list[LogCurve]:
+        """Those of several partitions."""
+        known = self._curves
+        return [known[one] if one in known else self.curve(one) for one in partitions]
 
     def end(self, partition: TopicPartition, now_us: int) -> int:
         """The offset of the next record to arrive."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.records.logs import RecordLogs, ends_at
 from groupstorm.storms.scenario.commit_settings import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
 
@@ -97,7 +97,7 @@ class Work:
         auto.offset.reset says.
         """
         logs, earliest = self._records.logs, self.reset == EARLIEST
-        ends = [logs.end(partition, now_us) for partition in partitions]
+        ends = ends_at(logs.curves(partitions), now_us)
         positions = tuple(
             [
                 offset if 0 <= offset <= end else 0 if earliest else end
@@ -160,8 +160,10 @@ class Work:
         return partition in self.loop
 
 
-def lag(records: Records, works: Iterable[Work], partitions: Iterable[TopicPartition], now_us: int) -> int:
-    """Records of these partitions that no process has processed yet.
+def caught_up(
+    records: Records, works: Iterable[Work], partitions: Iterable[TopicPartition], now_us: int
+) -> bool:
+    """Whether all records of these partitions have been processed.
 
     What arrived since an owner polled last does not count, if that owner took everything then.
     """
@@ -173,8 +175,7 @@ def lag(records: Records, works: Iterable[Work], partitions: Iterable[TopicParti
         else:
             for partition, position in work.positions(now_us).items():
                 furthest[partition] = max(position, furthest.get(partition, 0))
-    return sum(
-        max(0, records.logs.end(partition, now_us) - furthest.get(partition, 0))
+    return all(
+        partition in at_rest or records.logs.end(partition, now_us) <= furthest.get(partition, 0)
         for partition in partitions
-        if partition not in at_rest
     )

@@ -97,8 +97,8 @@ class ProcessingRates:
         loop, now_us = self._loop, self._clock.now_us
         spare = (loop.capacity - sum(arriving.values())) // len(arriving)
         rates: dict[TopicPartition, int] = {}
-        for partition, rate in arriving.items():
-            missing = loop.log_end(partition, now_us) - positions[partition]
+        for (partition, rate), end in zip(arriving.items(), loop.log_ends(now_us), strict=True):
+            missing = end - positions[partition]
             needed = missing * RECORD // within_us if within_us else 0
             rates[partition] = rate + max(needed, min(spare, 9 * rate + _FASTER), 1_000)
         return rates

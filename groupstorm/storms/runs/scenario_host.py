@@ -146,6 +146,6 @@ class ScenarioHost(StepHost, FinalState, Protocol):
         """Whether members that are at rest will ask for another rebalance by themselves."""
         ...
 
-    def lag(self) -> int:
-        """Records that no process has processed yet."""
+    def caught_up(self) -> bool:
+        """Whether all records have been processed."""
         ...

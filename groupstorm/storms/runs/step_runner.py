@@ -193,7 +193,7 @@ class EndCondition:
             self.steps_done_us = now_us
         if now_us < self._least_us:
             return False
-        self.at_rest = not host.follow_ups and host.settled and host.lag() == 0 and self._all_owned()
+        self.at_rest = not host.follow_ups and host.settled and host.caught_up() and self._all_owned()
         return self.at_rest or self.timed_out
 
     @property

@@ -45,7 +45,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
     it, if there is one.
     """
 
-    __slots__ = ("_assignors", "_callbacks", "_flow", "_joined_us")
+    __slots__ = ("_assignors", "_callbacks", "_flow", "_joined_us", "_polls_at_once")
 
     def __init__(
         self,
@@ -61,6 +61,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
         super().__init__(environment, index, incarnation, config, settings)
         self._callbacks = VirtualCallbacks(environment.clock, self, ListenerCalls(environment, self, hooks))
         self._flow: Flow | None = None
+        self._polls_at_once = settings.choice("application") == STREAMS
         #: When its last JoinGroup left; None before the first one.
         self._joined_us: int | None = None
 
@@ -198,7 +199,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
         return; a thread of Kafka Streams polls again at once."""
         now_us, logs = self.clock.now_us, self._environment.records.logs
         arrives = any(logs.rate(partition, now_us) for partition in self.membership.owned)
-        if not arrives or self.settings.choice("application") == STREAMS:
+        if not arrives or self._polls_at_once:
             return None
         return self.later(self.work.loop.poll_after_us(now_us) - now_us)
 

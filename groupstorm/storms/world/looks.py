@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.logs import RECORD, LogCurve
+from groupstorm.storms.records.logs import RECORD, LogCurve, ends_at
 from groupstorm.storms.scenario.randomness import Distribution
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.record_times import RecordTimes
@@ -178,7 +178,7 @@ class Looks:
         order, curves = series.order, series.curves
         single = Batch(look_us, series.number + number, series.turn, left, series.poll_records, order, curves)
         if number:
-            put_ends(positions, order, curves, look_us - series.interval_us)
+            positions.update(zip(order, ends_at(curves, look_us - series.interval_us), strict=True))
         _ = self.fill(single, positions)
         series.single, series.behind = single, positions
         return single
@@ -221,31 +221,10 @@ class Looks:
 def put_behind(positions: dict[TopicPartition, int], series: Batch, look_us: int) -> None:
     """Set the positions, of those partitions that there are, to those behind a look of a series that takes
     everything."""
-    known: LogCurve | None = None
-    end = 0
-    for partition, position in (series.before or {}).items():
-        if partition in positions:
-            positions[partition] = position
-    for partition, curve in zip(series.order, series.curves, strict=True):
-        if curve is not known:
-            known, end = curve, curve.end(look_us)
-        if partition in positions:
-            positions[partition] = end
-
-
-def put_ends(
-    positions: dict[TopicPartition, int],
-    order: list[TopicPartition],
-    curves: list[LogCurve],
-    at_us: int,
-) -> None:
-    """Set the positions to the ends of the logs at ``at_us``. Most logs grow alike."""
-    known: LogCurve | None = None
-    end = 0
-    for partition, curve in zip(order, curves, strict=True):
-        if curve is not known:
-            known, end = curve, curve.end(at_us)
-        positions[partition] = end
+    behind = dict(series.before or {})
+    behind.update(zip(series.order, ends_at(series.curves, look_us), strict=True))
+    for partition in positions.keys() & behind.keys():
+        positions[partition] = behind[partition]
 
 
 def _interval_us(poll_interval_us: int) -> int:

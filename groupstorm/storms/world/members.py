@@ -10,7 +10,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.messages import JoinGroup, SyncGroup
-from groupstorm.storms.records.positions import Records, Work, lag
+from groupstorm.storms.records.positions import Records, Work, caught_up
 from groupstorm.storms.records.processing_rates import ProcessingRates
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
@@ -75,9 +75,11 @@ class Members:
         committed = self._records.committed
         return tuple([committed.get(partition, -1) for partition in partitions])
 
-    def lag(self, partitions: tuple[TopicPartition, ...], now_us: int) -> int:
-        """Records that no process has processed yet."""
-        return lag(self._records, [process.work for process in self.by_name.values()], partitions, now_us)
+    def caught_up(self, partitions: tuple[TopicPartition, ...], now_us: int) -> bool:
+        """Whether all records of these partitions have been processed."""
+        return caught_up(
+            self._records, [process.work for process in self.by_name.values()], partitions, now_us
+        )
 
     def settled_in(self, group: ClassicGroup | ConsumerGroup | None) -> bool:
         """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs
+from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs, ends_at
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
-from groupstorm.storms.world.looks import Looks, PollSettings, Sure, put_behind, put_ends
+from groupstorm.storms.world.looks import Looks, PollSettings, Sure, put_behind
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.
@@ -186,7 +186,7 @@ class PollLoop:
         if not order or order[self._turn] != first:
             self._left = -1
         self._order = order
-        self._curves = [self._logs.curve(partition) for partition in order]
+        self._curves = self._logs.curves(order)
         self._last_change_us = max([curve.last_us for curve in self._curves], default=0)
         self._always_sure = None
 
@@ -336,8 +336,9 @@ class PollLoop:
         """Records that the process works on in 1,000 seconds, in the mean, if it does nothing else."""
         return RECORD * 1_000 // max(1, self._times.mean_us(1_000))
 
-    def log_end(self, partition: TopicPartition, now_us: int) -> int:
-        return self._logs.end(partition, now_us)
+    def log_ends(self, now_us: int) -> list[int]:
+        """The ends of the logs of the partitions that the loop goes through."""
+        return ends_at(self._curves, now_us)
 
     def rates(self, now_us: int) -> dict[TopicPartition, int]:
         """Records that arrive in 1,000 seconds, of each partition that the loop goes through."""
@@ -400,7 +401,7 @@ class PollLoop:
         series.looks = (look_us - series.look_us) // series.interval_us + 1
         self._number = series.number + series.looks
         self._next_us = series.next_us = look_us + series.interval_us
-        put_ends(self._positions, series.order, series.curves, look_us)
+        self._positions.update(zip(series.order, ends_at(series.curves, look_us), strict=True))
 
     def _look(self) -> None:
         """The application looks at `_next_us` and takes a batch."""
@@ -425,7 +426,7 @@ class PollLoop:
             batch.stretches = []
             if batch.looks:
                 last_us = look_us + (batch.looks - 1) * interval_us
-                put_ends(self._positions, self._order, self._curves, last_us)
+                self._positions.update(zip(self._order, ends_at(self._curves, last_us), strict=True))
                 self._number += batch.looks
                 self._next_us = batch.next_us = last_us + interval_us
             else:

@@ -251,7 +251,7 @@ class VirtualProcess(ABC, Generic[Member]):
         """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
         now_us, loop, logs = self.clock.now_us, self.work.loop, self._environment.records.logs
         capacity = loop.capacity
-        rate = sum([logs.rate(partition, now_us) for partition in self.membership.owned])
+        rate = sum([curve.rate(now_us) for curve in logs.curves(self.membership.owned)])
         share = (2 * SHARES * rate + capacity) // (2 * capacity)
         record_us = _THOUSAND_SECONDS_US // capacity
         if share >= SHARES:

@@ -27,6 +27,8 @@ class Topics:
 
     def at(self, time_us: int) -> Mapping[str, int]:
         """Topics and their numbers of partitions as they were at ``time_us``."""
+        if len(self._changes) == 1:
+            return self.now
         index = bisect_right(self._changes, time_us, key=lambda change: change[0])
         return self._changes[max(0, index - 1)][1]
 

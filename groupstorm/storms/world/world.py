@@ -193,8 +193,8 @@ class World:
     def rounds(self) -> Rounds:
         return self._environment.rounds
 
-    def lag(self) -> int:
-        return self._environment.members.lag(self.partitions, self.clock.now_us)
+    def caught_up(self) -> bool:
+        return self._environment.members.caught_up(self.partitions, self.clock.now_us)
 
     def group_lags(self) -> list[int]:
         """The lag of every partition from its committed offset; without one it counts as one record."""

@@ -243,18 +243,18 @@ class ClientWorld(RealWorld):
         self.observe(Written(time_us, report["ends"]))
         self._written.append((time_us, self._shifted_positions(report["ends"])))
 
-    def lag(self) -> int:
-        """Records that had been written a moment ago, and that no member has reported as processed.
+    def caught_up(self) -> bool:
+        """Whether members have reported all records as processed that had been written a moment ago.
 
-        A partition without owner counts for one at least, and so does a topic that is about to grow.
+        A partition without owner has not caught up, and neither has a topic that is about to grow.
         """
         now_us = self.clock.now_us
         while len(self._written) > 1 and self._written[1][0] <= now_us - _REPORTED_WITHIN_US:
             self._written.popleft()
         ends = self._written[0][1] if self._written else {}
         owned = {name for one in self.consumers.values() for name in map(str, one.work.partitions)}
-        behind = sum(max(0, end - self._reached.get(partition, end)) for partition, end in ends.items())
-        return behind + self._growing + len(self._shifts.keys() - owned)
+        behind = any(end > self._reached.get(partition, end) for partition, end in ends.items())
+        return not (behind or self._growing or self._shifts.keys() - owned)
 
     def add_partitions(self, topic: str, count: int) -> None:
         self._growing += 1

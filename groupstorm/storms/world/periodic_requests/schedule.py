@@ -22,6 +22,8 @@ class RequestSchedule:
     __slots__ = (
         "_drawn",
         "_drawn_us",
+        "_sent",
+        "_sent_us",
         "connection",
         "interval_us",
         "latency_most_us",
@@ -48,12 +50,14 @@ class RequestSchedule:
         self.connection = connection
         self.latency_most_us = latency_most_us
         self.lateness = lateness
-        self._drawn = self._drawn_us = 0
+        #: The last requests that were asked for, and when they arrive and leave; 0: none.
+        self._drawn = self._drawn_us = self._sent = self._sent_us = 0
 
     def sent_us(self, k: int) -> int:
-        lateness = self.lateness
-        sent_us = self.start_us + k * self.interval_us
-        return sent_us if lateness is None else sent_us + lateness.total_us(k)
+        if k != self._sent or not k:
+            sent_us, lateness = self.start_us + k * self.interval_us, self.lateness
+            self._sent, self._sent_us = k, sent_us if lateness is None else sent_us + lateness.total_us(k)
+        return self._sent_us
 
     def leaves(self, k: int) -> int:
         """The moment at which the k-th request leaves."""
@@ -115,4 +119,4 @@ class RequestSchedule:
         """The application works from now on, which delays the requests behind the next one (`Lateness`)."""
         if self.lateness is not None:
             self.lateness.works(self.last_sent(now_us) + 1, share, most_us)
-            self._drawn = 0
+            self._drawn = self._sent = 0
