@@ -6,7 +6,7 @@ times in microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -161,21 +161,27 @@ class Work:
 
 
 def caught_up(
-    records: Records, works: Iterable[Work], partitions: Iterable[TopicPartition], now_us: int
+    records: Records, works: Iterable[Work], partitions: Collection[TopicPartition], now_us: int
 ) -> bool:
     """Whether all records of these partitions have been processed.
 
     What arrived since an owner polled last does not count, if that owner took everything then.
     """
-    furthest = dict(records.furthest)
+    logs, holders, furthest = records.logs, records.holders, dict(records.furthest)
     at_rest: set[TopicPartition] = set()
+    behind: list[Work] = []
     for work in works:
         if work.loop.keeps_up(now_us):
             at_rest.update(work.loop.processed_partitions)
         else:
-            for partition, position in work.positions(now_us).items():
-                furthest[partition] = max(position, furthest.get(partition, 0))
+            behind.append(work)
+    for work in behind:
+        for partition, position in work.positions(now_us).items():
+            furthest[partition] = reached = max(position, furthest.get(partition, 0))
+            waits = reached < logs.end(partition, now_us) and len(holders[partition]) == 1
+            if waits and partition in partitions:
+                return False
     return all(
-        partition in at_rest or records.logs.end(partition, now_us) <= furthest.get(partition, 0)
+        partition in at_rest or logs.end(partition, now_us) <= furthest.get(partition, 0)
         for partition in partitions
     )

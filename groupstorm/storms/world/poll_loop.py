@@ -310,10 +310,12 @@ class PollLoop:
         self._compute(now_us + 1)
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:
+                if not batch.took_all or batch.is_long:
+                    return False
                 if look_us := batch.light_look_us(now_us):
-                    return batch.took_all and look_us >= self._grown_us
+                    return look_us >= self._grown_us
                 inner = self._looks.last_look(batch, now_us)
-                return batch.took_all and inner.look_us >= self._grown_us and not inner.is_long
+                return inner.look_us >= self._grown_us and not inner.is_long
         return not self._order
 
     def caught_up_us(self, now_us: int, until_us: int) -> int | None:
