@@ -56,8 +56,8 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     Recorder: {
         "_names": _Texts, "_alive": _Rows, "_revoked": set[str],
         "_assigned": dict[str, frozenset[str]], "_revoking": _Rows, "_round": Round | None,
-        "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_gone_us": _Time,
-        "_given_us": dict[str, int], "_generation": _Time,
+        "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,
+        "_gone_us": _Time, "_given_us": dict[str, int], "_generation": _Time,
     },
     Epochs: {
         "_round": Round | None, "_step": Row | None, "_changes": list[Change],

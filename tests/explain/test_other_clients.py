@@ -84,9 +84,13 @@ def test_kafkajs_that_crashes(tmp_path: Path) -> None:
     assert one.findings[0].match.sentence == "1 consumer ended with KafkaJSNonRetriableError."
 
 
-def test_an_error_that_sarama_is_answered(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line", ["Error from consumer:", "consumergroup/g: lost ownership of map[t:[0 1]] due to"]
+)
+def test_an_error_that_sarama_is_answered(tmp_path: Path, line: str) -> None:
+    """The second line is of later versions (IBM/sarama, consumer_group.go:509 of bd98b3a)."""
     error = "kafka server: The provided member is not known in the current generation"
-    one = answer(tmp_path, f"2026/03/04 10:00:00 Error from consumer: {error}\n")
+    one = answer(tmp_path, f"2026/03/04 10:00:00 {line} {error}\n")
     assert names(one) == ["session-expired"]
     assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
 

@@ -174,6 +174,7 @@ TEMPLATES: Final = (
         _SARAMA(kind, text, "sarama consumer_group.go, errors.go, client.go")
         for kind, text in (
             ("sarama-fenced", "JoinGroup failed: group instance id {instance} has been fenced"),
+            ("sarama-lost", "consumergroup/{group}: lost ownership of {claims} due to {said}"),
             ("sarama-refused", "kafka server: {said}"),
             ("sarama-session", "consumergroup/session/{member_id}/{generation} released"),
             (

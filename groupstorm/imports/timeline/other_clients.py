@@ -345,6 +345,7 @@ class OtherMember(ClientMember):
         "spring-revoked": ClientMember.HANDLERS["revoked"],
         "spring-lost": ClientMember.HANDLERS["lost"],
         "sarama-fenced": ClientMember.HANDLERS["failed-for-good"],
+        "sarama-lost": _sarama_refused,
         "sarama-refused": _sarama_refused,
         "sarama-session": _sarama_session,
         "partitions-changed": _partitions_changed,
