@@ -31,8 +31,13 @@ def kafka_classpath(jars: Path, *behind: Path) -> str:
 
 
 def archiving(java: Path, jars: Path, written: Path) -> Sequence[str]:
-    """Options for a broker that writes its archive into ``written`` as it ends; none if there is one."""
-    return () if _archive(java, jars).is_file() else (f"-XX:ArchiveClassesAtExit={written}",)
+    """Options for a broker that writes its archive into ``written`` as it ends; none if there is one.
+
+    A Java without an archive of its own classes would not start with them.
+    """
+    of_java = java.resolve().parents[1] / "lib" / "server" / "classes.jsa"
+    is_due = of_java.is_file() and not _archive(java, jars).is_file()
+    return (f"-XX:ArchiveClassesAtExit={written}",) if is_due else ()
 
 
 def keep_archive(java: Path, jars: Path, written: Path) -> None:
