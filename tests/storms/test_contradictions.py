@@ -134,7 +134,7 @@ def test_members_and_partitions_that_steps_add_are_counted() -> None:
 
 
 def test_nothing_is_processed_without_records() -> None:
-    """Of three faults the one is left that needs no record: the application does not poll."""
+    """Only the fault that needs no record is left of three: the application does not poll."""
     slow = {"process_ms": "20m", "slow_records": [{"every": 10, "takes": "20m"}], "poll_interval_ms": "10m"}
     named = contradictions({"x": settings(record_rate=100, **slow)})
     assert [word for word in ("poll_interval_ms", "process_ms", "slow_records") if word in str(named)] == [

@@ -234,13 +234,7 @@ def _leaving(value: Any, label: str, scene: Scene) -> tuple[LeavingMember, ...]:
 
 def _commit(fields: Fields, label: str, scene: Scene) -> OffsetCommit:
     return OffsetCommit(
-        group=fields.text("group", "g"),
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        group_instance_id=fields.optional_text("instance"),
-        generation=_committed_at(fields, label, scene),
-        offsets=_offsets(fields),
-        version=fields.version(9, 2, 10),
-        client_id=fields.text("client_id", "client"),
+        group=fields.text("group", "g"), version=fields.version(9, 2, 10), **_of_commit(fields, label, scene)
     )
 
 
@@ -248,20 +242,22 @@ def _txn_commit(fields: Fields, label: str, scene: Scene) -> TxnOffsetCommit:
     return TxnOffsetCommit(
         group=fields.optional_text("group", "g") or "",
         producer_id=whole_number("producer", fields.value("producer", 1), LONG_MAX),
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        group_instance_id=fields.optional_text("instance"),
-        generation=_committed_at(fields, label, scene),
-        offsets=_offsets(fields),
         version=fields.version(5, 0, 6),
-        client_id=fields.text("client_id", "client"),
+        **_of_commit(fields, label, scene),
     )
 
 
-def _committed_at(fields: Fields, label: str, scene: Scene) -> int:
-    """The generation, or with ``epoch`` the member epoch, of a commit."""
+def _of_commit(fields: Fields, label: str, scene: Scene) -> dict[str, Any]:
+    """The fields that both kinds of commit have; with ``epoch`` the generation is the member epoch."""
     read = _epoch if fields.value("epoch") is True else _generation
     generation = scene.clients.number("generation", label, fields.value("generation", "$"), read)
-    return whole_number("generation", generation, INT_MAX)
+    return {
+        "member_id": scene.clients.member_id(label, fields.value("member", "$")),
+        "group_instance_id": fields.optional_text("instance"),
+        "generation": whole_number("generation", generation, INT_MAX),
+        "offsets": _offsets(fields),
+        "client_id": fields.text("client_id", "client"),
+    }
 
 
 def _offsets(fields: Fields) -> dict[str, dict[int, CommittedOffset]]:

@@ -106,7 +106,7 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
 
 
 def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterator[str]:
-    """Of settings in which the configurations differ: timeouts below the default, and a protocol."""
+    """Sentences on settings that differ between configurations: timeouts below the default, a protocol."""
     own = scenario.settings
     for name, caution in _ON_SHORTER.items():
         if name in defaults and own.integer(name) < defaults[name]:

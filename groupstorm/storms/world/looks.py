@@ -33,8 +33,11 @@ class PollSettings(NamedTuple):
 
 
 class Sure(NamedTuple):
-    """Until when each look takes everything and the work on it ends before the next one is due (0: that is
-    not sure; -1: for ever), at most how many records each takes, and how long it works on them."""
+    """The looks that surely take everything each, the work on which ends before the next one.
+
+    ``until_us``: how long that is so (0: it is not sure; -1: for ever). ``records`` and ``work_us``: the most
+    that a look takes, and the longest work on it.
+    """
 
     until_us: int
     records: int = 0
