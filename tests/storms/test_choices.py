@@ -114,6 +114,17 @@ def test_members_that_process_less_than_arrives_contradict_themselves_unless_ste
         assert found.contradictory == expected
 
 
+def test_a_step_that_comes_into_a_rolling_update_contradicts_itself() -> None:
+    """The pods are replaced otherwise than by Kubernetes: nothing that such a run shows is recommended."""
+    rolling = {"at_ms": 60_000, "do": "rolling-restart"}
+    protocols = ("classic", "consumer")
+    for at_ms, expected in ((61_000, set(protocols)), (59_000, set())):
+        steps = [{"at_ms": at_ms, "do": "recreate"}, rolling]
+        found = defaults_among({one: resolved(*steps, **{"group.protocol": one}) for one in protocols})
+        assert found is not None
+        assert found.contradictory == expected
+
+
 def test_variants_of_presets_that_are_choices() -> None:
     def of(preset: str) -> str | None:
         loaded = load(preset)
