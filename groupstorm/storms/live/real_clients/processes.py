@@ -146,7 +146,12 @@ class WorkerPool:
 
     async def prepare(self, count: int) -> Sequence[WorkerProcess]:
         """Start so many processes ahead of their use. Raises CheckFailed."""
-        self._spare += await asyncio.gather(*(self._start() for _ in range(count)))
+        try:
+            async with asyncio.TaskGroup() as group:  # it ends when each of them has, also if it is cancelled
+                starting = [group.create_task(self._start()) for _ in range(count)]
+        except* CheckFailed as failed:
+            raise failed.exceptions[0] from None
+        self._spare += [task.result() for task in starting]
         return tuple(self._spare)
 
     async def take(self, alone: bool) -> WorkerProcess:
