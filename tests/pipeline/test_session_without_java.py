@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,8 +15,12 @@ import pytest
 from groupstorm.pipeline import session
 from groupstorm.problems import InputError
 
-sql = pytest.importorskip("pyspark.sql", reason="needs PySpark: pip install 'groupstorm[spark]'")
-pytest.importorskip("pandas", reason="needs pandas: pip install 'groupstorm[spark]'")
+pytestmark = [  # not importorskip(): it would take a second of every collection
+    pytest.mark.skipif(
+        find_spec(name) is None, reason="needs PySpark and pandas: pip install 'groupstorm[spark]'"
+    )
+    for name in ("pyspark", "pandas")
+]
 
 
 class Spark:
@@ -67,7 +72,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Callable[[Spark], Spark]:
     monkeypatch.setattr(session, "java_home", lambda: Path("/jdk"))
 
     def play(spark: Spark) -> Spark:
-        monkeypatch.setattr(sql, "SparkSession", spark)
+        monkeypatch.setattr("pyspark.sql.SparkSession", spark)
         return spark
 
     return play
