@@ -52,6 +52,7 @@ def _longest_first(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()  # nor look through ten thousand tests for each of the cycles that they make
     gc.enable()
 
 

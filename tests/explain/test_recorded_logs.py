@@ -13,10 +13,10 @@ import pytest
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding
 from tests.explain.explaining import names
-from tests.imports.real_logs import BOTH, BROKER, Recording, imported, recorded, recordings
+from tests.imports.real_logs import BOTH, BROKER, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC, FENCED, MOVED, SEATS, STATIC
 
-EVERY = pytest.mark.parametrize("recording", recordings(), ids=lambda one: one.name)
+EVERY = each(recordings())
 APPS = {"app-0", "app-1", "app-2"}
 #: On a busy machine the static member that was restarted came back when its session had expired.
 TOO_LATE = {"kafka-3.8.1-java"}
@@ -89,9 +89,7 @@ def test_a_group_of_static_members(recording: Recording, explained: Explained) -
     assert back.rebalances == []
 
 
-WITH_TROUBLE = pytest.mark.parametrize(
-    "recording", [one for one in recordings() if FENCED in recorded(one)], ids=lambda one: one.name
-)
+WITH_TROUBLE = each(one for one in recordings() if FENCED in recorded(one))
 
 
 @WITH_TROUBLE
@@ -131,9 +129,7 @@ def test_the_end_of_a_recording_is_no_story(recording: Recording, explained: Exp
             assert one.history.ended.time_us == one.history.last_us
 
 
-@pytest.mark.parametrize(
-    "recording", [one for one in recordings() if one.is_consumer_group], ids=lambda one: one.name
-)
+@each(one for one in recordings() if one.is_consumer_group)
 @pytest.mark.parametrize("source", [BROKER, BOTH])
 def test_each_epoch_of_a_consumer_group_counts(
     recording: Recording, source: str, explained: Explained

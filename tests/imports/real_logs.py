@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
@@ -59,6 +61,21 @@ class Recording(NamedTuple):
 
 def recordings() -> list[Recording]:
     return [Recording(folder) for folder in sorted(REAL.iterdir())]
+
+
+#: The oldest release and the newest; recordings of the others are read in slow tests.
+_QUICK: Final = ("2.8.2", "4.4.0")
+
+
+def each(recordings: Iterable[Recording]) -> pytest.MarkDecorator:
+    """A test for each of the recordings, as its parameter `recording`."""
+    return pytest.mark.parametrize(
+        "recording",
+        [
+            pytest.param(one, id=one.name, marks=[] if one.release in _QUICK else pytest.mark.slow)
+            for one in recordings
+        ],
+    )
 
 
 @cache

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from groupstorm.figures.unknown import DEATHS, OWNERSHIP, Unknown
 from groupstorm.trace.events.imported import EvidenceMissing
 from tests.imports.importing import broker_line, figures, import_texts, rows
-from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings
+from tests.imports.real_logs import BOTH, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC
 from tests.imports.test_ends_of_members import ROUND as ROUND_OF_TWO
 from tests.imports.test_ends_of_members import A, generation, java_line
@@ -112,7 +110,7 @@ def test_a_timeout_that_is_none_is_not_taken(tmp_path: Path) -> None:
     assert deaths(tmp_path) == [(70.0, 3.06, 70.0)]
 
 
-@pytest.mark.parametrize("recording", recordings(), ids=str)
+@each(recordings())
 def test_a_real_process_was_killed_within_the_bounds(recording: Recording, tmp_path: Path) -> None:
     """Its harness has noted when. Java logs its timeouts, and the broker those of consumer groups: there the
     bounds are one heartbeat interval of a second and the coordinator's delay apart."""

@@ -29,6 +29,7 @@ from tests.imports.real_logs import (
     SOURCES,
     ImportedRecording,
     Recording,
+    each,
     imported,
     recorded,
     recordings,
@@ -39,10 +40,8 @@ from tests.imports.recording.situation import STATIC
 from tests.imports.recovered import COLUMNS, Recovered, causes, generations, members, ownership
 
 RECORDINGS = recordings()
-EVERY = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda one: one.name)
-CLASSIC = pytest.mark.parametrize(
-    "recording", [one for one in RECORDINGS if not one.is_consumer_group], ids=lambda one: one.name
-)
+EVERY = each(RECORDINGS)
+CLASSIC = each(one for one in RECORDINGS if not one.is_consumer_group)
 
 #: Lines that look like a group's and are not understood, by their beginnings: an announcement that Kafka's
 #: classic consumer logs as an empty line and some more.
@@ -163,6 +162,7 @@ def test_every_line_about_a_group_is_understood(recording: Recording, traces: Tr
     assert {first for _, first, _ in shapes} <= LEFT_OVER
 
 
+@pytest.mark.slow
 def test_what_is_left_over_is_in_a_log(traces: Traces) -> None:
     shapes = [shape for one in RECORDINGS for shape in shapes_of(traces.of(one, BOTH).done.logs)]
     assert {first for _, first, _ in shapes} == LEFT_OVER
@@ -192,6 +192,7 @@ def row(recording: Recording, traces: Traces) -> str:
     return f"| {recording.release} | {library} | {protocol} | {' | '.join(cells)} |"
 
 
+@pytest.mark.slow
 def test_the_table_of_what_logs_give(traces: Traces) -> None:
     header = [
         f"| Kafka | clients | group.protocol | {' | '.join(COLUMNS)} |",
