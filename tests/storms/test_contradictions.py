@@ -14,6 +14,7 @@ from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import Step
 from tests.storms.storms_in_memory import scenario
 
 START = {"at_ms": 0, "do": "start"}
@@ -33,6 +34,28 @@ def test_a_contradiction_names_the_variants_that_have_it_unless_all_do() -> None
     ]
     assert contradictions({"five": variants["five"]})[0].endswith("meanwhile.")
     assert (outlasts_polls(variants["five"]), outlasts_polls(variants["ten"])) == (True, False)
+
+
+def test_a_process_that_may_be_killed_while_it_closes_is_named() -> None:
+    """0.5 s (stop_grace_ms) and up to 40 s of work are longer than 30 s; 30.5 s are as long as 30.5 s."""
+    slow: dict[str, Any] = {
+        "stop_grace_ms": {"exactly": 500},
+        "drain_ms": {"p50": "10s", "p100": "40s"},
+        "termination_grace_ms": "30s",
+        "session.timeout.ms": "50s",
+    }
+    deploy = {"x": [Step(0, "start"), Step(60_000, "rolling-restart")]}
+    assert contradictions({"x": settings(**slow)}, deploy) == [
+        "a process may need 40.5 s from SIGTERM until it closes its consumer (stop_grace_ms, drain_ms) and "
+        "is killed after 30.0 s (termination_grace_ms): it sends no LeaveGroup then, and its partitions wait "
+        "for session.timeout.ms (50.0 s)."
+    ]
+    assert contradictions({"x": settings(**slow)}, {"x": [Step(0, "start"), Step(60_000, "crash")]}) == []
+    enough = slow | {"drain_ms": {"exactly": "30s"}, "termination_grace_ms": 30_501}
+    assert contradictions({"x": settings(**enough)}, deploy) == []
+    assert contradictions({"x": settings(**enough | {"termination_grace_ms": 30_500})}, deploy) != []
+    static = slow | {"group.instance.id": "ordinal"}
+    assert contradictions({"x": settings(**static)}, deploy) == [], "they never send LeaveGroup"
 
 
 def test_a_slow_record_counts_with_all_its_retries_and_pauses() -> None:

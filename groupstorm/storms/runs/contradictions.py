@@ -11,6 +11,7 @@ from groupstorm.clients.adapters.role import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import has_records, longest_work_us, member_load, record_ns
+from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -29,6 +30,8 @@ _WORK = {
 _ROLLING: Final = (ROLLING_RESTART, "canary")
 _OF_A_REPLACEMENT: Final = ("stop_grace_ms", "drain_ms", "start_ms", "ready_ms")
 _UNAWARE: Final = ("recreate", "blue-green", "drain-node", "autoscale")
+#: Steps that send SIGTERM to processes.
+_STOPPING: Final = frozenset({"stop", "restart", *_ROLLING, *_UNAWARE})
 NO_STEPS: Final[Mapping[str, Sequence[Step]]] = {}
 
 Name = TypeVar("Name")
@@ -112,6 +115,7 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
         return
     yield from endless_work(settings)
     yield from _rollouts_overlapped(settings, steps)
+    yield from _killed_while_closing(settings, steps)
     if settings.choice("autoscaler") != "none":
         return
     load = member_load(settings, steps)
@@ -155,6 +159,24 @@ def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[
                     "Kubernetes",
                 )
                 return
+
+
+def _killed_while_closing(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
+    """Work after SIGTERM that may outlast the time until SIGKILL; static members never send LeaveGroup."""
+    if settings.choice("group.instance.id") != "none":
+        return
+    grace_ms = settings.optional_integer("termination_grace_ms")
+    closing_us = sum(settings.distribution(name).largest_us for name in ("stop_grace_ms", "drain_ms"))
+    if grace_ms is None or closing_us < grace_ms * 1000 or _STOPPING.isdisjoint(step.do for step in steps):
+        return
+    session = of_protocol(settings, "session.timeout.ms")
+    yield Contradiction(
+        "killed while closing",
+        f"a process may need {seconds(closing_us / 1e6)} from SIGTERM until it closes its consumer "
+        f"(stop_grace_ms, drain_ms) and is killed after {seconds(grace_ms / 1000)} (termination_grace_ms): "
+        f"it sends no LeaveGroup then, and its partitions wait for {session} "
+        f"({seconds(settings.integer(session) / 1000)})",
+    )
 
 
 def _polls(settings: Settings) -> Iterator[Contradiction]:
