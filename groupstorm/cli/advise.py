@@ -28,9 +28,9 @@ from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import SUFFIXES
-from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
-from groupstorm.whatif.client_settings import lines_of
+from groupstorm.whatif.client_settings import Lines, lines_of
 from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
 from groupstorm.whatif.repeating import repeat
 
@@ -103,10 +103,17 @@ def advise(
     with runs_progress() as progress:
         advice = Search(sweep, goals, runs, progress).advise()
     sentences = [*advice_sentences(advice, goals), *_cautions(sweep, advice)]
+    lines = _lines(sweep, advice)
     if chosen_shape is Shape.JSON:
-        print_json(advice_content(advice, goals, sentences))
+        print_json(advice_content(advice, goals, sentences, lines))
     else:
-        _print(advice, goals, sentences, chosen_shape, everything)
+        if advice.tried:
+            print_grid(advice_grid(advice, goals, everything), chosen_shape)
+        print_paragraphs(sentences)
+        if lines is not None:
+            print()
+            for line in [*paste_lines(lines)][:-1]:
+                print_line(line)
     if goals and advice.chosen is None and advice.tried:
         raise CheckFailed(f"{target}: nothing that was tried meets the goal")
 
@@ -152,17 +159,9 @@ def _cautions(sweep: Sweep, advice: Advice) -> list[str]:
     return [caution] if caution else []
 
 
-def _print(
-    advice: Advice,
-    goals: Sequence[Requirement],
-    sentences: Sequence[str],
-    chosen_shape: Shape,
-    everything: bool,
-) -> None:
-    if advice.tried:
-        print_grid(advice_grid(advice, goals, everything), chosen_shape)
-    print_paragraphs(sentences)
-    if advice.chosen is not None:
-        print()
-        for line in [*paste_lines(lines_of(advice.chosen.settings))][:-1]:
-            print_line(line)
+def _lines(sweep: Sweep, advice: Advice) -> Lines | None:
+    """The change that is advised, as the members' client libraries take it."""
+    if advice.chosen is None:
+        return None
+    settings = sweep.scenario_of(Point((), advice.chosen.settings)).settings
+    return lines_of(advice.chosen.settings, settings.names("client_profile"))

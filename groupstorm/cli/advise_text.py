@@ -10,7 +10,7 @@ from groupstorm.verdicts.measures import BY_FIGURE
 from groupstorm.verdicts.requirements import Requirement
 from groupstorm.verdicts.spread import Spread
 from groupstorm.whatif.advising import UNOWNED, Advice, Tried
-from groupstorm.whatif.client_settings import LIBRARIES, Lines, lines_of
+from groupstorm.whatif.client_settings import LIBRARIES, Lines
 from groupstorm.wording import counted, number, seconds
 
 #: Figures of the table, behind the goals' own: their medians alone.
@@ -122,8 +122,10 @@ def paste_lines(lines: Lines) -> Iterator[str]:
             yield ""
 
 
-def advice_content(advice: Advice, goals: Sequence[Requirement], sentences: Sequence[str]) -> dict[str, Any]:
-    """The content of --json."""
+def advice_content(
+    advice: Advice, goals: Sequence[Requirement], sentences: Sequence[str], lines: Lines | None
+) -> dict[str, Any]:
+    """The content of --json. ``lines``: of the change that is advised."""
     chosen = advice.chosen
     return {
         "goals": [str(goal) for goal in goals],
@@ -132,7 +134,7 @@ def advice_content(advice: Advice, goals: Sequence[Requirement], sentences: Sequ
         "tried": [_content(one, advice.figure) for one in advice.tried],
         "chosen": None if chosen is None else _content(chosen, advice.figure),
         "settings": {} if chosen is None else chosen.settings,
-        "clients": {} if chosen is None else _lists(lines_of(chosen.settings).of_clients),
+        "clients": {} if lines is None else _lists(lines.of_clients),
         "cut_short": advice.cut_short,
         "answer": " ".join(sentences),
     }

@@ -6,7 +6,7 @@ kafka-clients 4.3.1 (ConsumerConfig), librdkafka 2.16 (CONFIGURATION.md), kafka-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.whatif.inference import (
@@ -29,6 +29,8 @@ DEPLOYMENT: Final[Mapping[str, str]] = {
     "max_unavailable": "maxUnavailable",
     "order": "the order in which processes are replaced",
 }
+#: The default of `client_profile`, also where nothing says which library the members have.
+_ASSUMED: Final = ["java"]
 #: The place of a name that a process has of its own and keeps over restarts.
 _OWN_NAME: Final = "<a name of its own that it keeps>"
 
@@ -145,11 +147,16 @@ class Lines(NamedTuple):
     of_deployment: tuple[str, ...]
 
 
-def lines_of(settings: Mapping[str, Any]) -> Lines:
-    """Settings of a scenario as each library, the broker and the deployment take them."""
+def lines_of(settings: Mapping[str, Any], profiles: Sequence[str] = _ASSUMED) -> Lines:
+    """Settings of a scenario as libraries, the broker and the deployment take them.
+
+    ``profiles``: the members' `client_profile`. Its default says nothing: then the lines of every library.
+    """
+    known = () if list(profiles) == _ASSUMED else profiles
+    libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
     own = {name: value for name, value in settings.items() if name not in BROKER and name not in DEPLOYMENT}
     return Lines(
-        {library.name: _of_library(library, own) for library in LIBRARIES} if own else {},
+        {library.name: _of_library(library, own) for library in libraries} if own else {},
         tuple(_property(name, value) for name, value in settings.items() if name in BROKER),
         tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in settings.items() if name in DEPLOYMENT),
     )

@@ -158,6 +158,15 @@ def test_what_a_library_does_not_have_is_said() -> None:
     assert both.of_deployment == ("maxSurge: 1",)
 
 
+def test_lines_are_of_the_members_libraries_where_these_are_known() -> None:
+    """`java` is also the profile of members of whom nothing is known; kafkajs has no table."""
+    settings = {"session.timeout.ms": 10_000}
+    assert list(lines_of(settings, ["librdkafka"]).of_clients) == ["librdkafka"]
+    assert list(lines_of(settings, ["librdkafka", "java"]).of_clients) == ["java", "librdkafka"]
+    assert list(lines_of(settings, ["java"]).of_clients) == [one.name for one in LIBRARIES]
+    assert list(lines_of(settings, ["kafkajs"]).of_clients) == [one.name for one in LIBRARIES]
+
+
 def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> None:
     """With surge successors have other names: a crash of member 1 after the rollout would hit nobody."""
     file = tmp_path / "scenario.yaml"

@@ -117,7 +117,7 @@ def _is_back(history: History, gone: Change) -> bool:
 
 
 def _return(history: History, gone: Change) -> Change | None:
-    """The sentence on a group.instance.id that came back after its session had expired."""
+    """The member that came back with the same group.instance.id after its session had expired."""
     for one in history.changes:
         is_same = one.kind is ChangeKind.CAME and one.instance == gone.instance
         if is_same and 0 <= one.time_us - gone.time_us <= RESTART_US:
