@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
@@ -118,6 +120,23 @@ def test_a_coordinator_that_moves(tmp_path: Path) -> None:
     assert "1 time;" in found.findings[0].match.sentence
     ended = [*FORMED, {"s": 100, "event": "group_deleted", "cause": "unloaded"}]
     assert names(explained(trace_of(tmp_path, ended))) == []  # its broker has ended
+
+
+@pytest.mark.parametrize(("alive_s", "is_blamed"), [(128, True), (132, False)])
+def test_a_move_is_blamed_for_a_session_that_expires_unless_its_member_outlived_it(
+    tmp_path: Path, alive_s: int, is_blamed: bool
+) -> None:
+    """b was heard of for the last time 2 s before the coordinator was back, or 2 s after."""
+    load = [
+        {"s": 100, "event": "group_deleted", "cause": "unloaded"},
+        {"s": 130, "event": "group_created", "cause": "loaded"},
+    ]
+    alive = {"s": alive_s, "event": "offsets_committed", "member": "b", "member_id": "b-1"}
+    gone = [removed(142, "b", "b-1", "session-expired"), *round_of(142, 2, "session-expired", "b-1")]
+    rows = sorted([*load, alive], key=lambda row: row["s"])
+    one = explained(trace_of(tmp_path, [*FORMED, *rows, *gone, END_OF_FORMED]))
+    (moved,) = [found for found in one.findings if found.pattern.name == "coordinator-moved"]
+    assert [each.begun_us for each in moved.rebalances] == ([142 * SECOND_US] if is_blamed else [])
 
 
 def test_three_restarts_are_a_wave_and_two_are_none(tmp_path: Path) -> None:
