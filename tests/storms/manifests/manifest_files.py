@@ -27,6 +27,11 @@ def workload(
     }
 
 
+def env(**variables: object) -> dict[str, Any]:
+    """Fields of a container: its variables."""
+    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
+
+
 def text_of(*objects: dict[str, Any]) -> str:
     return yaml.safe_dump_all(objects)
 

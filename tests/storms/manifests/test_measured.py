@@ -10,7 +10,7 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
 from groupstorm.storms.scenario.knowledge import Measured, inferred
-from tests.storms.manifests.manifest_files import consumer_of, workload
+from tests.storms.manifests.manifest_files import consumer_of, env, workload
 
 STARTS = {"quantiles": {0: 8_100, 50: 12_000, 95: 31_400, 100: 31_400}}
 ASKED = {"topic_partitions": {"orders": 12, "bills": 3}, "record_rate": 5, "start_ms": STARTS}
@@ -23,10 +23,6 @@ def measured(more: Mapping[str, Any] = {}) -> Measured:
 
 def plan_of(found: Measured, *objects: dict[str, Any], **given: Any) -> Plan:
     return plan_rollout(consumer_of(*(objects or (workload(),))), given, found)
-
-
-def env(**variables: str) -> dict[str, Any]:
-    return {"env": [{"name": name, "value": value} for name, value in variables.items()]}
 
 
 def test_a_trace_answers_what_the_manifest_leaves_open() -> None:

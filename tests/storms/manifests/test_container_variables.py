@@ -1,0 +1,157 @@
+"""Kafka's settings in the variables and arguments of containers, as Kubernetes puts them in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.storms.manifests.manifest_files import env, plan_of, workload
+
+POD_NAME = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+INSTANCE = "KAFKA_GROUP_INSTANCE_ID"
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def of_config_map(name: str, key: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"configMapKeyRef": {"name": "kafka", "key": key}}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "instance"),
+    [
+        ([POD_NAME, {"name": INSTANCE, "value": "$(POD_NAME)"}], None),
+        ([POD_NAME, {"name": INSTANCE, "value": "orders-$(POD_NAME)"}], None),
+        ([{"name": "ME", "value": "$(FROM_MAP)-1"}, {"name": INSTANCE, "value": "$(ME)"}], "x-1"),
+        # a variable that is defined later, or not at all; the kubelet does not know HOSTNAME
+        ([{"name": INSTANCE, "value": "$(POD_NAME)"}, POD_NAME], "$(POD_NAME)"),
+        ([{"name": INSTANCE, "value": "$(HOSTNAME)"}], "$(HOSTNAME)"),
+        ([POD_NAME, {"name": INSTANCE, "value": "$$(POD_NAME)"}], "$(POD_NAME)"),
+        # what a ConfigMap holds stays literal, also if a value refers to it
+        ([POD_NAME, of_config_map(INSTANCE, "ID")], "$(POD_NAME)"),
+        ([POD_NAME, {"name": INSTANCE, "value": "a-$(ID)"}], "a-$(POD_NAME)"),
+        # Spring and shells put these in
+        ([{"name": INSTANCE, "value": "${HOSTNAME}"}], None),
+        ([of_config_map(INSTANCE, "SPRING")], None),
+    ],
+)
+def test_variables_are_put_in_where_kubernetes_puts_them_in(
+    variables: list[dict[str, Any]], instance: str | None
+) -> None:
+    """kubernetes#69113: only in env[].value, and only for variables that are defined before."""
+    container = {"envFrom": [{"configMapRef": {"name": "kafka"}}], "env": variables}
+    held = config_map("kafka", ID="$(POD_NAME)", FROM_MAP="x", SPRING="${POD_NAME}")
+    plan = plan_of(workload("StatefulSet", container=container), held)
+    assert plan.settings.get("group.instance.id") == (None if instance else "podname")
+    rules = [{"members": [0, 1, 2, 3], "instance": instance}] if instance else None
+    assert plan.settings.get("member_settings") == rules
+    assert plan.settings.get("restart_failed", False) is bool(instance)
+    assert len(plan.alarms) == bool(instance)
+
+
+def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None:
+    container = {"envFrom": [{"configMapRef": {"name": "kafka"}}], "env": [POD_NAME]}
+    plan = plan_of(workload(container=container), config_map("kafka", KAFKA_GROUP_INSTANCE_ID="$(POD_NAME)"))
+    [alarm] = plan.alarms
+    assert alarm.startswith(
+        "All pods have the same group.instance.id: $(POD_NAME) (ConfigMap kafka: KAFKA_GROUP_INSTANCE_ID)."
+    )
+    assert "kubernetes#69113" in alarm
+    assert alarm.endswith(
+        "Instead:\nenv:  # of container app\n"
+        "  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
+        '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
+    )
+
+
+def test_of_several_containers_the_one_with_kafka_settings_is_the_consumer() -> None:
+    """A proxy that is ready says nothing about the consumer beside it, which has no probe."""
+    proxy = {"name": "proxy", "readinessProbe": {"httpGet": {"port": 15021}}}
+    consumer = {"name": "worker", "env": [{"name": "KAFKA_GROUP_ID", "value": "orders"}]}
+    plan = plan_of(workload(pod={"containers": [proxy, consumer]}))
+    assert (plan.consumer.workload.container, plan.settings["ready_when"]) == ("worker", "runs")
+    assert plan.warnings == []
+    neither = plan_of(workload(pod={"containers": [{"name": "worker"}, proxy]}))
+    assert (neither.consumer.workload.container, neither.settings["ready_when"]) == ("worker", "polls")
+
+
+@pytest.mark.parametrize(("name", "session_ms", "other"), [("pay", 10_000, "b"), ("b", 60_000, "a")])
+def test_of_two_consumers_in_a_pod_one_is_told_and_the_other_named(
+    name: str, session_ms: int, other: str
+) -> None:
+    """That of the workload's name, or the first one."""
+    session = "KAFKA_SESSION_TIMEOUT_MS"
+    containers = [
+        {"name": "a", "env": [{"name": session, "value": "10000"}]},
+        {"name": "b", "env": [{"name": session, "value": "60000"}], "readinessProbe": {"httpGet": {}}},
+    ]
+    plan = plan_of(workload(name=name, pod={"containers": containers}))
+    chosen = "b" if name == "b" else "a"
+    assert (plan.consumer.workload.container, plan.settings["session.timeout.ms"]) == (chosen, session_ms)
+    assert plan.settings["ready_when"] == ("polls" if name == "b" else "runs")
+    [warning] = plan.warnings
+    assert warning.startswith(f"The figures are of container {chosen} alone: beside it {other} with")
+
+
+def test_variables_of_a_secret_may_be_any() -> None:
+    """The value of $(ID) is not known, so nothing is said of the pods' ids."""
+    container = {
+        "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "elsewhere"}}],
+        "env": [{"name": INSTANCE, "value": "$(ID)"}],
+    }
+    plan = plan_of(workload(container=container))
+    assert not plan.alarms
+    assert plan.unknown == [
+        "what Secret s sets (envFrom)", "what ConfigMap elsewhere sets (envFrom)",
+        f"group.instance.id (env {INSTANCE})",
+    ]  # fmt: skip
+
+
+def test_fields_that_are_not_used_are_named_with_the_reason() -> None:
+    container = {
+        "livenessProbe": {}, "resources": {"limits": {"cpu": 1}}, "readinessProbe": {}, "startupProbe": {},
+        "lifecycle": {"preStop": {"httpGet": {"path": "/stop"}}, "postStart": {"sleep": {"seconds": 1}}},
+        **env(KAFKA_CONSUMER_FETCH_MIN_BYTES="1", SPRING_KAFKA_BOOTSTRAP_SERVERS="b",
+              SPRING_KAFKA_SSL_KEY="k"),
+    }  # fmt: skip
+    pod = {"affinity": {"a": 1}, "initContainers": [{"name": "i"}]}
+    plan = plan_of(workload(container=container, pod=pod, paused=True))
+    assert [one.partition(" (")[0] for one in plan.unused] == [
+        "paused", "initContainers", "affinity", "resources", "lifecycle.postStart",
+        "lifecycle.preStop.httpGet",
+        "startupProbe", "KAFKA_CONSUMER_FETCH_MIN_BYTES",
+    ]  # fmt: skip
+    assert all(one.endswith(")") for one in plan.unused)
+    assert plan_of(workload(paused=False)).unused == []
+
+
+def test_arguments_take_the_variables_of_the_container() -> None:
+    own = {"env": [POD_NAME], "args": ["--group.instance.id=$(POD_NAME)", "--max.poll.records=$(N)"]}
+    plan = plan_of(workload(container=own))
+    assert plan.settings["group.instance.id"] == "podname"
+    [alarm] = plan_of(workload(container={"args": ["--group.instance.id=$(POD_NAME)"]})).alarms
+    assert alarm.endswith("# and $(POD_NAME) in args: group.instance.id")
+    shell = {"command": ["sh", "-c", "java -Dgroup.instance.id=$(hostname) -jar x.jar"]}
+    assert plan_of(workload(container=shell)).settings["group.instance.id"] == "podname"
+
+
+def test_a_file_is_not_expanded_by_kubernetes() -> None:
+    container = {"env": [POD_NAME], "volumeMounts": [{"name": "v", "mountPath": "/config"}]}
+    text = "spring.kafka.consumer.properties.group.instance.id: $(POD_NAME)"
+    files = config_map("files", **{"application.yaml": text})
+    pod = {"volumes": [{"name": "v", "configMap": {"name": "files"}}]}
+    [alarm] = plan_of(workload(container=container, pod=pod), files).alarms
+    assert "and ${POD_NAME} in ConfigMap files: application.yaml: spring.kafka" in alarm
+
+
+def test_one_instance_id_for_all_pods_is_an_alarm() -> None:
+    plan = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1")))
+    assert "group.instance.id" not in plan.settings
+    [alarm] = plan.alarms
+    assert "FENCED_INSTANCE_ID" in alarm
+    assert "69113" not in alarm
+    given = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="x")), **{"group.instance.id": "podname"})
+    assert not given.alarms
