@@ -127,13 +127,13 @@ def test_a_move_is_blamed_for_a_session_that_expires_unless_its_member_outlived_
     tmp_path: Path, alive_s: int, is_blamed: bool
 ) -> None:
     """b was heard of for the last time 2 s before the coordinator was back, or 2 s after."""
-    load = [
+    rows: list[dict[str, Any]] = [
         {"s": 100, "event": "group_deleted", "cause": "unloaded"},
         {"s": 130, "event": "group_created", "cause": "loaded"},
     ]
-    alive = {"s": alive_s, "event": "offsets_committed", "member": "b", "member_id": "b-1"}
+    rows.append({"s": alive_s, "event": "offsets_committed", "member": "b", "member_id": "b-1"})
+    rows.sort(key=lambda row: row["s"])
     gone = [removed(142, "b", "b-1", "session-expired"), *round_of(142, 2, "session-expired", "b-1")]
-    rows = sorted([*load, alive], key=lambda row: row["s"])
     one = explained(trace_of(tmp_path, [*FORMED, *rows, *gone, END_OF_FORMED]))
     (moved,) = [found for found in one.findings if found.pattern.name == "coordinator-moved"]
     assert [each.begun_us for each in moved.rebalances] == ([142 * SECOND_US] if is_blamed else [])
