@@ -57,6 +57,7 @@ COMPILED = (
     "javahash",
     "figures/accumulator",
     "figures/causes",
+    "figures/frontier",
     "figures/gaps",
     "figures/group_sums",
     "figures/lag",

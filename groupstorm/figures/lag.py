@@ -12,85 +12,10 @@ The age of the oldest record that waits (`staleness`) follows from the same posi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
-from itertools import pairwise
 
+from groupstorm.figures.frontier import Frontier
 from groupstorm.figures.record_model import NANO, Line
-from groupstorm.figures.staleness import oldest_us
-
-#: A slope, and when it changes by how much.
-Course = tuple[int, tuple[tuple[int, int], ...]]
-#: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
-Distance = tuple[int, int]
-
-
-@dataclass(slots=True, eq=False)
-class _Frontier:
-    """One partition: its log, how far it was processed, and the lines of those who process it now.
-
-    ``furthest`` is the furthest position that a row of the trace names, or the end of the log when the
-    partition was created, in billionths of a record.
-    """
-
-    created_us: int
-    furthest: int
-    #: The end of its log when it was created.
-    begun: int
-    #: The same, or its end when ownership began, if that came later.
-    known_from: int
-    #: The lines of the log's end that records still lie on which nobody has processed; the last one is the
-    #: present one, which is ``log_base + log_rate * t``.
-    logs: list[Line]
-    log_base: int
-    log_rate: int
-    #: (base, rate) of each owner's line.
-    owners: list[tuple[int, int]] = field(default_factory=list)
-    slope: int = 0
-    bends: tuple[tuple[int, int], ...] = ()
-    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
-    changing: bool = True
-    #: Its owner has caught up and is as fast as the log: no record waits.
-    keeps_up: bool = False
-    #: Up to when its age was looked at, and the largest age since the peak counts.
-    seen_us: int = 0
-    oldest_us: int = 0
-
-    def lag(self, now_us: int) -> int:
-        """The log's end less the furthest position, in billionths of a record."""
-        reached = self.furthest
-        for base, rate in self.owners:
-            at = base + rate * now_us
-            if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
-                reached = at
-        lag = self.log_base + self.log_rate * now_us - reached
-        return lag if lag > 0 else 0
-
-    def stopped(self, owner: Line, position: int) -> None:
-        """The owner that processed along ``owner`` has stopped at ``position``."""
-        self.owners.remove((owner.base(), owner.rate))
-        self.furthest = max(self.furthest, position * NANO)
-
-    def is_taken_up(self, from_us: int) -> bool:
-        """Whether there is one owner, which was at the furthest position at ``from_us`` or behind it: then
-        the age is largest at one of both ends."""
-        base, rate = self.owners[0]
-        return len(self.owners) == 1 and base + rate * from_us >= self.furthest
-
-    def look_back(self, at_us: int) -> None:
-        """Take notice of the age at that time, with one owner and one line of the log."""
-        base, rate = self.owners[0]
-        missing = base + rate * at_us + NANO - self.log_base
-        if missing <= self.log_rate * at_us:  # else the owner has caught up
-            age_us = at_us - max(self.logs[0].from_us, -(-missing // self.log_rate))
-            self.oldest_us = max(self.oldest_us, age_us)
-
-    def distances(self, now_us: int) -> tuple[Distance, ...]:
-        """From the log's end to the furthest position that is known, and to each owner's line."""
-        log_rate = self.log_rate
-        end = self.log_base + log_rate * now_us
-        owners = [(end - base - rate * now_us, log_rate - rate) for base, rate in self.owners]
-        return ((end - self.furthest, log_rate), *owners)
 
 
 class LagCurve:
@@ -100,8 +25,8 @@ class LagCurve:
     """
 
     def __init__(self) -> None:
-        self._frontiers: dict[str, _Frontier] = {}
-        self._changing: list[_Frontier] = []
+        self._frontiers: dict[str, Frontier] = {}
+        self._changing: list[Frontier] = []
         self._now_us = 0
         self._value = 0
         self._slope = 0
@@ -115,8 +40,6 @@ class LagCurve:
         self._before = 0  # the value before the rows of this instant
         self._bends: dict[int, int] = {}  # time -> by how much the slope changes then
         self._bend_times: list[int] = []
-        #: Courses from this instant on: partitions that change hands together mostly run alike.
-        self._courses: dict[tuple[Distance, ...], Course] = {}
         self._peak: int | None = None
         #: The largest value since `recent_peak` was called.
         self._recent_peak = 0
@@ -129,7 +52,7 @@ class LagCurve:
         """The partition exists from now on; nobody has to process what its log holds already."""
         self._move_to(now_us)
         end = log.exact(now_us)
-        frontier = _Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
+        frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
         self._frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
@@ -181,17 +104,18 @@ class LagCurve:
             frontier.furthest = furthest
             if lag:  # what is skipped has not recovered
                 self._marked_value -= lag - frontier.lag(owner.from_us)
-        frontier.owners.append((owner.base(), owner.rate))
+        frontier.owners.append(owner)
 
-    def stop(self, partition: str, now_us: int, owner: Line, position: int) -> None:
-        """The owner that processed along ``owner`` has stopped at ``position``."""
-        self._touched(partition, now_us).stopped(owner, position)
-
-    def go_on(self, partition: str, before: Line, owner: Line) -> None:
-        """The owner that processed along ``before`` goes on along ``owner``."""
-        frontier = self._touched(partition, owner.from_us)
-        frontier.stopped(before, owner.position)
-        frontier.owners.append((owner.base(), owner.rate))
+    def stop(
+        self, partition: str, now_us: int, owner: Line, position: int, goes_on: Line | None = None
+    ) -> None:
+        """The owner that processed along ``owner`` has stopped at ``position``, or goes on along a line."""
+        frontier, furthest = self._touched(partition, now_us), position * NANO
+        frontier.owners.remove(owner)
+        if goes_on is not None:
+            frontier.owners.append(goes_on)
+        if furthest > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
+            frontier.furthest = furthest
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
@@ -222,7 +146,7 @@ class LagCurve:
         for name in self._frontiers if partitions is None else partitions:
             one = self._frontiers.get(name)
             if one is not None and not one.keeps_up:
-                oldest = oldest_us(oldest, one.logs, one.furthest, one.owners, now_us, now_us)
+                oldest = one.oldest_now_us(oldest, now_us, now_us)
         return oldest
 
     def begin_peak(self, now_us: int) -> None:
@@ -274,7 +198,7 @@ class LagCurve:
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _touched(self, partition: str, now_us: int) -> _Frontier:
+    def _touched(self, partition: str, now_us: int) -> Frontier:
         """The partition, taken out of the curve until this instant is over."""
         if now_us != self._now_us:
             self._move_to(now_us)
@@ -301,24 +225,11 @@ class LagCurve:
         """Put what the rows of this instant concern back into the curve."""
         for frontier in self._changing:
             frontier.changing = False
-            if not frontier.owners:
-                frontier.keeps_up = False
-                value = frontier.log_base + frontier.log_rate * self._now_us - frontier.furthest
-                if value >= 0:  # the usual case of those that nobody processes
-                    frontier.slope, frontier.bends = frontier.log_rate, ()
-                    self._slope += frontier.log_rate
-                    self._value += value
-                    continue
-            distances = frontier.distances(self._now_us)
-            frontier.keeps_up = len(distances) == 2 and distances[1][0] <= 0 and distances[1][1] <= 0
+            lag = frontier.go_on(self._now_us)
             if frontier.keeps_up:
                 continue
-            known = self._courses.get(distances)
-            if known is None:
-                known = self._courses[distances] = course(distances, self._now_us)
-            frontier.slope, frontier.bends = known
+            self._value += lag
             self._slope += frontier.slope
-            self._value += max(0, min(distances)[0])
             for time_us, change in frontier.bends:
                 if time_us in self._bends:
                     self._bends[time_us] += change
@@ -332,29 +243,11 @@ class LagCurve:
         for frontier in self._frontiers.values():
             frontier.seen_us, frontier.oldest_us = now_us, 0
 
-    def _look_back(self, frontier: _Frontier, now_us: int) -> None:
-        """Take notice of the ages since the partition was looked at, and forget logs that are processed."""
-        logs, seen_us = frontier.logs, frontier.seen_us
-        frontier.seen_us = now_us
-        if len(logs) == 1 and frontier.log_rate:
-            # the usual case: an upper bound of the ages, which is the age if nobody processes
-            arrived = max(
-                logs[0].from_us, -((frontier.log_base - frontier.furthest - NANO) // frontier.log_rate)
-            )
-            age_us = now_us - arrived
-            if age_us <= frontier.oldest_us or not self._peak_counts:
-                return
-            if not frontier.owners:
-                frontier.oldest_us = age_us
-                return
-            if frontier.is_taken_up(seen_us):
-                frontier.look_back(seen_us)
-                frontier.look_back(now_us)
-                return
+    def _look_back(self, frontier: Frontier, now_us: int) -> None:
+        """Take notice of its ages, and forget logs that are processed."""
         if self._peak_counts:
-            frontier.oldest_us = oldest_us(
-                frontier.oldest_us, logs, frontier.furthest, frontier.owners, seen_us, now_us
-            )
+            frontier.look_back(now_us)
+        frontier.seen_us, logs = now_us, frontier.logs
         while len(logs) > 1 and frontier.furthest + NANO > logs[1].position * NANO:
             del logs[0]
 
@@ -363,7 +256,8 @@ class LagCurve:
     def _move_to(self, now_us: int) -> None:
         if now_us == self._now_us:
             return
-        self._instant_over()
+        if self._changing:
+            self._instant_over()
         while self._bend_times and self._bend_times[0] <= now_us:
             time_us = heappop(self._bend_times)
             self._run_to(time_us)
@@ -374,14 +268,12 @@ class LagCurve:
         """Follow one straight line to its end."""
         if now_us == self._now_us:
             return
-        self._see(self._value)
         end = self._value + self._slope * (now_us - self._now_us)
-        self._see(end)
+        self._see(end if end > self._value else self._value)
         if self._marked_us is not None:
             self._watch_recovery(end, now_us)
         self._now_us = now_us
         self._value = self._before = end
-        self._courses.clear()
 
     def _see(self, value: int) -> None:
         if value > self._recent_peak:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
@@ -396,34 +288,3 @@ class LagCurve:
         elif self._value > self._marked_value:
             too_much = self._value - self._marked_value
             self._low_from_us = self._now_us - too_much // self._slope  # the slope is negative: rounds up
-
-
-def course(distances: tuple[Distance, ...], now_us: int) -> Course:
-    """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope).
-
-    The lag is the least of the ``distances``, and never below zero.
-    """
-    knots = [0, *_crossings(distances)]
-    knots.append(knots[-1] + 1)
-    values = [max(0, min([distance + rate * knot for distance, rate in distances])) for knot in knots]
-    slopes = [
-        (after - before) // (end - begin)
-        for (before, after), (begin, end) in zip(pairwise(values), pairwise(knots), strict=True)
-    ]
-    bends = tuple(
-        (now_us + knot, after - before)
-        for knot, (before, after) in zip(knots[1:-1], pairwise(slopes), strict=True)
-        if after != before
-    )
-    return slopes[0], bends
-
-
-def _crossings(distances: tuple[Distance, ...]) -> list[int]:
-    """Whole microseconds from now around which the distances cross each other, or zero."""
-    found: set[int] = set()
-    for number, (distance, rate) in enumerate(distances):
-        for other, other_rate in ((0, 0), *distances[:number]):
-            if rate != other_rate:
-                crossing = (other - distance) // (rate - other_rate)
-                found.update(at for at in (crossing, crossing + 1) if at > 0)
-    return sorted(found)

@@ -194,7 +194,7 @@ class Ownership:
                 continue
             before, owner.line = owner.line, Line(position, now_us, rate)
             if self.lag is not None:
-                self.lag.go_on(name, before, owner.line)
+                self.lag.stop(name, now_us, before, position, owner.line)
 
     def change_logs(
         self, names: Sequence[str], positions: Sequence[int], rates: Sequence[int], now_us: int

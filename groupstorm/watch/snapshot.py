@@ -26,9 +26,10 @@ from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.causes import Origin, Origins
 from groupstorm.figures.coordinator_view import CoordinatorView
 from groupstorm.figures.existence import Existence
+from groupstorm.figures.frontier import Frontier
 from groupstorm.figures.gaps import ClosedGap, GapSums
 from groupstorm.figures.group_sums import GroupSums
-from groupstorm.figures.lag import LagCurve, _Frontier
+from groupstorm.figures.lag import LagCurve
 from groupstorm.figures.moves import Moves
 from groupstorm.figures.ownership import Ownership
 from groupstorm.figures.partitions import Owner, Partition
@@ -113,7 +114,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     RecordModel: {"_logs": dict[str, Line]},
     RecordSums: {"_covered": dict[str, _Covered], "_before": dict[str, _Covered]},
     LagCurve: {
-        "_frontiers": dict[str, _Frontier], "_changing": list[_Frontier], "_oldest_before": dict[str, int],
+        "_frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
         "_bends": dict[int, int], "_bend_times": list[int], "_peak": _Time, "_marked_us": _Time,
     },
 }  # fmt: skip
@@ -134,15 +135,15 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
         "gap_member": str | None, "gap_callback_us": int, "gap_origin": Origin, "longest_gap_us": int,
         "revoked_from": list[str],
     },
-    _Frontier: {
+    Frontier: {
         "created_us": int, "furthest": int, "begun": int, "known_from": int, "logs": list[Line],
-        "log_base": int, "log_rate": int, "owners": list[tuple[int, int]], "slope": int,
+        "log_base": int, "log_rate": int, "owners": list[Line], "slope": int,
         "bends": tuple[tuple[int, int], ...], "changing": bool, "keeps_up": bool, "seen_us": int,
         "oldest_us": int,
     },
 }  # fmt: skip
-#: Attributes that hold methods of the parts, or a cache: a new part has its own.
-OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_gap_listener", "_listener", "_courses"})
+#: Attributes that hold methods of the parts: a new part has its own.
+OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_gap_listener", "_listener"})
 #: No state has larger numbers: an age, or a position times a rate, needs half the bits. A float holds them.
 _INT_LIMIT: Final = 2**256
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.lag import LagCurve, course
+from itertools import product
+
+from groupstorm.figures.frontier import Frontier, course
+from groupstorm.figures.lag import LagCurve
 from groupstorm.figures.record_model import NANO, Line
 
 #: One record arrives in a microsecond, or is processed in one.
@@ -86,6 +89,22 @@ def test_a_window_forgets_the_ages_of_partitions_that_were_deleted_before() -> N
 def test_a_log_that_comes_from_behind_lags_from_the_microsecond_on_in_which_it_is_ahead() -> None:
     """Nine parts of a record behind, five more each microsecond: from 100 us on 0, 0, 1 and 6."""
     assert course(((-9, 5),), 100) == (0, ((101, 1), (102, 4)))
+
+
+def test_the_usual_cases_go_on_as_the_crossings_of_their_lines_say() -> None:
+    """No owner, or one at the furthest position, beyond it or behind it; at all speeds around the log's."""
+    for furthest, ahead, log_rate, rate in product((0, 9, 30), (-3, 0, 1, 9, 12), (0, 4), (0, 3, 4, 7, 20)):
+        log = Line(0, 0, log_rate)
+        frontier = Frontier(0, furthest * NANO, 0, 0, [log], 12 * NANO, log_rate * NANO)
+        for owners in ([], [Line(12 - ahead, 5, rate * NANO)]):
+            frontier.owners = owners
+            end = (12 + 5 * log_rate) * NANO
+            distances = ((end - furthest * NANO, log_rate * NANO),)
+            distances += tuple((end - (12 - ahead) * NANO, (log_rate - rate) * NANO) for _ in owners)
+            lag, (slope, bends) = frontier.go_on(5), course(distances, 5)
+            assert lag == max(0, min(distances)[0])
+            goes_on = (0, ()) if frontier.keeps_up else (frontier.slope, frontier.bends)
+            assert goes_on == (slope, bends)
 
 
 def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:

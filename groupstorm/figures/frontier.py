@@ -1,0 +1,145 @@
+"""One partition of a lag curve: its log, how far it was processed, and how its lag goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from groupstorm.figures.record_model import NANO, Line
+from groupstorm.figures.staleness import oldest_us
+
+#: A slope, and when it changes by how much.
+Course = tuple[int, tuple[tuple[int, int], ...]]
+#: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
+Distance = tuple[int, int]
+
+
+@dataclass(slots=True, eq=False)
+class Frontier:
+    """One partition: its log, how far it was processed, and the lines of those who process it now.
+
+    ``furthest`` is the furthest position that a row of the trace names, or the end of the log when the
+    partition was created, in billionths of a record.
+    """
+
+    created_us: int
+    furthest: int
+    #: The end of its log when it was created.
+    begun: int
+    #: The same, or its end when ownership began, if that came later.
+    known_from: int
+    #: The lines of the log's end that records still lie on which nobody has processed; the last one is the
+    #: present one, which is ``log_base + log_rate * t``.
+    logs: list[Line]
+    log_base: int
+    log_rate: int
+    owners: list[Line] = field(default_factory=list)
+    slope: int = 0
+    bends: tuple[tuple[int, int], ...] = ()
+    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
+    changing: bool = True
+    #: Its owner has caught up and is as fast as the log: no record waits.
+    keeps_up: bool = False
+    #: Up to when its age was looked at, and the largest age since the peak counts.
+    seen_us: int = 0
+    oldest_us: int = 0
+
+    def lag(self, now_us: int) -> int:
+        """The log's end less the furthest position, in billionths of a record."""
+        reached = self.furthest
+        for position, from_us, rate in self.owners:
+            at = position * NANO + rate * (now_us - from_us)
+            if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+                reached = at
+        lag = self.log_base + self.log_rate * now_us - reached
+        return lag if lag > 0 else 0
+
+    def oldest_now_us(self, known_us: int, from_us: int, now_us: int) -> int:
+        """The largest age between these times, and at least ``known_us`` (`staleness`)."""
+        owners = [(owner.base(), owner.rate) for owner in self.owners]
+        return oldest_us(known_us, self.logs, self.furthest, owners, from_us, now_us)
+
+    def look_back(self, now_us: int) -> None:
+        """Take notice of the ages since the partition was looked at."""
+        if len(self.logs) == 1 and self.log_rate:
+            # the usual case: an upper bound of the ages, which is the age if nobody processes
+            log_base, log_rate, log_from_us = self.log_base, self.log_rate, self.logs[0].from_us
+            arrived_us = -((log_base - self.furthest - NANO) // log_rate)
+            age_us = now_us - (arrived_us if arrived_us > log_from_us else log_from_us)
+            if age_us <= self.oldest_us:
+                return
+            if not self.owners:
+                self.oldest_us = age_us
+                return
+            position, from_us, rate = self.owners[0]
+            base = position * NANO - rate * from_us
+            if len(self.owners) == 1 and base + rate * self.seen_us >= self.furthest:
+                # it has begun where the last one stopped, or further: the age is largest at one of both ends
+                for at_us in (self.seen_us, now_us):
+                    missing = base + rate * at_us + NANO - log_base
+                    if missing <= log_rate * at_us:  # else the owner has caught up
+                        arrived_us = -(-missing // log_rate)
+                        age_us = at_us - (arrived_us if arrived_us > log_from_us else log_from_us)
+                        self.oldest_us = max(self.oldest_us, age_us)
+                return
+        self.oldest_us = self.oldest_now_us(self.oldest_us, self.seen_us, now_us)
+
+    def go_on(self, now_us: int) -> int:
+        """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
+        end = self.log_base + self.log_rate * now_us
+        lag, slope = end - self.furthest, self.log_rate
+        is_usual, self.keeps_up = lag >= 0, False
+        if self.owners:
+            position, from_us, rate = self.owners[0]
+            ahead, gets_away = end - position * NANO - rate * (now_us - from_us), slope - rate
+            is_usual = len(self.owners) == 1 and 0 <= ahead <= lag
+            self.keeps_up = len(self.owners) == 1 and ahead <= 0 and gets_away <= 0
+            if self.keeps_up:
+                return 0
+            lag, slope = (ahead, gets_away) if is_usual else (lag, slope)
+        if not is_usual:
+            distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in self.owners]
+            self.slope, self.bends = course(((lag, slope), *distances), now_us)
+            return max(0, min([lag, *[distance for distance, _ in distances]]))
+        if slope >= 0:
+            self.slope, self.bends = slope, ()
+            return lag
+        # straight to the last microsecond before the owner has caught up, and to nothing within that
+        whole_us, rest = divmod(lag, -slope)
+        bends = ((now_us + whole_us + 1, rest),) if rest else ()
+        if whole_us:
+            self.slope, self.bends = slope, ((now_us + whole_us, -rest - slope), *bends)
+        else:
+            self.slope, self.bends = -rest, bends
+        return lag
+
+
+def course(distances: tuple[Distance, ...], now_us: int) -> Course:
+    """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope).
+
+    The lag is the least of the ``distances``, and never below zero.
+    """
+    knots = [0, *_crossings(distances)]
+    knots.append(knots[-1] + 1)
+    values = [max(0, min([distance + rate * knot for distance, rate in distances])) for knot in knots]
+    slopes = [
+        (after - before) // (end - begin)
+        for (before, after), (begin, end) in zip(pairwise(values), pairwise(knots), strict=True)
+    ]
+    bends = tuple(
+        (now_us + knot, after - before)
+        for knot, (before, after) in zip(knots[1:-1], pairwise(slopes), strict=True)
+        if after != before
+    )
+    return slopes[0], bends
+
+
+def _crossings(distances: tuple[Distance, ...]) -> list[int]:
+    """Whole microseconds from now around which the distances cross each other, or zero."""
+    found: set[int] = set()
+    for number, (distance, rate) in enumerate(distances):
+        for other, other_rate in ((0, 0), *distances[:number]):
+            if rate != other_rate:
+                crossing = (other - distance) // (rate - other_rate)
+                found.update(at for at in (crossing, crossing + 1) if at > 0)
+    return sorted(found)
