@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from typing import Any
+from uuid import UUID
 
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 
@@ -20,10 +21,16 @@ def group_state(group: ConsumerGroup) -> dict[str, Any]:
             for name, target in group.targets.items()
         },
         "static": dict(group.static_members),
-        "held": dict(group.partition_epochs),
+        "held": held_partitions(group),
         "subscribed": dict(group.subscribed),
         "regexes": dict(group.regexes),
         "resolved": dict(group.resolved.items()),
         "classic": group.classic_members,
         "state": group.state,
     }
+
+
+def held_partitions(group: ConsumerGroup) -> dict[tuple[UUID, int], int]:
+    """The epoch at which each partition is held."""
+    epochs = group.partition_epochs
+    return {(topic, number): held for topic in epochs for number, held in epochs[topic].items()}

@@ -33,7 +33,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
-from tests.coordinator.group_state import group_state
+from tests.coordinator.group_state import group_state, held_partitions
 
 T, U = UUID(int=1), UUID(int=2)
 IDS = ("a", "b", "c", "d")
@@ -117,7 +117,7 @@ def test_the_counts_are_those_of_the_members(changes: list[tuple[str, Any]]) -> 
         }
         assert group.classic_members == sum(member.classic is not None for member in known)
         assert group.preferred_assignor() in most_named(group)
-        assert group.partition_epochs == {
+        assert held_partitions(group) == {
             (topic, number): member.epoch
             for member in known
             for partitions in (member.assigned, member.revoking)

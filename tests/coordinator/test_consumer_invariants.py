@@ -15,7 +15,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
-from tests.coordinator.group_state import group_state
+from tests.coordinator.group_state import group_state, held_partitions
 from tests.oracle.running import as_line
 from tests.oracle.scripts.group_scripts import random_group_script
 
@@ -54,7 +54,7 @@ class _Checked(GroupCoordinator):
             for number in numbers
         )
         assert not [partition for partition, count in owners.items() if count > 1]
-        assert set(owners) == set(group.partition_epochs)
+        assert set(owners) == set(held_partitions(group))
         targets = Counter(
             (topic, number)
             for target in group.targets.values()

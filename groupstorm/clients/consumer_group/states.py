@@ -57,13 +57,13 @@ REACHED_FROM: Mapping[MemberState, frozenset[MemberState]] = {
 }
 
 #: The member sends a heartbeat without waiting for the interval (shouldHeartbeatNow).
-HEARTBEATS_AT_ONCE = frozenset({_S.JOINING, _S.ACKNOWLEDGING, _S.LEAVING})
+HEARTBEATS_AT_ONCE = (_S.JOINING, _S.ACKNOWLEDGING, _S.LEAVING)
 #: The member is not in the group and sends no heartbeats (shouldSkipHeartbeat, isNotInGroup).
-NOT_IN_GROUP = frozenset({_S.UNSUBSCRIBED, _S.FENCED, _S.FATAL, _S.STALE})
+NOT_IN_GROUP = (_S.UNSUBSCRIBED, _S.FENCED, _S.FATAL, _S.STALE)
 #: The member takes a new assignment (canHandleNewAssignment).
 TAKES_ASSIGNMENTS = REACHED_FROM[_S.RECONCILING]
 #: The member is on its way out of the group (isLeavingGroup).
-ON_ITS_WAY_OUT = frozenset({_S.PREPARE_LEAVING, _S.LEAVING})
+ON_ITS_WAY_OUT = (_S.PREPARE_LEAVING, _S.LEAVING)
 
 
 class InvalidTransition(Exception):

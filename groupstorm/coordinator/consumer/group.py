@@ -6,13 +6,13 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Partitions
+from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
@@ -140,8 +140,8 @@ class ConsumerGroup:
         self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
         #: group.instance.id -> member id
         self.static_members: dict[str, str] = {}
-        #: (topic id, partition) -> the epoch of the member that holds it, be it assigned or being revoked.
-        self.partition_epochs: dict[tuple[UUID, int], int] = {}
+        #: Topic id -> partition -> the epoch of the member that holds it, be it assigned or being revoked.
+        self.partition_epochs: dict[UUID, dict[int, int]] = {}
         self.subscribed: SubscribedTopics = {}
         #: Regular expression -> how many members subscribe by it.
         self.regexes: dict[str, int] = {}
@@ -205,7 +205,7 @@ class ConsumerGroup:
 
     def partition_epoch(self, topic: UUID, partition: int) -> int:
         """The epoch of the member that holds the partition; `NO_EPOCH` if nobody does."""
-        return self.partition_epochs.get((topic, partition), NO_EPOCH)
+        return self.partition_epochs.get(topic, {}).get(partition, NO_EPOCH)
 
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribed
@@ -288,23 +288,22 @@ class ConsumerGroup:
         """
         before = self.members.get(member_id)
         epochs = self._moved_epochs(before, member)
-        held = {key: self.partition_epochs.get(key) for key in epochs}
-        homogeneous = self._is_homogeneous
-        instances = {
-            one.instance: self.static_members.get(one.instance)
-            for one in (before, member)
-            if one is not None and one.instance is not None
+        held = {
+            topic: _entries(self.partition_epochs.get(topic, {}), moved) for topic, moved in epochs.items()
         }
+        homogeneous = self._is_homogeneous
+        known = [one.instance for one in (before, member) if one is not None and one.instance is not None]
+        instances = _entries(self.static_members, known)
 
         def back() -> None:
             self._put_member(member_id, member, before)
-            _merge(self.partition_epochs, held)
+            self._put_epochs(held)
             _merge(self.static_members, instances)
             self._is_homogeneous, self._counted = homogeneous, False
 
         self.undo.append(back)
         self._put_member(member_id, before, member)
-        _merge(self.partition_epochs, epochs)
+        self._put_epochs(epochs)
         if before is not None and before.instance is not None and (member is None or self.frees_instances):
             self.static_members.pop(before.instance, None)
         if member is not None and member.instance is not None:
@@ -315,7 +314,7 @@ class ConsumerGroup:
 
     def _moved_epochs(
         self, before: ConsumerMember | None, after: ConsumerMember | None
-    ) -> dict[tuple[UUID, int], int | None]:
+    ) -> dict[UUID, dict[int, int | None]]:
         """The entries of `partition_epochs` that change, None for those that go."""
         if (
             before is not None
@@ -325,20 +324,27 @@ class ConsumerGroup:
             and before.revoking is after.revoking
         ):
             return {}
-        epochs: dict[tuple[UUID, int], int | None] = {}
+        moved: dict[UUID, dict[int, int | None]] = {}
         if before is not None:
-            for key in _held(before):
-                if self.partition_epochs.get(key) == before.epoch:
-                    epochs[key] = None
+            for topic, numbers in _held(before):
+                known = self.partition_epochs.get(topic, {})
+                goes = [number for number in numbers if known.get(number) == before.epoch]
+                moved.setdefault(topic, {}).update(dict.fromkeys(goes))
         if after is not None:
-            for key in _held(after):
-                held = epochs[key] if key in epochs else self.partition_epochs.get(key)
-                if held is not None and held >= after.epoch:
-                    raise CoordinatorFault(
-                        f"{key[0]}-{key[1]} cannot have epoch {after.epoch}: it is still owned at {held}"
-                    )
-                epochs[key] = after.epoch
-        return epochs
+            for topic, numbers in _held(after):
+                known, epochs = self.partition_epochs.get(topic, {}), moved.setdefault(topic, {})
+                for number in numbers:
+                    held = epochs[number] if number in epochs else known.get(number)
+                    if held is not None and held >= after.epoch:
+                        raise CoordinatorFault(
+                            f"{topic}-{number} cannot have epoch {after.epoch}: it is still owned at {held}"
+                        )
+                    epochs[number] = after.epoch
+        return moved
+
+    def _put_epochs(self, moved: dict[UUID, dict[int, int | None]]) -> None:
+        for topic, epochs in moved.items():
+            _merge(self.partition_epochs.setdefault(topic, {}), epochs)
 
     def _put_member(self, member_id: str, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         if new is None:
@@ -371,16 +377,18 @@ class ConsumerGroup:
     def __repr__(self) -> str:
         return (
             f"<ConsumerGroup {self.name!r} {self.state} epoch={self.epoch} target={self.assignment_epoch} "
-            f"members={len(self.members)} held={len(self.partition_epochs)}>"
+            f"members={len(self.members)} held={sum(map(len, self.partition_epochs.values()))}>"
         )
 
 
-def _held(member: ConsumerMember) -> Iterator[tuple[UUID, int]]:
-    parts: tuple[Partitions, ...] = (member.assigned, member.revoking)
-    for partitions in parts:
-        for topic, numbers in partitions.items():
-            for number in numbers:
-                yield topic, number
+def _held(member: ConsumerMember) -> Iterator[tuple[UUID, Mapping[int, int]]]:
+    yield from member.assigned.items()
+    yield from member.revoking.items()
+
+
+def _entries(table: dict[K, V], keys: Iterable[K]) -> dict[K, V | None]:
+    """The table's entries, None for those that are missing."""
+    return {key: table.get(key) for key in keys}
 
 
 def _merge(table: dict[K, V], changes: dict[K, V | None]) -> None:

@@ -75,7 +75,7 @@ def write_subscription(
     group: ConsumerGroup, before: ConsumerMember, after: ConsumerMember, records: list[Record]
 ) -> bool:
     """Write the member's subscription if anything in it changed; whether the named topics did."""
-    if after == before:
+    if after is before or after == before:
         return False
     records.append(ConsumerMemberRecord(group.name, after.member_id, MemberSubscription.of(after)))
     return after.topics != before.topics
