@@ -59,30 +59,35 @@ class Frontier:
         owners = [(owner.base(), owner.rate) for owner in self.owners]
         return oldest_us(known_us, self.logs, self.furthest, owners, from_us, now_us)
 
-    def look_back(self, now_us: int) -> None:
-        """Take notice of the ages since the partition was looked at."""
-        if len(self.logs) == 1 and self.log_rate:
+    def look_back(self, now_us: int, counts: bool) -> None:
+        """Take notice of the ages since the partition was looked at, if ages count, and forget logs that are
+        processed."""
+        seen_us, self.seen_us, logs = self.seen_us, now_us, self.logs
+        if len(logs) == 1 and self.log_rate:
             # the usual case: an upper bound of the ages, which is the age if nobody processes
-            log_base, log_rate, log_from_us = self.log_base, self.log_rate, self.logs[0].from_us
+            log_base, log_rate, log_from_us = self.log_base, self.log_rate, logs[0].from_us
             arrived_us = -((log_base - self.furthest - NANO) // log_rate)
             age_us = now_us - (arrived_us if arrived_us > log_from_us else log_from_us)
-            if age_us <= self.oldest_us:
+            if age_us <= self.oldest_us or not counts:
                 return
             if not self.owners:
                 self.oldest_us = age_us
                 return
             position, from_us, rate = self.owners[0]
             base = position * NANO - rate * from_us
-            if len(self.owners) == 1 and base + rate * self.seen_us >= self.furthest:
+            if base + rate * seen_us >= self.furthest and len(self.owners) == 1:
                 # it has begun where the last one stopped, or further: the age is largest at one of both ends
-                for at_us in (self.seen_us, now_us):
+                for at_us in (seen_us, now_us):
                     missing = base + rate * at_us + NANO - log_base
                     if missing <= log_rate * at_us:  # else the owner has caught up
                         arrived_us = -(-missing // log_rate)
                         age_us = at_us - (arrived_us if arrived_us > log_from_us else log_from_us)
                         self.oldest_us = max(self.oldest_us, age_us)
                 return
-        self.oldest_us = self.oldest_now_us(self.oldest_us, self.seen_us, now_us)
+        if counts:
+            self.oldest_us = self.oldest_now_us(self.oldest_us, seen_us, now_us)
+        while len(logs) > 1 and self.furthest + NANO > logs[1].position * NANO:
+            del logs[0]
 
     def go_on(self, now_us: int) -> int:
         """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
@@ -92,10 +97,11 @@ class Frontier:
         if self.owners:
             position, from_us, rate = self.owners[0]
             ahead, gets_away = end - position * NANO - rate * (now_us - from_us), slope - rate
-            is_usual = len(self.owners) == 1 and 0 <= ahead <= lag
-            self.keeps_up = len(self.owners) == 1 and ahead <= 0 and gets_away <= 0
+            is_only = len(self.owners) == 1
+            self.keeps_up = is_only and ahead <= 0 and gets_away <= 0
             if self.keeps_up:
                 return 0
+            is_usual = is_only and 0 <= ahead <= lag
             lag, slope = (ahead, gets_away) if is_usual else (lag, slope)
         if not is_usual:
             distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in self.owners]

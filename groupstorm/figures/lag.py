@@ -182,7 +182,7 @@ class LagCurve:
         self._instant_over()
         self._see(self._value)
         for frontier in self._frontiers.values():
-            self._look_back(frontier, end_us)
+            frontier.look_back(end_us, self._peak_counts)
         if self._marked_us is None or self._value > self._marked_value:
             return self._peak, None
         return self._peak, self._low_from_us - self._marked_us
@@ -216,7 +216,7 @@ class LagCurve:
                     slope += change
             self._slope -= slope
             self._value -= frontier.lag(now_us)
-            self._look_back(frontier, now_us)
+            frontier.look_back(now_us, self._peak_counts)
         frontier.changing = True
         self._changing.append(frontier)
         return frontier
@@ -242,14 +242,6 @@ class LagCurve:
         self._oldest_before.clear()
         for frontier in self._frontiers.values():
             frontier.seen_us, frontier.oldest_us = now_us, 0
-
-    def _look_back(self, frontier: Frontier, now_us: int) -> None:
-        """Take notice of its ages, and forget logs that are processed."""
-        if self._peak_counts:
-            frontier.look_back(now_us)
-        frontier.seen_us, logs = now_us, frontier.logs
-        while len(logs) > 1 and frontier.furthest + NANO > logs[1].position * NANO:
-            del logs[0]
 
     # -- the curve -------------------------------------------------------------------------------
 
