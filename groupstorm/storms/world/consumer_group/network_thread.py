@@ -56,7 +56,7 @@ class SteppingProcess(Protocol):
 class NetworkThread:
     """The network thread of one process."""
 
-    __slots__ = ("_due_ms", "_environment", "_heartbeats", "_number", "_process")
+    __slots__ = ("_due_ms", "_environment", "_heartbeats", "_next_us", "_process", "_scheduled_us")
 
     def __init__(
         self, environment: Environment, process: SteppingProcess, heartbeats: QuietHeartbeats
@@ -64,9 +64,10 @@ class NetworkThread:
         self._environment = environment
         self._process = process
         self._heartbeats = heartbeats
-        #: The number of its next run: an earlier one is no longer due.
-        self._number = 0
-        #: When that is due, on the machine's clock.
+        #: When it runs next (-1: not before somebody says so), and all times for which there is an event.
+        self._next_us = -1
+        self._scheduled_us: set[int] = set()
+        #: When its next run is due, on the machine's clock.
         self._due_ms = 0
 
     def turn(self) -> None:
@@ -80,7 +81,7 @@ class NetworkThread:
                 break
         if not process.alive:
             return
-        self._number += 1
+        self._next_us = -1
         if 0 < wait_ms < FOREVER_MS:
             self._due_ms = self._now_ms() + wait_ms
             self._rest_or_run()
@@ -89,14 +90,17 @@ class NetworkThread:
 
     def run_at(self, shown_ms: int) -> None:
         """Run next when the machine's clock shows ``shown_ms``."""
-        self._number += 1
         self._due_ms = shown_ms
-        self._schedule(self.next_run_us(), self._number)
+        self._schedule(self.next_run_us())
 
-    def _schedule(self, time_us: int, number: int) -> None:
-        process = self._process
-        moment = moment_of(time_us, order_of(Kind.NETWORK_THREAD, process.index))
-        process.clock.at_moment(moment, self._run, (number,))
+    def _schedule(self, time_us: int) -> None:
+        """Run next then. An event that there is already will do: most runs put the next one off to where it
+        was."""
+        self._next_us = time_us
+        if time_us not in self._scheduled_us:
+            self._scheduled_us.add(time_us)
+            moment = moment_of(time_us, order_of(Kind.NETWORK_THREAD, self._process.index))
+            self._process.clock.at_moment(moment, self._run)
 
     def next_run_us(self) -> int:
         process = self._process
@@ -111,11 +115,11 @@ class NetworkThread:
         is_quiet = (
             not environment.sends_heartbeats
             and member.state is MemberState.STABLE
+            and not process.connection.in_flight
             and process.settled
             and not process.topics_to_tell
             and not member.missed_an_answer
             and not member.backs_off(self._now_ms())
-            and not process.connection.in_flight
             and environment.broker.is_quiet(member.member_id, member.epoch)
         )
         if is_quiet:
@@ -124,12 +128,13 @@ class NetworkThread:
         else:
             self.run_at(self._due_ms)
 
-    def _run(self, number: int) -> None:
-        process = self._process
-        if number != self._number or not process.alive:
+    def _run(self) -> None:
+        process, now_us = self._process, self._process.clock.now_us
+        self._scheduled_us.discard(now_us)
+        if now_us != self._next_us or not process.alive:
             return
-        if process.clock.now_us < process.pauses.paused_until_us:
-            self._schedule(process.pauses.paused_until_us, number)
+        if now_us < process.pauses.paused_until_us:
+            self._schedule(process.pauses.paused_until_us)
             return
         process.note_polls()
         self.turn()
