@@ -119,9 +119,7 @@ class Work:
 
     def stop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Stop processing these but keep them; returns the positions."""
-        self.loop.hold(partitions, now_us)
-        known = self.loop.positions(now_us)
-        positions = tuple([known.get(partition, 0) for partition in partitions])
+        positions = self.loop.hold(partitions, now_us)
         self._records.note(partitions, positions)
         return positions
 

@@ -44,8 +44,9 @@ class CycleSearch:
         if len(batches) >= _LOOKS_AT_MOST:
             return None
         look_us = look.look_us
+        grown = {curve: curve.grown(look_us) for curve in set(look.curves)}  # most logs grow alike
         lags = [
-            curve.grown(look_us) - positions[partition] * RECORD
+            grown[curve] - positions[partition] * RECORD
             for partition, curve in zip(look.order, look.curves, strict=True)
         ]
         enough = self._enough

@@ -12,7 +12,7 @@ are they as soon as they repeat (`cycles`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -128,19 +128,19 @@ class PollLoop:
             batch.stretches = [each for each in batch.stretches if each[0] not in released]
         self._line_up()
 
-    def hold(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
-        """Keep these and process them no more. What was handed out of them and is not finished is dropped."""
-        if self._positions.keys() & partitions <= self._held:
-            return
-        self._change(now_us)
-        self._take_out(partitions, now_us)
-        self._line_up()
+    def hold(self, partitions: Collection[TopicPartition], now_us: int) -> tuple[int, ...]:
+        """Keep these and process them no more. What was handed out of them and is not finished is dropped.
 
-    def _take_out(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
-        taken = (self._positions.keys() & partitions) - self._held
-        self._held |= taken
-        if self._batches:
-            self._positions |= self._batches[-1].cut(taken, now_us)
+        Returns its positions on them, 0 where it does not own one.
+        """
+        if not self._positions.keys() & partitions <= self._held:
+            self._change(now_us)
+            taken = (self._positions.keys() & partitions) - self._held
+            self._held |= taken
+            if self._batches:
+                self._positions |= self._batches[-1].cut(taken, now_us)
+            self._line_up()
+        return tuple([self._positions.get(one, 0) for one in partitions])
 
     def go_on(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Process these again, which were held."""
