@@ -263,17 +263,19 @@ def hash_order(
 ) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
     distinct = list(dict.fromkeys(keys))
-    if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
-        table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
-        for key in distinct:
-            table.put(key, None)
-        return table.keys()
-    # the size of a larger table does not depend on how its buckets filled, only on how many keys there are
-    capacity = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(initial_capacity or 0))
     hash_one: Callable[[K], int] = hash_of or string_hash
-    hashes = [hash_one(key) & _MASK_32 for key in distinct]
-    buckets = {key: (h ^ h >> 16) & (capacity - 1) for key, h in zip(distinct, hashes, strict=True)}
-    return sorted(distinct, key=buckets.__getitem__)
+    spreads = {key: _spread(hash_one(key) & _MASK_32) for key in distinct}
+    if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
+        buckets = [spread & _DEFAULT_CAPACITY - 1 for spread in spreads.values()]
+        if len(buckets) > _TREEIFY_THRESHOLD and max(map(buckets.count, buckets)) > _TREEIFY_THRESHOLD:
+            table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
+            for key in distinct:
+                table.put(key, None)  # a full bucket may double the table (treeifyBin)
+            return table.keys()
+    # else the size of the table does not depend on how its buckets filled, only on how many keys there are
+    wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
+    mask = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(wanted)) - 1
+    return sorted(distinct, key=lambda key: spreads[key] & mask)
 
 
 class TimelineHashMap(Generic[K, V]):

@@ -121,6 +121,19 @@ def test_a_crowded_bucket_makes_a_small_table_grow() -> None:
     assert hash_order(f"k{number}" for number in put) == [f"k{number}" for number in yielded]
 
 
+@given(
+    st.lists(st.integers(0, 200), unique=True, max_size=50),
+    st.sampled_from((None, 0, 2, 16, 64)),
+    st.booleans(),
+)
+def test_few_keys_come_in_the_order_of_a_table(keys: list[int], capacity: int | None, crowded: bool) -> None:
+    hash_of = (lambda key: key * 8) if crowded else integer_hash
+    table: JavaHashMap[int, None] = JavaHashMap(hash_of, initial_capacity=capacity)
+    for key in keys:
+        table.put(key, None)
+    assert hash_order(keys, hash_of, initial_capacity=capacity) == table.keys()
+
+
 @pytest.mark.parametrize(
     ("capacity", "grown"),
     [
