@@ -9,7 +9,7 @@ at the end, the group comes to rest. If members join their topics, partition n o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
@@ -61,6 +61,23 @@ def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
     if any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles()):
         session_ms = max(session_ms, settings.integer(CONSUMER_SESSION_TIMEOUT))
     return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
+
+
+#: After these rows other partitions may be owned, or exist, or count.
+_OWNED_TIME: Final = frozenset(
+    {
+        coordinator_events.GroupCreated,
+        coordinator_events.GroupDeleted,
+        scenario_events.ScenarioStarted,
+        scenario_events.PartitionsCreated,
+        scenario_events.PartitionsDeleted,
+        member_events.MemberStarted,
+        member_events.PartitionsAssigned,
+        member_events.PartitionsRevoked,
+        member_events.PartitionsLost,
+        member_events.MemberCrashed,
+    }
+)
 
 
 class InvariantChecks:
@@ -150,10 +167,12 @@ class InvariantChecks:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         checks = self._checks
         for time_us, _, event in entries:
-            check = checks.get(type(event))
+            kind = type(event)
+            check = checks.get(kind)
             if check is not None:
                 self._time_us = time_us
-                self._owned_time.advance(time_us)
+                if kind in _OWNED_TIME:
+                    self._owned_time.advance(time_us)
                 check(event)
 
     def close(self) -> None:

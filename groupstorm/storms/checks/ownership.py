@@ -268,7 +268,7 @@ class OwnedTime:
         self._stopping: set[str] = set()
 
     def advance(self, now_us: int) -> None:
-        """Add the time since the last row."""
+        """Add the time since the last row that has changed what is owned."""
         if now_us == self._now_us:
             return
         passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
