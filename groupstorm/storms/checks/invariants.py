@@ -9,7 +9,7 @@ at the end, the group comes to rest. If members join their topics, partition n o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
@@ -61,23 +61,6 @@ def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
     if any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles()):
         session_ms = max(session_ms, settings.integer(CONSUMER_SESSION_TIMEOUT))
     return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
-
-
-#: After these rows other partitions may be owned, or exist, or count.
-_OWNED_TIME: Final = frozenset(
-    {
-        coordinator_events.GroupCreated,
-        coordinator_events.GroupDeleted,
-        scenario_events.ScenarioStarted,
-        scenario_events.PartitionsCreated,
-        scenario_events.PartitionsDeleted,
-        member_events.MemberStarted,
-        member_events.PartitionsAssigned,
-        member_events.PartitionsRevoked,
-        member_events.PartitionsLost,
-        member_events.MemberCrashed,
-    }
-)
 
 
 class InvariantChecks:
@@ -167,12 +150,9 @@ class InvariantChecks:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         checks = self._checks
         for time_us, _, event in entries:
-            kind = type(event)
-            check = checks.get(kind)
+            check = checks.get(type(event))
             if check is not None:
                 self._time_us = time_us
-                if kind in _OWNED_TIME:
-                    self._owned_time.advance(time_us)
                 check(event)
 
     def close(self) -> None:
@@ -191,13 +171,13 @@ class InvariantChecks:
         self._skipped_assignments.created(event)
         self._consumer_groups.begins_anew()
         self._fenced_commits.begins_anew()
-        self._owned_time.has_group = True
+        self._owned_time.group_is(self._time_us, there=True)
 
     def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
         self._membership.group_deleted(self._time_us, event)
         self._consumer_groups.begins_anew()
         self._fenced_commits.begins_anew()
-        self._owned_time.has_group = False
+        self._owned_time.group_is(self._time_us, there=False)
 
     def _added(self, event: coordinator_events.MemberAdded) -> None:
         self._membership.added(self._time_us, event)
@@ -259,15 +239,15 @@ class InvariantChecks:
         self._skipped_assignments.sync_answered(event)
 
     def _scenario_started(self, event: scenario_events.ScenarioStarted) -> None:
-        self._owned_time.created(event.partitions)
+        self._owned_time.created(self._time_us, event.partitions)
 
     def _partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
         self._skipped_assignments.partitions_created(event)
-        self._owned_time.created(event.partitions)
+        self._owned_time.created(self._time_us, event.partitions)
         self._positions.created(event.partitions)
 
     def _partitions_deleted(self, event: scenario_events.PartitionsDeleted) -> None:
-        self._owned_time.deleted(event.partitions)
+        self._owned_time.deleted(self._time_us, event.partitions)
         self._positions.deleted(event.partitions)
 
     def _step_taken(self, event: scenario_events.StepTaken) -> None:
@@ -277,14 +257,14 @@ class InvariantChecks:
     def _started(self, event: member_events.MemberStarted) -> None:
         self._membership.started(event)
         self._ownership.started(event)
-        self._owned_time.started(event.member)
+        self._owned_time.started(self._time_us, event.member)
 
     def _assigned(self, event: member_events.PartitionsAssigned) -> None:
         self._membership.completed(event)
         self._ownership.taken(event)
         if self._sees_commits:
             self._positions.taken(self._time_us, event)
-        self._owned_time.taken(event)
+        self._owned_time.taken(self._time_us, event)
 
     def _given_up(self, event: member_events.PartitionsRevoked | member_events.PartitionsLost) -> None:
         self._ownership.given_up(event)
@@ -293,7 +273,7 @@ class InvariantChecks:
     def _stops_owning(self, event: GivenUp) -> None:
         if self._sees_commits:
             self._positions.given_up(self._time_us, event)
-        self._owned_time.given_up(event)
+        self._owned_time.given_up(self._time_us, event)
 
     def _paused(self, event: member_events.MemberPaused) -> None:
         self._membership.paused(self._time_us, event)

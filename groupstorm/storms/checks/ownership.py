@@ -261,32 +261,40 @@ class OwnedTime:
         self._partitions: set[str] = set()
         self.owners: dict[str, set[str]] = {}
         self._has_begun = False
-        self.has_group = True
+        self._has_group = True
         self._now_us = self._unowned_us = self._crashed_us = 0
         #: Partitions whose last owner crashed as a member that was not asked to stop.
         self._crashed: set[str] = set()
         self._stopping: set[str] = set()
 
-    def advance(self, now_us: int) -> None:
+    def _advance(self, now_us: int) -> None:
         """Add the time since the last row that has changed what is owned."""
         if now_us == self._now_us:
             return
         passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
         self._now_us = now_us
-        if passed_us and self._has_begun and self.has_group:
+        if passed_us and self._has_begun and self._has_group:
             self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))
             self._crashed_us += passed_us * len(self._crashed)
 
-    def created(self, partitions: Iterable[str]) -> None:
+    def group_is(self, now_us: int, *, there: bool) -> None:
+        """The group exists from now on, or does not."""
+        self._advance(now_us)
+        self._has_group = there
+
+    def created(self, now_us: int, partitions: Iterable[str]) -> None:
+        self._advance(now_us)
         self._partitions.update(partitions)
 
-    def deleted(self, partitions: Iterable[str]) -> None:
+    def deleted(self, now_us: int, partitions: Iterable[str]) -> None:
+        self._advance(now_us)
         for partition in partitions:
             self._partitions.discard(partition)
             self._crashed.discard(partition)
             self.owners.pop(partition, None)
 
-    def taken(self, event: events.PartitionsAssigned) -> None:
+    def taken(self, now_us: int, event: events.PartitionsAssigned) -> None:
+        self._advance(now_us)
         partitions, member, all_owners = event.partitions, event.member, self.owners
         self._partitions.update(partitions)
         self._crashed.difference_update(partitions)
@@ -297,7 +305,8 @@ class OwnedTime:
             else:
                 owners.add(member)
 
-    def given_up(self, event: GivenUp) -> None:
+    def given_up(self, now_us: int, event: GivenUp) -> None:
+        self._advance(now_us)
         without_owner: list[str] = []
         for partition in event.partitions:
             owners = self.owners.get(partition)
@@ -320,13 +329,14 @@ class OwnedTime:
         if event.member is not None and event.detail == _ASKED_TO_STOP:
             self._stopping.add(event.member)
 
-    def started(self, member: str) -> None:
+    def started(self, now_us: int, member: str) -> None:
+        self._advance(now_us)
         self._has_begun = True
         self._stopping.discard(member)
 
     def finish(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
         """Compare with the figures of the run, in seconds: of all gaps, and of those that crashes began."""
-        self.advance(now_us)
+        self._advance(now_us)
         if self._has_begun and (unowned is None or round(unowned * _SECOND) != self._unowned_us):
             self._differs("unowned_partition_seconds", unowned, self._unowned_us)
         if crashed is not None and round(crashed * _SECOND) < self._crashed_us:

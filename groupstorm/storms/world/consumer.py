@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.member_session import Generation, MemberState
+from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
     Assign,
@@ -115,19 +115,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         self._flow = self.membership.close()
         self.periodic_requests.stop_commits()
         self._go_on(None)
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        membership = self.membership
-        return (
-            self.waits_for_poll
-            and membership.state is MemberState.STABLE
-            and not membership.rejoin_needed
-            and not self.pauses.lasts
-            and self.connection.passes
-            and self.work.partitions == membership.owned  # else it still looks up where to start
-        )
 
     # -- the membership's operations -------------------------------------------------------------
 

@@ -29,6 +29,11 @@ class GroupMember(Protocol):
         ...
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it has joined and asks for nothing more."""
+        ...
+
+    @property
     def rejoin_needed(self) -> bool:
         """Whether the next poll() matters to the member."""
         ...

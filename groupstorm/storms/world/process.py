@@ -154,11 +154,6 @@ class VirtualProcess(ABC, Generic[Member]):
     def stop(self) -> None:
         """The application answers SIGTERM: close() begins."""
 
-    @property
-    @abstractmethod
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-
     @abstractmethod
     def _go_on(self, result: Any) -> None:
         """The result has come for which the process waited."""
@@ -259,6 +254,17 @@ class VirtualProcess(ABC, Generic[Member]):
         return share, max(record_us, loop.longest_interval_us * share // SHARES)
 
     # -- what happens to the process -------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        return (
+            self.waits_for_poll
+            and self.membership.is_settled
+            and not self.pauses.lasts
+            and self.connection.passes
+            and self.work.partitions == self.membership.owned  # else it still looks up where to start
+        )
 
     def reachable(self) -> bool:
         """Whether it can send heartbeats now."""

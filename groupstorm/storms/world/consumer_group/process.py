@@ -198,18 +198,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.emit(events.MemberFailed(self.config.group_id, self.name, self.group_member.member_id, error))
         self._exit()
 
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        return (
-            self.waits_for_poll
-            and self.group_member.state is MemberState.STABLE
-            and not self.membership.rejoin_needed
-            and not self.pauses.lasts
-            and self.connection.passes
-            and self.work.partitions == self.group_member.owned  # else it still looks up where to start
-        )
-
     # -- poll() ----------------------------------------------------------------------------------
 
     def polled(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.consumer_group.states import NOT_IN_GROUP
+from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroup
@@ -57,6 +57,10 @@ class ConsumerGroupView:
         if self._generation.id != self._member.epoch:
             self._generation = Generation(self._member.epoch, self._member.member_id)
         return self._generation
+
+    @property
+    def is_settled(self) -> bool:
+        return self._member.state is MemberState.STABLE and not self.rejoin_needed
 
     @property
     def rejoin_needed(self) -> bool:
