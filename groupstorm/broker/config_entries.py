@@ -6,30 +6,37 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from groupstorm.broker.config import OPTIONS, BrokerConfig
-from groupstorm.broker.config_options import ConfigType, Option
 from groupstorm.broker.dynamic_configs import (
     ALL_BROKERS,
     DYNAMIC_OPTIONS,
     ConfigSource,
     DynamicConfigs,
     Synonym,
+    kept_option,
+    static_synonyms,
 )
-from groupstorm.broker.group_configs import GROUP_OPTIONS, broker_value
+from groupstorm.broker.kafka_configs import KafkaConfig, kafka_configs
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config_options import ConfigType, Option
 from groupstorm.coordinator.consumer_config import ConsumerConfig
+from groupstorm.coordinator.group_configs import INTERNAL_OPTIONS, broker_value, group_options
 
 
 class Entry(NamedTuple):
+    """``value``: None if there is none, or if it is not told. ``synonyms``: the sources of the value."""
+
     name: str
-    value: str
+    value: str | None
     kind: ConfigType
     read_only: bool
     synonyms: tuple[Synonym, ...]
+    documentation: str | None = None
+    is_sensitive: bool = False
 
     @property
     def source(self) -> ConfigSource:
-        return self.synonyms[0].source
+        return self.synonyms[0].source if self.synonyms else ConfigSource.DEFAULT
 
 
 def topic_entries(configs: Mapping[str, str], broker: DynamicConfigs) -> Iterator[Entry]:
@@ -38,21 +45,28 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfigs) -> Iterato
     def synonyms(name: str, option: Option) -> list[Synonym]:
         if option.broker is not None:
             return broker.synonyms(option.broker)
-        return [Synonym(name, option.default, ConfigSource.DEFAULT)]
+        of_broker = known[name].synonym
+        return [] if of_broker is None else [Synonym(of_broker, option.default, ConfigSource.DEFAULT)]
 
-    return _entries(TOPIC_OPTIONS, configs, ConfigSource.TOPIC, synonyms)
+    known = kafka_configs("topic")
+    return _entries(TOPIC_OPTIONS, configs, ConfigSource.TOPIC, synonyms, known)
 
 
-def group_entries(configs: Mapping[str, str], consumer: ConsumerConfig) -> Iterator[Entry]:
+def group_entries(configs: Mapping[str, str], config: CoordinatorConfig) -> Iterator[Entry]:
     """All configurations of a group, by name."""
 
     def synonyms(name: str, option: Option) -> list[Synonym]:
-        value, found = broker_value(option, consumer), list[Synonym]()
+        value, found = broker_value(option, config.consumer), list[Synonym]()
         if value != option.default and option.broker is not None:
             found.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
         return [*found, Synonym(option.broker or name, option.default, ConfigSource.DEFAULT)]
 
-    return _entries(GROUP_OPTIONS, configs, ConfigSource.GROUP, synonyms)
+    options = {
+        name: option
+        for name, option in group_options(config.compatibility).items()
+        if name not in INTERNAL_OPTIONS
+    }
+    return _entries(options, configs, ConfigSource.GROUP, synonyms, kafka_configs("group"))
 
 
 def _entries(
@@ -60,13 +74,15 @@ def _entries(
     configs: Mapping[str, str],
     own: ConfigSource,
     synonyms_of: Callable[[str, Option], list[Synonym]],
+    known: Mapping[str, KafkaConfig],
 ) -> Iterator[Entry]:
     """``synonyms_of``: where the value of an option comes from that the resource does not have."""
     for name, option in options.items():
         synonyms = synonyms_of(name, option)
         if name in configs:
             synonyms.insert(0, Synonym(name, configs[name], own))
-        yield Entry(name, synonyms[0].value, option.kind, False, tuple(synonyms))
+        value = synonyms[0].value if synonyms else option.default
+        yield Entry(name, value, option.kind, False, tuple(synonyms), known[name].documentation)
 
 
 #: The group coordinator's settings -> field, type, and how many of the field's units are one.
@@ -113,16 +129,39 @@ def _text(value: object) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def broker_entries(broker: DynamicConfigs, coordinator: CoordinatorConfig) -> list[Entry]:
-    """The broker's own settings and its group coordinator's, which cannot be changed while it runs."""
-    return sorted([*_own_entries(broker), *_coordinator_entries(coordinator)])
+def broker_entries(
+    broker: DynamicConfigs, coordinator: CoordinatorConfig, of_node: Mapping[str, str]
+) -> list[Entry]:
+    """All settings of a broker. ``of_node``: those that each broker of the process has for itself."""
+    known = kafka_configs("broker")
+    found = {entry.name: entry for entry in _coordinator_entries(coordinator)}
+    for name in {*OPTIONS, *known, *broker.changed()} - found.keys():
+        synonyms = static_synonyms(name, of_node[name]) if name in of_node else broker.synonyms(name)
+        found[name] = _broker_entry(name, synonyms)
+    documented = (
+        entry._replace(documentation=known[name].documentation) if name in known else entry
+        for name, entry in found.items()
+    )
+    return sorted(documented, key=lambda entry: entry.name)
+
+
+def _broker_entry(name: str, synonyms: list[Synonym]) -> Entry:
+    """A setting that Kafka does not know is sensitive: it may be a password of a plug-in."""
+    known = kafka_configs("broker").get(name)
+    if name in OPTIONS:
+        kind = known.kind if known else _kind(getattr(BrokerConfig(), name.replace(".", "_")))
+        read_only, is_sensitive = name not in DYNAMIC_OPTIONS, False
+    else:
+        kind = known.kind if known else ConfigType.STRING
+        read_only, is_sensitive = kept_option(name) is None, known is None or known.is_sensitive
+    value = synonyms[0].value if synonyms and not is_sensitive else None
+    return Entry(name, value, kind, read_only, tuple(synonyms), None, is_sensitive)
 
 
 def entries_of_all_brokers(broker: DynamicConfigs) -> Iterator[Entry]:
     """The settings that were changed for all brokers."""
     for name, value in broker.by_broker.get(ALL_BROKERS, {}).items():
-        synonyms = (Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER),)
-        yield Entry(name, value, DYNAMIC_OPTIONS[name].kind, False, synonyms)
+        yield _broker_entry(name, [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER)])
 
 
 def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
@@ -131,14 +170,6 @@ def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
         yield _fixed(name, str(value), str(default), kind)
     yield from _consumer_entries(coordinator.consumer)
-
-
-def _own_entries(broker: DynamicConfigs) -> Iterator[Entry]:
-    defaults = BrokerConfig()
-    for name in OPTIONS:
-        synonyms = broker.synonyms(name)
-        kind = _kind(getattr(defaults, name.replace(".", "_")))
-        yield Entry(name, synonyms[0].value, kind, name not in DYNAMIC_OPTIONS, tuple(synonyms))
 
 
 def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:

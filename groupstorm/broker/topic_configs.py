@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groupstorm.broker.config import INT64_MAX, BrokerConfig
-from groupstorm.broker.config_options import ConfigType, Option, flag, integer, long
+from groupstorm.coordinator.config_options import ConfigType, Option, flag, integer, long
 
 TOPIC_OPTIONS: Mapping[str, Option] = {
     "cleanup.policy": Option(
@@ -96,7 +96,7 @@ class LogSettings:
         """Take the topic's configurations, and for all others the broker's settings."""
 
         def text(name: str) -> str:
-            return configs.get(name) or default_of(TOPIC_OPTIONS[name], broker)
+            return configs[name] if name in configs else default_of(TOPIC_OPTIONS[name], broker)
 
         def number(name: str) -> int:
             return int(text(name))

@@ -12,12 +12,12 @@ from typing import Any
 from groupstorm.broker.apis.api import BrokerState, Call, Done
 from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, broker_of, check_rights
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.config_options import ConfigError, Option, check
-from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS
-from groupstorm.broker.group_configs import GROUP_OPTIONS, check_group
+from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS, kept_option
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
+from groupstorm.coordinator.config_options import ConfigError, Option, check
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.group_configs import check_group, group_options
 from groupstorm.turns import Turns, in_turns
 
 #: Gives the configurations of a resource after its changes, unchecked: of the resource's options, its present
@@ -72,8 +72,10 @@ def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> N
     elif kind == GROUP:
         if not name:
             raise Refused(Error.INVALID_REQUEST, "Default group resources are not allowed.")
-        changed = changing(state, GROUP_OPTIONS, state.group_configs.get(name, {}), asked.configs)
-        configs = check_group(changed, state.coordinator_config.consumer)
+        config = state.coordinator_config
+        options = group_options(config.compatibility)
+        changed = changing(state, options, state.group_configs.get(name, {}), asked.configs)
+        configs = check_group(changed, config.consumer, config.compatibility)
         if not call.message.validate_only:
             state.configure_group(name, configs)
     elif kind == BROKER:
@@ -99,11 +101,13 @@ def _change_broker(state: BrokerState, call: Call, asked: Any, changing: Changin
     name = broker_of(state, call, asked.resource_name)
     present = state.dynamic_configs.by_broker.get(name, {})
     changed = changing(state, DYNAMIC_OPTIONS, present, asked.configs)
-    fixed = [key for key in changed if key not in DYNAMIC_OPTIONS]
+    options = {key: DYNAMIC_OPTIONS.get(key) or kept_option(key) for key in changed}
+    fixed = [key for key, option in options.items() if option is None]
     if fixed:
         sentence = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
         raise Refused(Error.INVALID_REQUEST, sentence)
-    configs = {key: check(DYNAMIC_OPTIONS, "broker", key, value) for key, value in changed.items()}
+    known = {key: option for key, option in options.items() if option is not None}
+    configs = {key: check(known, "broker", key, value) for key, value in changed.items()}
     if name and len(state.cluster.nodes) > 1 and configs != present:
         sentence = "several brokers of one process share their settings: change those of all, without a name"
         raise Refused(Error.INVALID_REQUEST, sentence)

@@ -17,9 +17,9 @@ from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import may, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.broker.config_entries import topic_entries
-from groupstorm.broker.config_options import ConfigError, check
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
+from groupstorm.coordinator.config_options import ConfigError, check
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns, in_turns

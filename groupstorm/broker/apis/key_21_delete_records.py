@@ -37,7 +37,7 @@ def _delete(state: BrokerState, call: Call, found: Found, asked: Any) -> tuple[E
     log, error = find_log(call, found, asked.partition_index)
     if topic is None or log is None:
         return error, _NO_OFFSET
-    if "delete" not in topic.configs.get("cleanup.policy", "delete"):
+    if topic.settings.is_compacted and not topic.settings.is_deleted:
         return Error.POLICY_VIOLATION, _NO_OFFSET
     offset = log.end_offset if asked.offset == _HIGH_WATERMARK else asked.offset
     if not 0 <= offset <= log.end_offset:

@@ -69,7 +69,7 @@ API = Api(
 def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
-        names = asked.configuration_keys
+        names = asked.configuration_keys or None  # an empty list asks for all as well
         check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
     except Refused as problem:
@@ -89,17 +89,37 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
 def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
     kind, name = asked.resource_type, asked.resource_name
     if kind == TOPIC:
+        if not name:
+            sentence = "Topic name is invalid: the empty string is not allowed"
+            raise Refused(Error.INVALID_TOPIC_EXCEPTION, sentence)
         topic = state.topics.get(name)
         if topic is None:
             raise Refused(Error.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name[:249]} does not exist")
         return topic_entries(topic.configs, state.dynamic_configs)
     if kind == GROUP:
-        return group_entries(state.group_configs.get(name, {}), state.coordinator_config.consumer)
+        if not name:
+            raise Refused(Error.INVALID_REQUEST, "Group name must not be empty")
+        return group_entries(state.group_configs.get(name, {}), state.coordinator_config)
     if kind == BROKER:
         if not broker_of(state, call, name):
             return entries_of_all_brokers(state.dynamic_configs)
-        return broker_entries(state.dynamic_configs, state.coordinator_config)
+        return broker_entries(state.dynamic_configs, state.coordinator_config, _of_node(state, call))
     raise Refused(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
+
+
+def _of_node(state: BrokerState, call: Call) -> dict[str, str]:
+    """The settings of the broker that was asked which the others of the process have for themselves."""
+    node, rack = call.node, state.cluster.rack(call.node)
+    protocol = state.cluster.protocol
+    at = state.cluster.endpoint(node, call.reached_at, None)
+    advertised = state.cluster.endpoint(node, call.reached_at, state.config.advertised_listeners)
+    return {
+        "node.id": str(node),
+        "broker.id": str(node),
+        "listeners": f"{protocol}://{at.host}:{at.port}",
+        "advertised.listeners": f"{protocol}://{advertised.host}:{advertised.port}",
+        **({} if rack is None else {"broker.rack": rack}),
+    }
 
 
 def _entry(call: Call, entry: Entry) -> Any:
@@ -110,11 +130,16 @@ def _entry(call: Call, entry: Entry) -> Any:
         value=entry.value,
         read_only=entry.read_only,
         config_source=entry.source,
-        is_sensitive=False,
+        is_sensitive=entry.is_sensitive,
         synonyms=tuple(
-            call.types.make("DescribeConfigsSynonym", name=one.name, value=one.value, source=one.source)
+            call.types.make(
+                "DescribeConfigsSynonym",
+                name=one.name,
+                value=None if entry.is_sensitive else one.value,
+                source=one.source,
+            )
             for one in synonyms
         ),
         config_type=entry.kind,
-        documentation=None,
+        documentation=entry.documentation if getattr(call.message, "include_documentation", False) else None,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.config_options import Option
+from groupstorm.coordinator.config_options import Option
 from groupstorm.turns import Turns
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.config_changes import change_configs, check_values
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.config_options import ConfigType, Option
 from groupstorm.broker.topic_configs import default_of
+from groupstorm.coordinator.config_options import ConfigType, Option
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.turns import Turns
@@ -50,7 +50,7 @@ def _changed(
                 raise Refused(
                     Error.INVALID_CONFIG, f"Can't {verb} to key {one.name} because its type is not LIST."
                 )
-            before = configs.get(one.name) or default_of(option, state.config)
+            before = configs[one.name] if one.name in configs else default_of(option, state.config)
             configs[one.name] = ",".join(_parts(before, values[one.name], is_append))
         else:
             raise Refused(Error.UNKNOWN_SERVER_ERROR, "")

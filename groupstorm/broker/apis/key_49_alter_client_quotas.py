@@ -15,14 +15,12 @@ from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.quotas.entities import Entity, check_entity, check_value
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
+from groupstorm.javahash import hash_order
 from groupstorm.turns import Turns, in_turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    asked = yield from in_turns(
-        ({part.entity_type: part.entity_name for part in entry.entity}, entry.ops)
-        for entry in call.message.entries
-    )
+    asked = yield from in_turns((_parts(entry), entry.ops) for entry in call.message.entries)
     times = Counter((yield from in_turns(frozenset(parts.items()) for parts, _ in asked)))
     entries = []
     for parts, ops in {frozenset(parts.items()): (parts, ops) for parts, ops in asked}.values():
@@ -45,6 +43,12 @@ API = Api(
     needs=(on_cluster(Operation.ALTER_CONFIGS, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
     errors={"entries": "entries"},
 )  # fmt: skip
+
+
+def _parts(entry: Any) -> dict[str, str | None]:
+    """Name by type, in the order in which Kafka's ``HashMap`` of them answers."""
+    parts = {part.entity_type: part.entity_name for part in entry.entity}
+    return {kind: parts[kind] for kind in hash_order(parts, initial_capacity=len(entry.entity))}
 
 
 def _alter(state: BrokerState, call: Call, entity: Entity, ops: Any) -> None:

@@ -93,11 +93,12 @@ def is_loopback(host: str) -> bool:
 
 
 def secure(state: BrokerState, security: ListenerSecurity) -> None:
-    """Let the brokers of this state know the users of their listeners.
+    """Let the brokers of this state know the protocol and the users of their listeners.
 
     Raises InputError if advertised.listeners names another protocol than the listener's.
     """
     check_advertised(state.config, security)
+    state.cluster.protocol = security.protocol
     state.credentials.users = security.users or Users({})
 
 

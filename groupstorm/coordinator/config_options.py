@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from groupstorm.broker.config import INT32_MAX, INT64_MAX
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
 
 
 class ConfigType(IntEnum):
@@ -19,9 +20,12 @@ class ConfigType(IntEnum):
     BOOLEAN = 1
     STRING = 2
     INT = 3
+    SHORT = 4
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    CLASS = 8
+    PASSWORD = 9
 
 
 class ConfigError(ValueError):
@@ -60,9 +64,12 @@ def check(options: Mapping[str, Option], what: str, name: str, value: str) -> st
     option = options.get(name)
     if option is None:
         raise ConfigError(f"Unknown {what} config name: {name}")
-    problem = _PROBLEMS[option.kind](option, name, value.strip())
-    if problem is not None:
-        raise ConfigError(f"Invalid value {value} for configuration {name}: {problem}")
+    if option.kind is ConfigType.LIST:
+        _check_list(option, name, value.strip())
+    else:
+        problem = _PROBLEMS[option.kind](option, name, value.strip())
+        if problem is not None:
+            raise ConfigError(f"Invalid value {value} for configuration {name}: {problem}")
     return value.strip()
 
 
@@ -81,15 +88,23 @@ def _of_text(option: Option, name: str, value: str) -> str | None:
     return f"String must be one of: {', '.join(option.values)}"
 
 
-def _of_list(option: Option, _name: str, value: str) -> str | None:
-    if not option.values or all(part.strip() in option.values for part in value.split(",")):
-        return None
-    return f"String must be one of: {', '.join(option.values)}"
+def _check_list(option: Option, name: str, value: str) -> None:
+    """Raises ConfigError. An empty list is one (KIP-1161)."""
+    parts = [part.strip() for part in value.split(",")] if value else []
+    if not all(parts):
+        raise ConfigError(f"Configuration '{name}' values must not be empty.")
+    for part in parts if option.values else ():
+        if part not in option.values:
+            problem = f"String must be one of: {', '.join(option.values)}"
+            raise ConfigError(f"Invalid value {part} for configuration {name}: {problem}")
+
+
+_LARGEST = {ConfigType.SHORT: 2**15 - 1, ConfigType.INT: INT32_MAX}
 
 
 def _of_number(option: Option, _name: str, value: str) -> str | None:
     fraction = r"(\.[0-9]{1,19})?" if option.kind is ConfigType.DOUBLE else ""
-    largest = INT32_MAX if option.kind is ConfigType.INT else INT64_MAX
+    largest = _LARGEST.get(option.kind, INT64_MAX)
     is_number = re.fullmatch(rf"[+-]?[0-9]{{1,19}}{fraction}", value)
     if not is_number or not -largest - 1 <= float(value) <= largest:
         return f"Not a number of type {option.kind.name}"
@@ -103,8 +118,10 @@ def _of_number(option: Option, _name: str, value: str) -> str | None:
 _PROBLEMS: Mapping[ConfigType, Callable[[Option, str, str], str | None]] = {
     ConfigType.BOOLEAN: _of_flag,
     ConfigType.STRING: _of_text,
-    ConfigType.LIST: _of_list,
+    ConfigType.CLASS: _of_text,
+    ConfigType.PASSWORD: _of_text,
     ConfigType.INT: _of_number,
+    ConfigType.SHORT: _of_number,
     ConfigType.LONG: _of_number,
     ConfigType.DOUBLE: _of_number,
 }
