@@ -5,11 +5,34 @@ Source: the message schemas of those releases (`validVersions`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 #: All APIs in all versions that are served, which are Kafka 4.3's.
 NEWEST = "4.x"
 RELEASES = ("2.8", "3.9", NEWEST)
 
 
-def transaction_version(release: str) -> int:
-    """The level of the feature transaction.version: 2 since Kafka 4.0 (KIP-890), none before."""
-    return 2 if release == NEWEST else 0
+class Feature(NamedTuple):
+    """A feature of a cluster: the levels that its brokers support, and its own, which is 0 if it is off."""
+
+    least: int
+    most: int
+    level: int
+
+
+#: Those of Kafka 4.4.0. Share groups and streams groups are not served: they are off.
+_FEATURES: Mapping[str, Feature] = {
+    "eligible.leader.replicas.version": Feature(0, 1, 0),
+    "group.version": Feature(0, 1, 1),
+    "kraft.version": Feature(0, 1, 0),
+    "metadata.version": Feature(7, 33, 33),
+    "share.version": Feature(0, 2, 0),
+    "streams.version": Feature(0, 1, 0),
+    "transaction.version": Feature(0, 2, 2),
+}
+
+
+def features(release: str) -> Mapping[str, Feature]:
+    """The features of this release by name; none before Kafka 4.0."""
+    return _FEATURES if release == NEWEST else {}

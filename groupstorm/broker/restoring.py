@@ -82,7 +82,10 @@ def _log(state: BrokerState, name: str, partition: int) -> PartitionLog:
 def _grow(state: BrokerState, change: TopicGrown, _now_ms: int) -> None:
     topic = _topic(state, change.name)
     new = change.replicas[len(topic.partitions) :]
-    state.topics.grow(topic, len(change.replicas), new)
+    if new:
+        state.topics.grow(topic, len(change.replicas), new)
+    elif {node for one in change.replicas for node in one} <= set(state.cluster.nodes):
+        state.topics.place(topic, change.replicas)
 
 
 def _delete(state: BrokerState, change: TopicDeleted, _now_ms: int) -> None:

@@ -102,6 +102,54 @@ def alter_quotas(driver: Driver, version: int) -> Any:
     return driver.ask(wire.ALTER_QUOTAS, version, entries=(entry,), validate_only=False)
 
 
+def elect_leaders(driver: Driver, version: int) -> Any:
+    asked = wire.structure(wire.ELECT_LEADERS, version, "TopicPartitions", topic="orders", partitions=(0, 9))
+    return driver.ask(wire.ELECT_LEADERS, version, election_type=0, topic_partitions=(asked,))
+
+
+def reassign(driver: Driver, version: int) -> Any:
+    one = wire.structure(
+        wire.ALTER_REASSIGNMENTS, version, "ReassignablePartition", partition_index=0, replicas=(1,)
+    )
+    asked = wire.structure(
+        wire.ALTER_REASSIGNMENTS, version, "ReassignableTopic", name="orders", partitions=(one,)
+    )
+    return driver.ask(wire.ALTER_REASSIGNMENTS, version, topics=(asked,))
+
+
+def describe_quorum(driver: Driver, version: int) -> Any:
+    one = wire.structure(wire.DESCRIBE_QUORUM, version, "PartitionData", partition_index=0)
+    topics = tuple(
+        wire.structure(wire.DESCRIBE_QUORUM, version, "TopicData", topic_name=name, partitions=(one,))
+        for name in ("__cluster_metadata", "orders")
+    )
+    return driver.ask(wire.DESCRIBE_QUORUM, version, topics=topics)
+
+
+def update_features(driver: Driver, version: int) -> Any:
+    update = {"feature": "group.version", "max_version_level": 1, "upgrade_type": 1}
+    asked = wire.structure(wire.UPDATE_FEATURES, version, "FeatureUpdateKey", **update)
+    return driver.ask(wire.UPDATE_FEATURES, version, feature_updates=(asked,))
+
+
+def in_transaction(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
+    """Asks while a producer has an open transaction."""
+
+    def ask(driver: Driver, version: int) -> Any:
+        TransactionalProducer(driver).add(1)
+        return driver.ask(api_key, version, **fields)
+
+    return ask
+
+
+def describe_producers(driver: Driver, version: int) -> Any:
+    produce(driver, 8, records=wire.batch([b"a"], producer_id=7, epoch=0, sequence=0))
+    asked = wire.structure(
+        wire.DESCRIBE_PRODUCERS, version, "TopicRequest", name="orders", partition_indexes=(0, 9)
+    )
+    return driver.ask(wire.DESCRIBE_PRODUCERS, version, topics=(asked,))
+
+
 #: By API: asks in a version and returns what is answered.
 ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.PRODUCE: produce,
@@ -155,6 +203,18 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.CONSUMER_GROUP_DESCRIBE: lambda driver, version: (
         consumer_heartbeat(driver, 1)
         and driver.ask(wire.CONSUMER_GROUP_DESCRIBE, version, group_ids=("modern", "none"))
+    ),
+    wire.DESCRIBE_LOG_DIRS: simply(wire.DESCRIBE_LOG_DIRS, topics=None),
+    wire.ELECT_LEADERS: elect_leaders,
+    wire.ALTER_REASSIGNMENTS: reassign,
+    wire.LIST_REASSIGNMENTS: simply(wire.LIST_REASSIGNMENTS, topics=None),
+    wire.DESCRIBE_QUORUM: describe_quorum,
+    wire.UPDATE_FEATURES: update_features,
+    wire.LIST_CONFIG_RESOURCES: simply(wire.LIST_CONFIG_RESOURCES),
+    wire.DESCRIBE_PRODUCERS: describe_producers,
+    wire.DESCRIBE_TRANSACTIONS: in_transaction(wire.DESCRIBE_TRANSACTIONS, transactional_ids=("t", "none")),
+    wire.LIST_TRANSACTIONS: in_transaction(
+        wire.LIST_TRANSACTIONS, duration_filter=-1, transactional_id_pattern=None
     ),
     wire.DESCRIBE_TOPIC_PARTITIONS: simply(
         wire.DESCRIBE_TOPIC_PARTITIONS, response_partition_limit=2, cursor=None

@@ -193,7 +193,6 @@ def test_transactions_that_take_too_long_are_aborted_and_their_producer_is_fence
         ({"timeout_ms": 900_001}, Error.INVALID_TRANSACTION_TIMEOUT),
         ({"producer_id": 5}, Error.INVALID_REQUEST),
         ({"producer_id": 5, "producer_epoch": 0}, Error.PRODUCER_FENCED),
-        ({"version": 6, "enable2_pc": True}, Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     ],
 )
 def test_producers_that_are_refused(driver: Driver, fields: dict[str, Any], error: Error) -> None:

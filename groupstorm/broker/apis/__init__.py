@@ -1,8 +1,7 @@
 """The APIs that this broker serves: one file per API key, registered here.
 
-Not served: replication and its administration, log directories, telemetry,
-delegation tokens, DescribeProducers and the listing of transactions, share and streams groups. A
-request of an API that is not here closes the connection, as an unknown key does in Kafka.
+Not served: replication, telemetry, delegation tokens, share and streams groups. A request of an API that is
+not here closes the connection, as an unknown key does in Kafka.
 """
 
 from __future__ import annotations
@@ -40,18 +39,28 @@ from groupstorm.broker.apis import (
     key_31_delete_acls,
     key_32_describe_configs,
     key_33_alter_configs,
+    key_35_describe_log_dirs,
     key_36_sasl_authenticate,
     key_37_create_partitions,
     key_42_delete_groups,
+    key_43_elect_leaders,
     key_44_incremental_alter_configs,
+    key_45_alter_partition_reassignments,
+    key_46_list_partition_reassignments,
     key_47_offset_delete,
     key_48_describe_client_quotas,
     key_49_alter_client_quotas,
     key_50_describe_user_scram_credentials,
     key_51_alter_user_scram_credentials,
+    key_55_describe_quorum,
+    key_57_update_features,
     key_60_describe_cluster,
+    key_61_describe_producers,
+    key_65_describe_transactions,
+    key_66_list_transactions,
     key_68_consumer_group_heartbeat,
     key_69_consumer_group_describe,
+    key_74_list_config_resources,
     key_75_describe_topic_partitions,
 )
 from groupstorm.broker.apis.api import Api
@@ -66,12 +75,16 @@ _ALL = (
     key_21_delete_records.API, key_22_init_producer_id.API, key_23_offset_for_leader_epoch.API,
     key_24_add_partitions_to_txn.API, key_25_add_offsets_to_txn.API, key_26_end_txn.API,
     key_28_txn_offset_commit.API, key_29_describe_acls.API, key_30_create_acls.API, key_31_delete_acls.API,
-    key_32_describe_configs.API, key_33_alter_configs.API, key_36_sasl_authenticate.API,
-    key_37_create_partitions.API, key_42_delete_groups.API, key_44_incremental_alter_configs.API,
+    key_32_describe_configs.API, key_33_alter_configs.API, key_35_describe_log_dirs.API,
+    key_36_sasl_authenticate.API, key_37_create_partitions.API, key_42_delete_groups.API,
+    key_43_elect_leaders.API, key_44_incremental_alter_configs.API,
+    key_45_alter_partition_reassignments.API, key_46_list_partition_reassignments.API,
     key_47_offset_delete.API, key_48_describe_client_quotas.API, key_49_alter_client_quotas.API,
     key_50_describe_user_scram_credentials.API, key_51_alter_user_scram_credentials.API,
-    key_60_describe_cluster.API, key_68_consumer_group_heartbeat.API, key_69_consumer_group_describe.API,
-    key_75_describe_topic_partitions.API, key_18_api_versions.API,
+    key_55_describe_quorum.API, key_57_update_features.API, key_60_describe_cluster.API,
+    key_61_describe_producers.API, key_65_describe_transactions.API, key_66_list_transactions.API,
+    key_68_consumer_group_heartbeat.API, key_69_consumer_group_describe.API,
+    key_74_list_config_resources.API, key_75_describe_topic_partitions.API, key_18_api_versions.API,
 )  # fmt: skip
 
 

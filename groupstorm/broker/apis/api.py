@@ -181,6 +181,13 @@ class BrokerState:
         self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
         self.changed_topics.append(topic.name)
 
+    def place_partition(self, topic: Topic, index: int, replicas: tuple[int, ...]) -> None:
+        """Give a partition other brokers, the leader in front."""
+        if topic.replicas[index] != replicas:
+            self.topics.place(topic, [*topic.replicas[:index], replicas, *topic.replicas[index + 1 :]])
+            self.changes.append(TopicGrown(topic.name, tuple(topic.replicas)))
+            self.changed_topics.append(topic.name)
+
     def configure_topic(self, topic: Topic, configs: Mapping[str, str]) -> None:
         self.topics.configure(topic, configs)
         self.changes.append(TopicConfigured(topic.name, dict(configs)))
@@ -349,8 +356,9 @@ class Api:
     handle: Handler
     advertised_min_version: int | None = None
     """The lowest version in ApiVersions, if another one."""
-    older: tuple[int, ...] | None = None
-    """The highest versions of the older ones of `RELEASES`, if others; (): those do not have the API."""
+    older: tuple[int | None, ...] | None = None
+    """The highest versions of the older ones of `RELEASES`, if others; None: that one does not have the API;
+    (): none of them has it."""
     needs: tuple[Right, ...] = ()
     """The rights that the whole request needs, in the order in which Kafka checks them."""
     on_topics: Operation | None = None
@@ -377,7 +385,8 @@ class Api:
         the release's time uses the highest that both have."""
         if release == NEWEST or self.older is None:
             return self
-        return replace(self, max_version=self.older[RELEASES.index(release)]) if self.older else None
+        newest = self.older[RELEASES.index(release)] if self.older else None
+        return None if newest is None else replace(self, max_version=newest)
 
 
 class CoordinatorsApi(Api):

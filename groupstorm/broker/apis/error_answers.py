@@ -28,7 +28,7 @@ from groupstorm.turns import Turns, in_turns
 #: The fields by which requests and responses name an item.
 _NAMES = (
     *("name", "key", "topic", "topic_id", "index", "partition", "partition_index"),
-    *("resource_type", "resource_name", "entity_type", "entity_name"),
+    *("resource_type", "resource_name", "entity_type", "entity_name", "partition_id", "transactional_id"),
 )
 #: An array that names an item.
 _ENTITY = "entity"

@@ -5,7 +5,7 @@
 * An unknown version is answered in version 0 with UNSUPPORTED_VERSION and the range of this API
   alone; the request is not read.
 * v3: the client's software name and version must look like ones, else INVALID_REQUEST. The answer names the
-  features: transaction.version 2 (KIP-890). v4: features whose lowest level is 0 (KAFKA-17011).
+  features (KIP-584). v4: supported features whose lowest level is 0 (KAFKA-17011).
 * Produce is advertised from 0 though 3 is the lowest served: older librdkafka reads "no Produce 0" as
   "cannot compress" (KAFKA-18659).
 """
@@ -13,16 +13,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.releases import transaction_version
+from groupstorm.broker.releases import Feature
+from groupstorm.broker.releases import features as features_of
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 
 _FIRST_WITH_FEATURES = 3
 _FIRST_WITH_LOWEST_LEVEL_0 = 4
-_TRANSACTIONS = "transaction.version"
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -34,27 +35,33 @@ def handle(state: BrokerState, call: Call) -> Done:
     ):
         return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
     keys = tuple(_range(call.types, api) for _, api in sorted(state.apis.items()))
-    features = _features(call, transaction_version(state.release))
+    features = _features(call, features_of(state.release))
     return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
 
 
 API = Api(18, "ApiVersions", 0, 4, handle, older=(3, 4))
 
 
-def _features(call: Call, level: int) -> dict[str, Any]:
-    if call.version < _FIRST_WITH_FEATURES or not level:
+def _features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:
+    if call.version < _FIRST_WITH_FEATURES or not known:
         return {}
     # a lowest level of 0 is more than clients of version 3 can read
     least = 0 if call.version >= _FIRST_WITH_LOWEST_LEVEL_0 else 1
     make = call.types.make
-    supported = make("SupportedFeatureKey", name=_TRANSACTIONS, min_version=least, max_version=level)
-    finalized = make(
-        "FinalizedFeatureKey", name=_TRANSACTIONS, max_version_level=level, min_version_level=level
+    supported = tuple(
+        make("SupportedFeatureKey", name=name, min_version=one.least, max_version=one.most)
+        for name, one in known.items()
+        if one.least >= least
+    )
+    finalized = tuple(
+        make("FinalizedFeatureKey", name=name, max_version_level=one.level, min_version_level=one.level)
+        for name, one in known.items()
+        if one.level
     )
     return {
-        "supported_features": (supported,),
+        "supported_features": supported,
         "finalized_features_epoch": 0,
-        "finalized_features": (finalized,),
+        "finalized_features": finalized,
     }
 
 

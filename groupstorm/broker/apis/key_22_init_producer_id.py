@@ -1,10 +1,9 @@
-"""InitProducerId (key 22), versions 0-6.
+"""InitProducerId (key 22), versions 0-5.
 
 * Without a transactional id every request gets a new producer id with epoch 0 (KIP-98).
 * Without one, a producer needs IDEMPOTENT_WRITE on the cluster or WRITE on any topic (KIP-679).
 * v3: a producer that recovers names what it had (KIP-360). v4: PRODUCER_FENCED; before,
-  INVALID_PRODUCER_EPOCH. v6: two-phase commit (KIP-939), which is refused as a broker refuses it that has it
-  disabled.
+  INVALID_PRODUCER_EPOCH. v6, two-phase commit (KIP-939), is not stable yet: Kafka does not advertise it.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ def handle(state: BrokerState, call: Call) -> Done:
         error_code=producer_error(call, producer.error, _FIRST_SAYING_FENCED),
         producer_id=producer.producer_id,
         producer_epoch=producer.epoch,
-        ongoing_txn_producer_id=NONE,
-        ongoing_txn_producer_epoch=NONE,
     )
     return Done(response)
 
 
-API = CoordinatorsApi(22, "InitProducerId", 0, 6, handle, older=(4, 5), needs=(WRITE_TRANSACTIONAL_ID,))
+API = CoordinatorsApi(22, "InitProducerId", 0, 5, handle, older=(4, 5), needs=(WRITE_TRANSACTIONAL_ID,))
 
 
 def _init(state: BrokerState, call: Call) -> Producer:
@@ -44,7 +41,5 @@ def _init(state: BrokerState, call: Call) -> Producer:
         return Producer(Error.NONE, state.take_producer_id(), 0)
     if not state.coordinates_transactions(call, transactional_id):
         return Producer(Error.NOT_COORDINATOR)
-    if getattr(message, "enable2_pc", False) or getattr(message, "keep_prepared_txn", False):
-        return Producer(Error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     timeout_ms = milliseconds(message.transaction_timeout)
     return state.transactions.init_producer_id(transactional_id, timeout_ms, expected, call.now_ms)

@@ -114,6 +114,14 @@ def problem_of(regex: str) -> str | None:
     return str(pattern) if isinstance(pattern, _Invalid) else None
 
 
+def matcher_of(regex: str) -> Callable[[str], bool]:
+    """Whether the expression matches a text. Raises InputError if RE2/J does not take it."""
+    pattern = _compiled(regex)
+    if isinstance(pattern, _Invalid):
+        raise InputError(f"regular expression {regex!r}: {pattern}")
+    return lambda text: pattern.fullmatch(text) is not None
+
+
 def resolve(
     topics: Topics, regexes: Iterable[str], now_ms: int, may_match: Callable[[str], bool] | None = None
 ) -> Turns[dict[str, ResolvedRegex]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.jvm import jvm
-from tests.broker.authorization import acls, administration
+from tests.broker.authorization import acls, administration, inspection
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
 from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parent / "golden"
 DECISIONS = "decisions"
 #: File -> its probes.
 RECORDED: dict[str, Sequence[Probe]] = {
-    "rights": (*PROBES, *administration.RIGHTS_PROBES),
+    "rights": (*PROBES, *administration.RIGHTS_PROBES, *inspection.PROBES),
     "acls": acls.PROBES,
     "administration": administration.PROBES,
 }
