@@ -74,7 +74,9 @@ def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
 def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:
     """Keep the offsets until the transaction ends. It does not count as a heartbeat."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ConsumerGroup):
+    if not request.group:
+        error = Error.INVALID_GROUP_ID
+    elif isinstance(group, ConsumerGroup):
         error = consumer_rules.validate_txn_commit(group, shard.topics, request)
     else:
         error = validate_txn_commit(group, request)

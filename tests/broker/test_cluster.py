@@ -120,9 +120,17 @@ def test_clusters_and_releases_that_are_refused(brokers: int, release: str) -> N
         make_broker({}, {}, brokers, release)
 
 
+#: The levels of the features of a cluster of Kafka 4.4.0 without share and streams groups.
+FINALIZED = {"group.version": 1, "metadata.version": 33, "transaction.version": 2}
+
+
 @pytest.mark.parametrize(
     ("release", "joins", "transactions", "describes_cluster"),
-    [("2.8", 7, {}, True), ("3.9", 9, {}, True), ("4.x", 9, {"transaction.version": 2}, True)],
+    [
+        ("2.8", 7, {}, True),
+        ("3.9", 9, {}, True),
+        ("4.x", 9, FINALIZED, True),
+    ],
 )
 def test_an_older_release_advertises_older_versions(
     release: str, joins: int, transactions: dict[str, int], describes_cluster: bool

@@ -155,6 +155,10 @@ class Driver:
             client.answered(sent.kind, member_id, response, by_members=sent.by_members)
         return Outcome(answers, effects.events)
 
+    def end_transaction(self, producer_id: int, is_commit: bool) -> Outcome:
+        """The end of a producer's transaction, as the coordinator receives it."""
+        return self.receive(self.coordinator.end_transaction(producer_id, is_commit, self.now_ms))
+
     def fire_due(self) -> Iterator[Outcome]:
         """Fire the timers of this instant one by one, in the order in which they were set."""
         for _ in range(_TIMERS_AT_ONCE_MAX):

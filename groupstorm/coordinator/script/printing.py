@@ -110,7 +110,10 @@ def _partitions(partitions: Mapping[UUID, Iterable[int]], topics: TopicNames) ->
 
 def _offsets(response: OffsetCommitResponse | OffsetFetchResponse | OffsetDeleteResponse) -> dict[str, Any]:
     if not isinstance(response, OffsetFetchResponse):
-        return {"partitions": [[*place, error.name] for *place, error in response.partitions]}
+        found = {"partitions": [[*place, error.name] for *place, error in response.partitions]}
+        return (
+            found if isinstance(response, OffsetCommitResponse) else {"error": response.error.name, **found}
+        )
     partitions = [
         [topic, number, committed.offset, error.name]
         for topic, number, committed, error in response.partitions

@@ -24,6 +24,7 @@ from groupstorm.coordinator.messages import (
     LeaveGroup,
     LeavingMember,
     OffsetCommit,
+    OffsetDelete,
     OffsetFetch,
     Request,
     SyncGroup,
@@ -48,7 +49,8 @@ def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
     builder = _BUILDERS.get(op) if isinstance(op, str) else None
     if builder is None:
         raise InvalidStep(
-            f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics, group_config"
+            f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics, group_config, "
+            "end_txn, delete_groups, check_config"
         )
     return builder(Fields(step), label, scene)
 
@@ -248,8 +250,8 @@ def _txn_commit(fields: Fields, label: str, scene: Scene) -> TxnOffsetCommit:
 
 
 def _of_commit(fields: Fields, label: str, scene: Scene) -> dict[str, Any]:
-    """The fields that both kinds of commit have; with ``epoch`` the generation is the member epoch."""
-    read = _epoch if fields.value("epoch") is True else _generation
+    """The fields that both kinds of commit have; with ``epoch`` a variable is the member epoch."""
+    read = _epoch if fields.value("epoch") is True and "generation" in fields else _generation
     generation = scene.clients.number("generation", label, fields.value("generation", "$"), read)
     return {
         "member_id": scene.clients.member_id(label, fields.value("member", "$")),
@@ -273,21 +275,38 @@ def _offsets(fields: Fields) -> dict[str, dict[int, CommittedOffset]]:
 
 
 def _fetch_offsets(fields: Fields, label: str, scene: Scene) -> OffsetFetch:
-    topics: dict[str, tuple[int, ...]] | None = None
-    if fields.value("topics") is not None:
-        topics = {}
-        for topic, partitions in fields.table("topics").items():
-            if not isinstance(partitions, list):
-                raise InvalidStep(f"topics: {partitions!r} is no list of partitions")
-            topics[topic] = tuple(whole_number("topics", number, INT_MAX) for number in partitions)
+    topics = None if fields.value("topics") is None else _partitions(fields)
     member = fields.value("member")
+    stable = fields.value("stable", False)
+    if not isinstance(stable, bool):
+        raise InvalidStep(f"stable: {stable!r} is neither true nor false")
     return OffsetFetch(
         group=fields.text("group", "g"),
         topics=topics,
         version=fields.version(9, 1, 10),
         member_id=None if member is None else scene.clients.member_id(label, member),
         member_epoch=scene.clients.number("generation", label, fields.value("generation", -1), _epoch),
+        require_stable=stable,
     )
+
+
+def _delete_offsets(fields: Fields, label: str, scene: Scene) -> OffsetDelete:
+    del label, scene
+    return OffsetDelete(
+        group=fields.optional_text("group", "g") or "",
+        topics=_partitions(fields),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _partitions(fields: Fields) -> dict[str, tuple[int, ...]]:
+    """Partitions by topic."""
+    topics: dict[str, tuple[int, ...]] = {}
+    for topic, partitions in fields.table("topics").items():
+        if not isinstance(partitions, list):
+            raise InvalidStep(f"topics: {partitions!r} is no list of partitions")
+        topics[topic] = tuple(whole_number("topics", number, INT_MAX) for number in partitions)
+    return topics
 
 
 def _describe(fields: Fields, label: str, scene: Scene) -> DescribeGroup:
@@ -304,5 +323,6 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "txn_commit": _txn_commit,
     "fetch_offsets": _fetch_offsets,
     "describe": _describe,
+    "delete_offsets": _delete_offsets,
     "chb": consumer_heartbeat,
 }

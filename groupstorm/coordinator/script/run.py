@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.script.admin import ADMIN_STEPS, administer
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers
 from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
@@ -74,9 +75,9 @@ class _Run:
         self.names = Names(scenario.id)
         self._changes = changes
         topics = initial_topics(scenario)
-        config = broker_config(scenario, kafka)
+        self._config = broker_config(scenario, kafka)
         self._driver = Driver(
-            config,
+            self._config,
             names=self.names,
             topics=topics,
             has_racks=scenario.config.get("racks", False),
@@ -93,6 +94,8 @@ class _Run:
         self._state: dict[str, Any] | None = None
         #: Answers of this moment: they are shown by step.
         self._answers: list[Answered] = []
+        #: The fields of the answer to an administrator's step, which is this one.
+        self._administered: dict[str, Any] | None = None
 
     def take(self, index: int, step: Mapping[str, Any]) -> None:
         """One step, and every timer that is due after it."""
@@ -107,6 +110,8 @@ class _Run:
                 self._advance(whole_number("ms", step.get("ms"), LONG_MAX))
             elif step.get("op") == "topics":
                 self._change_topics(step)
+            elif step.get("op") in ADMIN_STEPS:
+                self._administer(step, label)
             elif step.get("op") == "group_config":
                 self._change_group(step)
             else:
@@ -128,6 +133,11 @@ class _Run:
         if "as" in step:
             self._labelled.add(self._step)
         self._answers += self._driver.send_step(step, self._step).answers
+
+    def _administer(self, step: Mapping[str, Any], label: str) -> None:
+        own, answers = administer(step, self._driver, self._config)
+        self._answers += answers
+        self._administered = {"kind": step["op"], **({"as": label} if "as" in step else {}), **own}
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""
@@ -183,6 +193,9 @@ class _Run:
             label = {"as": sent.label} if step in self._labelled else {}
             self._show(sent.kind, step=step, **label, **print_response(response, names, self._topic_names))
         self._answers.clear()
+        if self._administered is not None:
+            self._show(**self._administered)
+            self._administered = None
         state = {group.name: print_group(group, names, self._topic_names) for group in groups}
         if state != self._state or (always and not self._changes):
             self._show("state", groups=state)
