@@ -98,8 +98,10 @@ class TransactionalProducer:
             committed_offset=offset,
             committed_metadata=None,
         )
+        (known,) = self.driver.ask(wire.METADATA, 10, topics=None).topics
+        names = {"name": known.name, "topic_id": known.topic_id}
         topic = structure(
-            wire.TXN_OFFSET_COMMIT, version, "TxnOffsetCommitRequestTopic", name="orders", partitions=(asked,)
+            wire.TXN_OFFSET_COMMIT, version, "TxnOffsetCommitRequestTopic", partitions=(asked,), **names
         )
         fields = {"group_id": "g", "generation_id": -1, "member_id": "", **self._own(), **more}
         answer = self.driver.ask(wire.TXN_OFFSET_COMMIT, version, topics=(topic,), **fields)

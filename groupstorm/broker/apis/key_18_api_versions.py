@@ -1,4 +1,4 @@
-"""ApiVersions (key 18), versions 0-4.
+"""ApiVersions (key 18), versions 0-5.
 
 * The response always has header version 0, so that a client can read it before it knows anything
   (KIP-511); kio's schema says so too.
@@ -6,6 +6,7 @@
   alone; the request is not read.
 * v3: the client's software name and version must look like ones, else INVALID_REQUEST. The answer names the
   features (KIP-584). v4: supported features whose lowest level is 0 (KAFKA-17011).
+* v5: the client may name the cluster and the broker that it expects (KIP-1242).
 * Produce is advertised from 0 though 3 is the lowest served: older librdkafka reads "no Produce 0" as
   "cannot compress" (KAFKA-18659).
 """
@@ -23,6 +24,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 
 _FIRST_WITH_FEATURES = 3
+_NO_NODE = -1
 _FIRST_WITH_LOWEST_LEVEL_0 = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
@@ -34,12 +36,26 @@ def handle(state: BrokerState, call: Call) -> Done:
         and _SOFTWARE.fullmatch(message.client_software_version)
     ):
         return Done(call.types.response(error_code=Error.INVALID_REQUEST, api_keys=()))
+    error = _check_expected(state, call)
+    if error is not Error.NONE:
+        return Done(call.types.response(error_code=error, api_keys=()))
     keys = tuple(_range(call.types, api) for _, api in sorted(state.apis.items()))
     features = _features(call, features_of(state.release))
     return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
 
 
-API = Api(18, "ApiVersions", 0, 4, handle, older=(3, 4))
+API = Api(18, "ApiVersions", 0, 5, handle, older=(3, 4))
+
+
+def _check_expected(state: BrokerState, call: Call) -> Error:
+    """A client that expects another cluster or broker has to begin anew; it names both, or none of them."""
+    cluster_id, node = getattr(call.message, "cluster_id", None), getattr(call.message, "node_id", _NO_NODE)
+    if cluster_id is None and node == _NO_NODE:
+        return Error.NONE
+    if cluster_id is None or node == _NO_NODE:
+        return Error.INVALID_REQUEST
+    is_here = (cluster_id, node) == (state.cluster_id, call.node)
+    return Error.NONE if is_here else Error.REBOOTSTRAP_REQUIRED
 
 
 def _features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:

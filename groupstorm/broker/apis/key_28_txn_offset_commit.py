@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (key 28), versions 0-5: offsets that count when the transaction is committed (KIP-98).
+"""TxnOffsetCommit (key 28), versions 0-6: offsets that count when the transaction is committed (KIP-98).
 
 * v2: leader epoch. v3: member, instance and generation (KIP-447). v4: TRANSACTION_ABORTABLE. v5: the group is
-  added to the transaction by this request (KIP-890).
+  added to the transaction by this request (KIP-890). v6: topic ids instead of names (KIP-1319).
 * Partitions that do not exist are answered here, as for OffsetCommit.
 """
 
@@ -18,7 +18,14 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
 )
-from groupstorm.broker.apis.lookup import find_topic, partition_error, read_offset, topics_with_errors
+from groupstorm.broker.apis.lookup import (
+    TopicKey,
+    find_topic,
+    partition_error,
+    read_offset,
+    topic_key,
+    topics_with_errors,
+)
 from groupstorm.broker.apis.rights import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
@@ -31,20 +38,23 @@ _FIRST_ADDING_THE_GROUP = 5
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     message = call.message
-    errors: dict[tuple[str, int], Error] = {}
+    errors: dict[tuple[TopicKey, int], Error] = {}
+    keys: dict[str, TopicKey] = {}
     offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
     for topic in message.topics:
-        found = find_topic(state, call, topic)
+        found = known, _ = find_topic(state, call, topic)
+        name, key = "" if known is None else known.name, topic_key(topic)
+        keys[name] = key
         for partition in topic.partitions:
             yield 2
             number = partition.partition_index
-            error = errors[topic.name, number] = partition_error(found, number)
+            error = errors[key, number] = partition_error(found, number)
             if error is Error.NONE:
-                offsets.setdefault(topic.name, {})[number] = read_offset(partition)
+                offsets.setdefault(name, {})[number] = read_offset(partition)
 
     def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         for answer in answers:
-            errors.update({(topic, number): error for topic, number, error in answer.partitions})
+            errors.update({(keys[name], number): error for name, number, error in answer.partitions})
         return (yield from _response(call, errors))
 
     if not offsets:
@@ -67,7 +77,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
 
 
 API = CoordinatorsApi(
-    28, "TxnOffsetCommit", 0, 5, handle, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
+    28, "TxnOffsetCommit", 0, 6, handle, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
     on_topics=Operation.READ, errors=EACH_PARTITION,
 )  # fmt: skip
 
@@ -89,6 +99,6 @@ def _check(state: BrokerState, call: Call) -> Error:
     return error
 
 
-def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
+def _response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
     topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
     return call.types.response(topics=topics)

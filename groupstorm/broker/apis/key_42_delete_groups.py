@@ -1,4 +1,7 @@
-"""DeleteGroups (key 42), versions 0-2: empty groups go, with their offsets (KIP-229)."""
+"""DeleteGroups (key 42), versions 0-3: empty groups go, with their offsets (KIP-229).
+
+v3: a sentence about each error.
+"""
 
 from __future__ import annotations
 
@@ -30,4 +33,4 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(requests, finish)
 
 
-API = AskingApi(42, "DeleteGroups", 0, 2, handle, on_groups=Operation.DELETE)
+API = AskingApi(42, "DeleteGroups", 0, 3, handle, older=(2, 2), on_groups=Operation.DELETE)

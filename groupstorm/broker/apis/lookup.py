@@ -18,6 +18,9 @@ from groupstorm.turns import Turns, in_turns
 NO_EPOCH = -1
 _Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup)
 
+#: A topic's name or id.
+TopicKey: TypeAlias = str | UUID | None
+
 #: The topic that `find_topic` has found, or an error.
 Found: TypeAlias = tuple[Topic | None, Error]
 
@@ -133,8 +136,14 @@ def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:
     return {name_field: getattr(asked, name_field, ""), "topic_id": getattr(asked, "topic_id", None)}
 
 
+def topic_key(asked: Any) -> TopicKey:
+    """The name of a topic in a request, or its id if the version has no names."""
+    key: TopicKey = asked.name if hasattr(asked, "name") else asked.topic_id
+    return key
+
+
 def topics_with_errors(
-    call: Call, api: str, errors: Mapping[tuple[str, int], Error]
+    call: Call, api: str, errors: Mapping[tuple[TopicKey, int], Error]
 ) -> Turns[tuple[Any, ...]]:
     """The topics of a response that has an error for each partition that the request names. ``api``: its
     name, as in the names of the response's structures."""
@@ -145,10 +154,10 @@ def topics_with_errors(
             make(
                 f"{api}ResponsePartition",
                 partition_index=one.partition_index,
-                error_code=errors[topic.name, one.partition_index],
+                error_code=errors[topic_key(topic), one.partition_index],
             )
             for one in topic.partitions
         )
-        topics.append(make(f"{api}ResponseTopic", name=topic.name, partitions=partitions))
+        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **same_topic(topic)))
         yield 1
     return tuple(topics)

@@ -15,6 +15,7 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 
+from groupstorm.protocol.codec.newer_versions import NEWER_VERSIONS
 from groupstorm.protocol.codec.shape import KioType
 
 NO_THROTTLE = datetime.timedelta(0)
@@ -23,6 +24,8 @@ NO_THROTTLE = datetime.timedelta(0)
 @cache
 def request_type(api_key: int, version: int) -> KioType:
     """kio's class of a request. Raises kio's KioIndexError for a version that Kafka does not have."""
+    if (api_key, version) in NEWER_VERSIONS:
+        return NEWER_VERSIONS[api_key, version][0]
     _import_package(api_key, version)
     return load_request_schema(api_key, version)
 
@@ -30,6 +33,8 @@ def request_type(api_key: int, version: int) -> KioType:
 @cache
 def response_types(api_key: int, version: int) -> ResponseTypes:
     """The classes of one response in one version."""
+    if (api_key, version) in NEWER_VERSIONS:
+        return ResponseTypes(NEWER_VERSIONS[api_key, version][1])
     _import_package(api_key, version)
     return ResponseTypes(load_response_schema(api_key, version))
 
