@@ -216,6 +216,22 @@ def test_what_was_never_answered_comes_last() -> None:
     assert result["events"][-1] == {"t": 0, "step": 0, "kind": "pending", "of": "join"}
 
 
+def test_a_changed_expression_is_resolved_though_its_own_records_are_lost() -> None:
+    """The resolution is background work with records of its own: the other member's topics are found."""
+    beat: dict[str, Any] = {"op": "chb", "epoch": 0, "rebalance": 10_000, "owned": {}}
+    steps: list[dict[str, Any]] = [
+        {**beat, "as": "a", "member": "a", "regex": "foo.*"},
+        {**beat, "as": "b", "member": "b", "regex": "ba.*"},
+        {"op": "advance", "ms": 10_001},
+        {"op": "chb", "as": "a", "regex": "fo.*", "append_error": "RECORD_LIST_TOO_LARGE"},
+    ]
+    events = run(*steps, config={"topics": {"bar": 1}})["events"]
+    (refused,) = (one for one in events if one["kind"] == "chb" and one["step"] == 3)
+    assert refused["error"] == "UNKNOWN_SERVER_ERROR"
+    group = events[-1]["groups"]["g"]
+    assert (group["state"], group["epoch"], group["assignment_epoch"]) == ("Assigning", 2, 1)
+
+
 def test_append_error_counts_for_its_step_alone() -> None:
     steps = [join("a", append_error="NOT_LEADER_OR_FOLLOWER"), join("a")]
     first, second = answers(*steps)

@@ -86,6 +86,8 @@ class Driver:
         self._partitions: dict[str, int] = {}
         self.append_delay_ms = 0
         self.append_error: Error | None = None
+        #: Of the records that the present step's request makes; background work has records of its own.
+        self._step_error: Error | None = None
         self.appended: list[tuple[list[Record], AppendCause]] = []
         #: Requests without an answer, by their token.
         self.unanswered: dict[Hashable, Sent] = {}
@@ -100,7 +102,8 @@ class Driver:
     def _append(self, records: Sequence[Record], cause: AppendCause) -> tuple[int, Error | None]:
         if self._keeps_records:
             self.appended.append((list(records), cause))
-        return self.append_delay_ms, self.append_error
+        own = None if cause is AppendCause.REGEXES_RESOLVED else self._step_error
+        return self.append_delay_ms, own or self.append_error
 
     def change_topics(self, changed: Mapping[str, int], removed: Sequence[str]) -> Outcome:
         """A new metadata image: topics with their numbers of partitions, and topics that are gone."""
@@ -129,12 +132,11 @@ class Driver:
         request = self.request(step, label)
         error = append_error(step)
         sent = Sent(token, str(step["op"]), label, request, by_members="members" in step)
-        before = self.append_error
-        self.append_error = error or before
+        self._step_error = error
         try:
             return self.send(sent)
         finally:
-            self.append_error = before
+            self._step_error = None
 
     def send(self, sent: Sent) -> Outcome:
         """Send a request; the answer comes now or in a later outcome."""
