@@ -1,9 +1,8 @@
 """Regular expressions in subscriptions: RE2's syntax, matched against whole topic names.
 
 Kafka uses RE2/J 1.8; google-re2 is RE2 itself. `_as_re2_reads_it` evens out where RE2/J reads a text in
-another way. RE2 alone refuses nested repetitions of more than 1,000 in all, as ``(a{50}){50}``, and programs
-that are larger than `PROGRAM_BYTES` allows, some 40,000 instructions: a match takes the longer the larger its
-program.
+another way. RE2 alone refuses programs that are larger than `PROGRAM_BYTES` allows, some 40,000
+instructions: a match takes the longer the larger its program.
 Kafka: TopicRegexResolver, Utils.throwIfRegularExpressionIsInvalid.
 """
 
@@ -15,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from groupstorm.coordinator.consumer.group import ResolvedRegex
+from groupstorm.coordinator.consumer.repetitions import split_repetitions
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import hash_order, string_hash
 from groupstorm.problems import InputError
@@ -68,7 +68,7 @@ def _compiled(regex: str) -> Any:
     options.max_mem = PROGRAM_BYTES
     options.never_capture = True  # nobody asks for groups, and they take RE2's slowest way
     try:
-        return re2.compile(_as_re2_reads_it(regex), options)
+        return _compile(re2, _as_re2_reads_it(regex), options)
     except _Invalid as problem:
         return problem
     except UnicodeEncodeError:
@@ -77,6 +77,18 @@ def _compiled(regex: str) -> Any:
         said = problem.args[0].decode(errors="replace")
         descriptions = (text for start, text in _DESCRIPTIONS.items() if said.startswith(start))
         return _Invalid(next(descriptions, said))
+
+
+def _compile(re2: Any, regex: str, options: Any) -> Any:
+    """Raises re2.error. RE2/J takes nested repetitions that RE2 refuses, if none is too large by itself."""
+    try:
+        return re2.compile(regex, options)
+    except re2.error as problem:
+        is_repetition = problem.args[0].startswith(b"invalid repetition size")
+        split = split_repetitions(regex) if is_repetition else None
+        if split is None:
+            raise
+        return re2.compile(split, options)
 
 
 #: Signs that can change the meaning of the text behind them: quoted text, an escape, a class, a named group.
