@@ -76,7 +76,7 @@ def test_an_unknown_version_of_api_versions_is_answered_in_version_0(client: Raw
     correlation_id, message = wire.parse_response(wire.API_VERSIONS, 0, client.frame())
     assert correlation_id == 7
     assert message.error_code == Error.UNSUPPORTED_VERSION
-    assert [(one.api_key, one.min_version, one.max_version) for one in message.api_keys] == [(18, 0, 4)]
+    assert [(one.api_key, one.min_version, one.max_version) for one in message.api_keys] == [(18, 0, 5)]
     # the connection stays, so that the client can ask again
     assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
 
