@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done, Right
-from groupstorm.broker.apis.lookup import find_topic, partition_error, topics_with_errors
+from groupstorm.broker.apis.lookup import TopicKey, find_topic, partition_error, topics_with_errors
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
@@ -18,7 +18,7 @@ from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
-    errors: dict[tuple[str, int], Error] = {}
+    errors: dict[tuple[TopicKey, int], Error] = {}
     wanted: dict[str, list[int]] = {}
     for topic in call.message.topics:
         found = find_topic(state, call, topic)
@@ -45,6 +45,6 @@ API = AskingApi(
 )  # fmt: skip
 
 
-def _response(call: Call, errors: dict[tuple[str, int], Error]) -> Turns[Any]:
+def _response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
     topics = yield from topics_with_errors(call, "OffsetDelete", errors)
     return call.types.response(error_code=Error.NONE, topics=topics)
