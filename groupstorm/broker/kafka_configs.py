@@ -9,9 +9,11 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from groupstorm.coordinator.config_options import ConfigType
+
+_DOCUMENTATION: Final = "https://kafka.apache.org/44/documentation.html"
 
 
 class KafkaConfig(NamedTuple):
@@ -23,6 +25,7 @@ class KafkaConfig(NamedTuple):
     changes: bool
     is_sensitive: bool
     synonym: str | None
+    #: The place in Kafka's documentation; its sentences are Kafka's own.
     documentation: str
 
 
@@ -38,7 +41,7 @@ def kafka_configs(of: str) -> Mapping[str, KafkaConfig]:
             row.get("changes", False),
             row.get("sensitive", False),
             row.get("synonym"),
-            row["documentation"],
+            f"{_DOCUMENTATION}#{of}configs_{row['name']}",
         )
         for row in rows
         if row["of"] == of

@@ -2,8 +2,8 @@
 
     python -m tests.broker.kafka_configs HOST:PORT
 
-Of a broker, a topic and a group: name, type, default, documentation, whether it can change while the broker
-runs, whether it is sensitive, and the broker's setting that is the default. The broker has node.id 1.
+Of a broker, a topic and a group: name, type, default, whether it can change while the broker runs, whether
+it is sensitive, and the broker's setting that is the default. The broker has node.id 1.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def rows(client: wire.RawClient) -> Iterator[dict[str, Any]]:
             resource_name=name,
             configuration_keys=None,
         )
-        answer = client.ask(
-            wire.DESCRIBE_CONFIGS, 4, resources=(asked,), include_synonyms=True, include_documentation=True
-        )
+        answer = client.ask(wire.DESCRIBE_CONFIGS, 4, resources=(asked,), include_synonyms=True)
         for config in sorted(answer.results[0].configs, key=lambda config: str(config.name)):
             facts = {"of": of, "name": config.name, **_facts(config, of == "broker")}
             yield {key: value for key, value in facts.items() if value not in (None, False)}
@@ -56,7 +54,6 @@ def _facts(config: Any, is_broker: bool) -> dict[str, Any]:
         "changes": not config.read_only,
         "sensitive": config.is_sensitive,
         "synonym": defaults[-1].name if defaults else None,
-        "documentation": config.documentation,
     }
 
 
