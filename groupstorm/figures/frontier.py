@@ -8,8 +8,6 @@ from itertools import pairwise
 from groupstorm.figures.record_model import NANO, Line
 from groupstorm.figures.staleness import oldest_us
 
-#: A slope, and when it changes by how much.
-Course = tuple[int, tuple[tuple[int, int], ...]]
 #: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
 Distance = tuple[int, int]
 
@@ -60,8 +58,7 @@ class Frontier:
         return oldest_us(known_us, self.logs, self.furthest, owners, from_us, now_us)
 
     def look_back(self, now_us: int, counts: bool) -> None:
-        """Take notice of the ages since the partition was looked at, if ages count, and forget logs that are
-        processed."""
+        """Take notice of the ages since it was looked at, if they count, and forget processed logs."""
         seen_us, self.seen_us, logs = self.seen_us, now_us, self.logs
         if len(logs) == 1 and self.log_rate:
             # the usual case: an upper bound of the ages, which is the age if nobody processes
@@ -120,7 +117,7 @@ class Frontier:
         return lag
 
 
-def course(distances: tuple[Distance, ...], now_us: int) -> Course:
+def course(distances: tuple[Distance, ...], now_us: int) -> tuple[int, tuple[tuple[int, int], ...]]:
     """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope).
 
     The lag is the least of the ``distances``, and never below zero.

@@ -160,23 +160,18 @@ class Ownership:
                 return False
         return True
 
-    def pause(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
-        """``member`` stands still, owning them."""
+    def pause(
+        self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int, on: bool = True
+    ) -> None:
+        """``member`` stands still, owning them, or (``on`` False) goes on."""
         for partition, owner, position in self._open(member, names, positions):
-            if not owner.paused:
+            if owner.paused is not on:
                 self._account(partition, now_us)
-                self._stop(partition, owner, position, now_us)
-                owner.line = Line(position, now_us, owner.line.rate)
-                owner.paused = True
-
-    def resume(self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int) -> None:
-        """``member`` goes on."""
-        for partition, owner, position in self._open(member, names, positions):
-            if owner.paused:
-                self._account(partition, now_us)
-                owner.line = Line(position, now_us, owner.line.rate)
-                self._start(partition, owner, now_us)
-                owner.paused = False
+                if on:
+                    self._stop(partition, owner, position, now_us)
+                owner.line, owner.paused = Line(position, now_us, owner.line.rate), on
+                if not on:
+                    self._start(partition, owner, now_us)
 
     def change_processing(
         self,

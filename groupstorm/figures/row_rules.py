@@ -239,7 +239,7 @@ class RowRules:
     def _resumed(
         self, now_us: int, event: member_events.MemberResumed | member_events.PartitionsResumed
     ) -> None:
-        self._ownership.resume(event.member, event.partitions, event.positions, now_us)
+        self._ownership.pause(event.member, event.partitions, event.positions, now_us, on=False)
 
     def _processing_changed(self, now_us: int, event: member_events.ProcessingRatesChanged) -> None:
         self._ownership.change_processing(

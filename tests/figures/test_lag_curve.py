@@ -99,7 +99,7 @@ def test_the_usual_cases_go_on_as_the_crossings_of_their_lines_say() -> None:
         for owners in ([], [Line(12 - ahead, 5, rate * NANO)]):
             frontier.owners = owners
             end = (12 + 5 * log_rate) * NANO
-            distances = ((end - furthest * NANO, log_rate * NANO),)
+            distances: tuple[tuple[int, int], ...] = ((end - furthest * NANO, log_rate * NANO),)
             distances += tuple((end - (12 - ahead) * NANO, (log_rate - rate) * NANO) for _ in owners)
             lag, (slope, bends) = frontier.go_on(5), course(distances, 5)
             assert lag == max(0, min(distances)[0])

@@ -6,7 +6,7 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -326,12 +326,12 @@ class ConsumerGroup:
             return {}
         moved: dict[UUID, dict[int, int | None]] = {}
         if before is not None:
-            for topic, numbers in _held(before):
+            for topic, numbers in (*before.assigned.items(), *before.revoking.items()):
                 known = self.partition_epochs.get(topic, {})
                 goes = [number for number in numbers if known.get(number) == before.epoch]
                 moved.setdefault(topic, {}).update(dict.fromkeys(goes))
         if after is not None:
-            for topic, numbers in _held(after):
+            for topic, numbers in (*after.assigned.items(), *after.revoking.items()):
                 known, epochs = self.partition_epochs.get(topic, {}), moved.setdefault(topic, {})
                 for number in numbers:
                     held = epochs[number] if number in epochs else known.get(number)
@@ -379,11 +379,6 @@ class ConsumerGroup:
             f"<ConsumerGroup {self.name!r} {self.state} epoch={self.epoch} target={self.assignment_epoch} "
             f"members={len(self.members)} held={sum(map(len, self.partition_epochs.values()))}>"
         )
-
-
-def _held(member: ConsumerMember) -> Iterator[tuple[UUID, Mapping[int, int]]]:
-    yield from member.assigned.items()
-    yield from member.revoking.items()
 
 
 def _entries(table: dict[K, V], keys: Iterable[K]) -> dict[K, V | None]:

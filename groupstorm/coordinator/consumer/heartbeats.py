@@ -41,9 +41,6 @@ from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 
-#: Rack, rebalance timeout, topics, regular expression and assignor of a request that leaves them out.
-_AS_BEFORE = ConsumerGroupHeartbeat("", "", 0)[4:9]
-
 #: First version whose members draw their ids themselves.
 _OWN_MEMBER_ID_SINCE = 1
 
@@ -128,12 +125,8 @@ def _is_full(request: ConsumerGroupHeartbeat) -> bool:
 def _updated(request: ConsumerGroupHeartbeat, member: ConsumerMember) -> ConsumerMember:
     """The member with what the request says; what it leaves out stays."""
     who = request.group_instance_id, request.client_id, request.client_host, None
-    if request[4:9] == _AS_BEFORE and who == (
-        member.instance,
-        member.client_id,
-        member.client_host,
-        member.classic,
-    ):
+    known = member.instance, member.client_id, member.client_host, member.classic
+    if who == known and request[4:9] == (None, -1, None, None, None):
         return member
 
     def given(new: str | None, old: str | None) -> str | None:

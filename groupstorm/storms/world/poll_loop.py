@@ -41,7 +41,6 @@ class PollLoop:
         "_cycles",
         "_grown_us",
         "_held",
-        "_keep_us",
         "_last_change_us",
         "_left",
         "_logs",
@@ -62,7 +61,6 @@ class PollLoop:
     ) -> None:
         self._logs = logs
         self._settings = settings
-        self._keep_us = settings.keep_us
         self._times = times
         self._looks = Looks(settings, times)
         self._steps = steps
@@ -355,7 +353,7 @@ class PollLoop:
 
     def forget(self, now_us: int) -> None:
         """Forget the batches that are too old to be asked for."""
-        batches, old_us, old = self._batches, now_us - self._keep_us, 0
+        batches, old_us, old = self._batches, now_us - self._settings.keep_us, 0
         while old + 1 < len(batches) and batches[old + 1].look_us <= old_us:
             old += 1
         del batches[:old]
@@ -459,15 +457,8 @@ class PollLoop:
         return True
 
     def _batch(self, look_us: int) -> Batch:
-        return Batch(
-            look_us,
-            self._number,
-            self._turn,
-            self._left,
-            self._settings.poll_records,
-            self._order,
-            self._curves,
-        )
+        turn, left, records = self._turn, self._left, self._settings.poll_records
+        return Batch(look_us, self._number, turn, left, records, self._order, self._curves)
 
     def sure_until_us(self, now_us: int) -> int:
         """See `Sure`."""
