@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.consumer_config import ConsumerConfig
+from groupstorm.coordinator.streams_config import STICKY, StreamsConfig, split_names
 from groupstorm.problems import InputError
 
 INT_MAX = 2**31 - 1
@@ -66,7 +67,13 @@ class _Names(NamedTuple):
     values: tuple[str, ...]
 
 
-_Option = _Int | _Choice | _Names
+class _Texts(NamedTuple):
+    """A list of different texts, which may be empty."""
+
+    default: str
+
+
+_Option = _Int | _Choice | _Names | _Texts
 
 
 def _timeouts(kind: str, max_size: _Int) -> dict[str, _Option]:
@@ -123,6 +130,14 @@ OPTIONS: dict[str, _Option] = {
     "group.streams.num.standby.replicas": _Int(0, 0),
     "group.streams.max.standby.replicas": _Int(2, 0),
     "group.streams.initial.rebalance.delay.ms": _Int(3_000, 0),
+    "group.streams.num.warmup.replicas": _Int(2, 0),
+    "group.streams.max.warmup.replicas": _Int(20, 0),
+    "group.streams.task.offset.interval.ms": _Int(60_000, 1),
+    "group.streams.min.task.offset.interval.ms": _Int(15_000, 1),
+    "group.streams.acceptable.recovery.lag": _Int(10_000, 0, _LONG_MAX),
+    "group.streams.rack.aware.assignment.tags": _Texts(""),
+    "group.streams.assignors": _Texts(STICKY),
+    "group.streams.topology.description.plugin.class": _Texts(""),
 }
 
 #: Pairs of which the first must not be greater than the second (GroupCoordinatorConfig's constructor).
@@ -138,12 +153,14 @@ _ORDERED: tuple[tuple[str, str], ...] = (
         )
     ),
     ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
+    ("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"),
+    ("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """The options that have an effect, in milliseconds and bytes; ``consumer``: on consumer groups."""
+    """The options that have an effect, in milliseconds and bytes; ``consumer`` and ``streams``: on such groups."""
 
     initial_rebalance_delay_ms: int = 3_000
     min_session_timeout_ms: int = 6_000
@@ -155,6 +172,7 @@ class CoordinatorConfig:
     offsets_retention_check_interval_ms: int = 600_000
     compatibility: Compatibility = Compatibility.REPAIRED
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
+    streams: StreamsConfig = field(default_factory=StreamsConfig)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
@@ -178,11 +196,14 @@ class CoordinatorConfig:
             offsets_retention_check_interval_ms=parsed["offsets.retention.check.interval.ms"],
             compatibility=Compatibility(parsed[COMPATIBILITY]),
             consumer=ConsumerConfig.from_options(parsed),
+            streams=StreamsConfig.from_options(parsed),
         )
 
 
 def _default(option: _Option) -> Any:
-    return option.default.split(",") if isinstance(option, _Names) else option.default
+    if isinstance(option, _Names | _Texts):
+        return list(split_names(option.default))
+    return option.default
 
 
 def _parse(name: str, option: _Option, value: Any) -> Any:
@@ -196,6 +217,8 @@ def _parse(name: str, option: _Option, value: Any) -> Any:
             return text
         case _Names():
             return _parse_names(name, option, value)
+        case _Texts():
+            return _parse_texts(name, value)
 
 
 def parse_int(name: str, value: Any, at_least: int = _INT_MIN, at_most: int = INT_MAX) -> int:
@@ -224,6 +247,15 @@ def _parse_names(name: str, option: _Names, value: Any) -> list[str]:
         allowed = ", ".join(option.values)
         raise InputError(f"{name}: {value!r} is not a list of different names out of {allowed}")
     return names
+
+
+def _parse_texts(name: str, value: Any) -> list[str]:
+    texts = list(split_names(value)) if isinstance(value, str) else value
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{name}: {value!r} is not a list of texts")
+    if len(set(texts)) < len(texts):
+        raise InputError(f"{name}: {value!r} names something twice")
+    return texts
 
 
 def _check_relations(parsed: Mapping[str, Any]) -> None:

@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from groupstorm.coordinator.streams_config import (
+    STREAMS_GROUP_OPTIONS,
+    STREAMS_GROUP_TEXTS,
+    StreamsConfig,
+    StreamsGroupOptions,
+)
 from groupstorm.problems import InputError
 
 _INT_MAX = 2**31 - 1
@@ -85,37 +91,45 @@ class GroupOptions:
     A value outside of the broker's bounds counts as the nearest bound (GroupConfig.evaluate).
     """
 
-    def __init__(self, broker: ConsumerConfig) -> None:
+    def __init__(self, broker: ConsumerConfig, streams: StreamsConfig | None = None) -> None:
         self._broker = broker
-        self._own: dict[str, dict[str, int]] = {}
+        self._streams = streams or StreamsConfig()
+        self._own: dict[str, dict[str, int | str]] = {}
         self._bounds = {
             SESSION_TIMEOUT: broker.session_timeout_bounds_ms,
             HEARTBEAT_INTERVAL: broker.heartbeat_interval_bounds_ms,
             ASSIGNMENT_INTERVAL: broker.assignment_interval_bounds_ms,
         }
 
-    def set(self, group: str, options: Mapping[str, int]) -> None:
+    def set(self, group: str, options: Mapping[str, int | str]) -> None:
         """Give the group exactly these options of its own; `InputError` names the option that is wrong."""
         for name, value in options.items():
-            if name not in GROUP_OPTIONS:
-                raise InputError(f"{name}: a consumer group has no such option")
-            if not GROUP_OPTIONS[name] <= value <= _INT_MAX:
-                raise InputError(f"{name}: {value} is not between {GROUP_OPTIONS[name]} and {_INT_MAX}")
+            if name in STREAMS_GROUP_TEXTS and isinstance(value, str):
+                continue
+            if name not in GROUP_OPTIONS and name not in STREAMS_GROUP_OPTIONS:
+                raise InputError(f"{name}: a group has no such option")
+            least, most = STREAMS_GROUP_OPTIONS.get(name) or (GROUP_OPTIONS[name], _INT_MAX)
+            if isinstance(value, str) or not least <= value <= most:
+                raise InputError(f"{name}: {value} is not between {least} and {most}")
         if options:
             self._own[group] = dict(options)
         else:
             self._own.pop(group, None)
 
-    def own(self, group: str) -> Mapping[str, int]:
+    def own(self, group: str) -> Mapping[str, int | str]:
         """The options that were set for this group."""
         return self._own.get(group, {})
+
+    def streams(self, group: str) -> StreamsGroupOptions:
+        """The options of a streams group."""
+        return StreamsGroupOptions(self._streams, self.own(group))
 
     def _value(self, group: str, name: str, default: int) -> int:
         own = self._own.get(group)
         if own is None or name not in own:
             return default
         least, most = self._bounds[name]
-        return min(max(own[name], least), most)
+        return min(max(int(own[name]), least), most)
 
     def session_timeout_ms(self, group: str) -> int:
         return self._value(group, SESSION_TIMEOUT, self._broker.session_timeout_ms)

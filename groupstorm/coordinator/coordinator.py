@@ -18,12 +18,12 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import cast
 from uuid import UUID
 
+from groupstorm.coordinator.changes import MEMBER_TIMERS
 from groupstorm.coordinator.classic.descriptions import handle_describe
 from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.changes import MEMBER_TIMERS
 from groupstorm.coordinator.consumer.descriptions import handle_describe_consumer_group
 from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -41,7 +41,7 @@ from groupstorm.coordinator.effects import Effects, PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.listing import handle_list
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.messages import (
@@ -49,6 +49,7 @@ from groupstorm.coordinator.messages import (
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
+    DescribeStreamsGroup,
     Heartbeat,
     JoinGroup,
     JoinGroupResponse,
@@ -58,15 +59,31 @@ from groupstorm.coordinator.messages import (
     OffsetDelete,
     OffsetFetch,
     Request,
+    StreamsGroupHeartbeat,
     SyncGroup,
     SyncGroupResponse,
     TxnOffsetCommit,
+    UpdateTopologyDescription,
 )
 from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import APPEND, EXPIRATION, JOIN, MEMBER_SESSION, SESSION, Timer
+from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin
+from groupstorm.coordinator.streams.descriptions import handle_describe_streams_group
+from groupstorm.coordinator.streams.fencing import on_streams_timer
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.heartbeats import handle_streams_heartbeat
+from groupstorm.coordinator.streams.topology_descriptions import handle_update_description
+from groupstorm.coordinator.timers import (
+    APPEND,
+    EXPIRATION,
+    JOIN,
+    MEMBER_SESSION,
+    SESSION,
+    STREAMS_DELAY,
+    Timer,
+)
 from groupstorm.coordinator.topics import Topic
 from groupstorm.coordinator.writes import on_append_timer, submit, turn_of_parked
 from groupstorm.turns import Turns, at_once
@@ -89,6 +106,9 @@ HANDLERS: dict[type, Handler] = cast(
         DescribeGroup: handle_describe,
         ConsumerGroupHeartbeat: handle_consumer_heartbeat,
         DescribeConsumerGroup: handle_describe_consumer_group,
+        StreamsGroupHeartbeat: handle_streams_heartbeat,
+        DescribeStreamsGroup: handle_describe_streams_group,
+        UpdateTopologyDescription: handle_update_description,
     },
 )
 
@@ -104,12 +124,15 @@ class GroupCoordinator:
         append: AppendPolicy = immediate,
         whole_records: bool = False,
         resolves_in_turns: bool = False,
+        description_plugin: DescriptionPlugin | None = None,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``; it is called only for joins that no
         check refuses. ``whole_records``: records of groups hold their members, as `load` and `move` need
-        them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`."""
+        them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`.
+        ``description_plugin``: keeps descriptions of the topologies of streams groups."""
         self._shard = Shard(config, member_ids, append, whole_records)
         self._handlers: Mapping[type, Handler] = HANDLERS
+        self._shard.description_plugin = description_plugin
         self._resolves_in_turns = resolves_in_turns
         #: The groups whose regular expressions are being resolved.
         self._resolving: set[str] = set()
@@ -218,9 +241,13 @@ class GroupCoordinator:
 
     def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
         kind, _, name = timer.key
+        is_member_timer = kind in MEMBER_TIMERS
         if isinstance(group, ConsumerGroup):
-            return on_member_timer(self._shard, group, timer) if kind in MEMBER_TIMERS else None
-        if kind in MEMBER_TIMERS:
+            return on_member_timer(self._shard, group, timer) if is_member_timer else None
+        if isinstance(group, StreamsGroup):
+            is_own = is_member_timer or kind is STREAMS_DELAY
+            return on_streams_timer(self._shard, group, timer) if is_own else None
+        if is_member_timer or kind is STREAMS_DELAY:
             return None  # it was set before the group changed its protocol
         if kind is SESSION:
             return on_session_timer(self._shard, group, name)
@@ -263,9 +290,11 @@ class GroupCoordinator:
         for _, group in shard.groups.items():
             if isinstance(group, ConsumerGroup) and not touched.isdisjoint(group.subscribed):
                 request_refresh(group)
+            if isinstance(group, StreamsGroup) and group.topology is not None:
+                group.refresh_is_due |= not touched.isdisjoint(group.topology.required_topics())
         return self._submit(delete_topics(shard, removed))
 
-    def set_group_options(self, group: str, options: Mapping[str, int]) -> None:
+    def set_group_options(self, group: str, options: Mapping[str, int | str]) -> None:
         """Give one group options of its own (GROUP resources of IncrementalAlterConfigs), all of them at
         once; `InputError` names the option that is wrong."""
         self._shard.group_options.set(group, options)
@@ -282,7 +311,7 @@ class GroupCoordinator:
         member is new: then its five minutes end. If there is no such member, nothing changes.
         """
         known = self._shard.groups.get(group)
-        if isinstance(known, ConsumerGroup):
+        if isinstance(known, ModernGroup):
             if member_id in known.members:
                 self._shard.timers.set(MEMBER_SESSION, group, member_id, now_ms)
         elif known is not None and (member_id in known.pending_members or known.members.get(member_id)):

@@ -7,8 +7,10 @@ GroupCoordinatorShard.deleteGroups, cleanupGroupMetadata (KIP-211).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from groupstorm.coordinator.classic.changes import delete_group
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.offset_rules import (
     BaseTime,
     expiration_base_time,
@@ -18,12 +20,11 @@ from groupstorm.coordinator.classic.offset_rules import (
 from groupstorm.coordinator.classic.states import EMPTY
 from groupstorm.coordinator.classic.subscriptions import is_subscribed_to
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.migration import tombstones
+from groupstorm.coordinator.dispatch import tombstones_of
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.messages import (
     DeleteGroup,
     DeleteGroupResponse,
@@ -34,6 +35,8 @@ from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, OffsetCommitRecord, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.topology_descriptions import forget_description, must_be_forgotten
 from groupstorm.coordinator.timers import EXPIRATION
 from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
@@ -71,18 +74,18 @@ def _check_offset_delete(request: OffsetDelete, group: AnyGroup | None) -> Error
         return Error.INVALID_GROUP_ID
     if group is None:
         return Error.GROUP_ID_NOT_FOUND
-    return Error.NONE if isinstance(group, ConsumerGroup) else validate_offset_delete(group)
+    return validate_offset_delete(group) if isinstance(group, ClassicGroup) else Error.NONE
 
 
 def _reads(group: AnyGroup, topic: str, compatibility: Compatibility) -> bool:
     """Whether members of the group read this topic."""
-    if isinstance(group, ConsumerGroup):
-        return group.is_subscribed_to(topic)
-    return is_subscribed_to(group, topic, compatibility)
+    if isinstance(group, ClassicGroup):
+        return is_subscribed_to(group, topic, compatibility)
+    return group.is_subscribed_to(topic)
 
 
 def _is_empty(group: AnyGroup) -> bool:
-    return not group.members if isinstance(group, ConsumerGroup) else group.state is EMPTY
+    return group.state is EMPTY if isinstance(group, ClassicGroup) else not group.members
 
 
 def _is_known(shard: Shard, group: str, topic: str, partition: int) -> bool:
@@ -111,14 +114,23 @@ def _forgetting(
 def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply) -> Write | None:
     """Delete an empty group with all its offsets."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ModernGroup):
         error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
     else:
         error = Error.GROUP_ID_NOT_FOUND if group is None else validate_delete_group(group)
+    if not request.group:
+        error = Error.INVALID_GROUP_ID
     if error or group is None:
         shard.answer(reply, DeleteGroupResponse(error))
         return None
+    if isinstance(group, StreamsGroup) and must_be_forgotten(shard, group):
+        failed = DeleteGroupResponse(Error.GROUP_DELETION_FAILED)
+        go_on = partial(_delete_group, shard, group, reply)
+        return forget_description(shard, group, go_on, lambda: shard.answer(reply, failed))
+    return _delete_group(shard, group, reply)
 
+
+def _delete_group(shard: Shard, group: AnyGroup, reply: PendingReply) -> Write:
     on_written = answering(shard, reply, DeleteGroupResponse(Error.NONE))
     everything = _partitions_of(shard, group.name)
     write = _forgetting(shard, group.name, everything, AppendCause.GROUP_DELETED, on_written)
@@ -142,7 +154,7 @@ def _ending(shard: Shard, group: AnyGroup, write: Write, cause: Cause) -> Write:
             delete_group(shard, group, cause)
 
     write.apply = apply
-    ending = tombstones(group) if isinstance(group, ConsumerGroup) else [GroupTombstone(group.name)]
+    ending = tombstones_of(shard, group) if isinstance(group, ModernGroup) else [GroupTombstone(group.name)]
     write.records = [*records, *ending]
     return write
 
@@ -179,6 +191,7 @@ def _expire(shard: Shard, name: str) -> Write | None:
     if group.name in shard.offsets:
         expired, all_expired = _expired_offsets(shard, group)
     ends = all_expired and not waits_for_transaction and _is_empty(group)
+    ends = ends and not must_be_forgotten(shard, group)
     if not expired and not ends:
         return None
     write = _forgetting(shard, group.name, expired, AppendCause.EXPIRED)
@@ -188,7 +201,7 @@ def _expire(shard: Shard, name: str) -> Write | None:
 def _expired_offsets(shard: Shard, group: AnyGroup) -> tuple[list[_Partition], bool]:
     """The expired offsets, and whether they are all (OffsetMetadataManager.cleanupExpiredOffsets)."""
     compatibility = shard.config.compatibility
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ModernGroup):
         base_time_ms: BaseTime | None = _commit_time
     else:
         base_time_ms = expiration_base_time(group, compatibility)

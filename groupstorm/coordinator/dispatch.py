@@ -5,8 +5,10 @@ Kafka: GroupMetadataManager.classicGroupJoin, classicGroupSync, classicGroupHear
 
 from __future__ import annotations
 
+from groupstorm.coordinator.changes import restore
 from groupstorm.coordinator.classic import heartbeats, joins, leaves, syncs
-from groupstorm.coordinator.consumer.changes import restore
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.classic.replies import answer_join
 from groupstorm.coordinator.consumer.classic_members import (
     heartbeat_in_consumer_group,
     join_consumer_group,
@@ -16,24 +18,69 @@ from groupstorm.coordinator.consumer.classic_members import (
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.migration import tombstones
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.messages import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.groups import ModernGroup
+from groupstorm.coordinator.messages import Heartbeat, JoinGroup, JoinGroupResponse, LeaveGroup, SyncGroup
 from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.fencing import streams_tombstones
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.topology_descriptions import (
+    UNCERTAIN,
+    forget_description,
+    must_be_forgotten,
+)
 
 
 def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
-    """JoinGroup, to a group of either kind. An empty consumer group becomes a classic one."""
+    """JoinGroup, to a group of any kind. An empty consumer or streams group becomes a classic one."""
     group = shard.groups.get(request.group)
-    if not isinstance(group, ConsumerGroup):
+    if group is None or isinstance(group, ClassicGroup):
         return joins.handle_join(shard, request, reply)
     if joins.refuse_outright(shard, request, reply):
         return None
+    if isinstance(group, StreamsGroup):
+        return _join_streams_group(shard, request, reply, group)
     if group.members:
         return join_consumer_group(shard, request, reply, group)
+    return _convert(shard, request, reply, group)
+
+
+def _join_streams_group(
+    shard: Shard, request: JoinGroup, reply: PendingReply, group: StreamsGroup
+) -> Write | None:
+    """Nobody joins a streams group by the classic protocol while it has members."""
+    if group.members:
+        _answer(shard, request, reply, JoinGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL))
+        return None
+    if not must_be_forgotten(shard, group):
+        return _convert(shard, request, reply, group)
+    waits = shard.description_waits
+    later = JoinGroupResponse(Error.REBALANCE_IN_PROGRESS, member_id=request.member_id)
+
+    def refuse() -> None:
+        if not waits.is_running(group.name, UNCERTAIN, shard.now_ms):
+            waits.begin(group.name, UNCERTAIN, shard.now_ms)
+        _answer(shard, request, reply, later)
+
+    if waits.is_running(group.name, UNCERTAIN, shard.now_ms):
+        refuse()
+        return None
+    return forget_description(shard, group, lambda: _convert(shard, request, reply, group), refuse)
+
+
+def _answer(shard: Shard, request: JoinGroup, reply: PendingReply, response: JoinGroupResponse) -> None:
+    answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
+
+
+def _convert(shard: Shard, request: JoinGroup, reply: PendingReply, group: ModernGroup) -> Write | None:
+    """Let a classic group take the place of the empty group."""
     shard.groups.remove(group.name)
     write = joins.handle_join(shard, request, reply)
+    ending = tombstones_of(shard, group)
     if write is not None:
-        write.records = [*tombstones(group), *write.records]
+        write.records = [*ending, *write.records]
         write.revert = lambda: restore(shard, group.name, group)
     elif shard.config.compatibility.is_to_the_letter:
         shard.still_read[group.name] = group  # Kafka removes the group and writes nothing
@@ -42,8 +89,13 @@ def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write 
     return write
 
 
+def tombstones_of(shard: Shard, group: ModernGroup) -> list[Record]:
+    """The records that delete the group."""
+    return streams_tombstones(shard, group) if isinstance(group, StreamsGroup) else tombstones(group)
+
+
 def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write | None:
-    """SyncGroup, to a group of either kind."""
+    """SyncGroup, to a group of any kind."""
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup) and group.members:
         return sync_consumer_group(shard, request, reply, group)
@@ -51,7 +103,7 @@ def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write 
 
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> None:
-    """Heartbeat, to a group of either kind."""
+    """Heartbeat, to a group of any kind."""
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup):
         heartbeat_in_consumer_group(shard, request, reply, group)
@@ -60,7 +112,7 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> N
 
 
 def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Write | None:
-    """LeaveGroup, to a group of either kind."""
+    """LeaveGroup, to a group of any kind."""
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup):
         return leave_consumer_group(shard, request, reply, group)

@@ -13,6 +13,8 @@ from groupstorm.coordinator.messages import (
     DescribeConsumerGroupResponse,
     DescribeGroup,
     DescribeGroupResponse,
+    DescribeStreamsGroup,
+    DescribeStreamsGroupResponse,
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -27,9 +29,13 @@ from groupstorm.coordinator.messages import (
     OffsetFetch,
     OffsetFetchResponse,
     Response,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
     SyncGroup,
     SyncGroupResponse,
     TxnOffsetCommit,
+    UpdateTopologyDescription,
+    UpdateTopologyDescriptionResponse,
 )
 
 #: Requests that are about one group.
@@ -46,6 +52,9 @@ GroupRequest = (
     | DescribeGroup
     | ConsumerGroupHeartbeat
     | DescribeConsumerGroup
+    | StreamsGroupHeartbeat
+    | DescribeStreamsGroup
+    | UpdateTopologyDescription
 )
 
 
@@ -75,6 +84,12 @@ def error_response(request: GroupRequest, error: Error) -> Response:
             response = ConsumerGroupHeartbeatResponse(error)
         case DescribeConsumerGroup():
             response = DescribeConsumerGroupResponse(error, request.group)
+        case StreamsGroupHeartbeat():
+            response = StreamsGroupHeartbeatResponse(error)
+        case DescribeStreamsGroup():
+            response = DescribeStreamsGroupResponse(error, request.group)
+        case UpdateTopologyDescription():
+            response = UpdateTopologyDescriptionResponse(error)
     return response
 
 

@@ -1,4 +1,4 @@
-"""Kafka's error codes, by Kafka's names (org.apache.kafka.common.protocol.Errors, 4.3.1)."""
+"""Kafka's error codes, by Kafka's names (org.apache.kafka.common.protocol.Errors, 4.4.0)."""
 
 from __future__ import annotations
 
@@ -146,6 +146,8 @@ class Error(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.

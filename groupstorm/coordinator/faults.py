@@ -24,3 +24,13 @@ class Refused(Exception):
     def __init__(self, error: Error, message: str) -> None:
         super().__init__(message)
         self.error = error
+
+
+#: The characters that Java's ``String.trim`` takes away.
+_BLANKS = "".join(map(chr, range(0x21)))
+
+
+def refuse_blank(value: str | None, field: str) -> None:
+    """`Refused` (INVALID_REQUEST) if the field holds nothing but blanks (Utils.throwIfEmptyString)."""
+    if value is not None and not value.strip(_BLANKS):
+        raise Refused(Error.INVALID_REQUEST, f"{field} can't be empty.")

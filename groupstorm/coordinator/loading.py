@@ -12,19 +12,17 @@ from groupstorm.coordinator.classic.changes import answer_all_parked, delete_gro
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
-from groupstorm.coordinator.consumer.changes import cancel_member_timers
-from groupstorm.coordinator.consumer.changes import restart_session as restart_member_session
-from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.changes import cancel_member_timers, replay
+from groupstorm.coordinator.changes import restart_session as restart_member_session
 from groupstorm.coordinator.consumer.member import MemberState
-from groupstorm.coordinator.consumer.records import ConsumerRecord
-from groupstorm.coordinator.consumer.replay import replay
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
+    EntryRecord,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
@@ -32,6 +30,8 @@ from groupstorm.coordinator.records import (
     TransactionEndRecord,
 )
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.member import TaskState
 from groupstorm.coordinator.timers import MEMBER_REBALANCE
 from groupstorm.coordinator.writes import abandon
 from groupstorm.trace.events import coordinator as events
@@ -51,8 +51,8 @@ def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
 def _on_loaded(shard: Shard, name: str) -> list[Write]:
     group = shard.groups[name]
     shard.emit(events.GroupCreated(group.name, "loaded"))
-    if isinstance(group, ConsumerGroup):
-        _begin_consumer_sessions(shard, group)
+    if isinstance(group, ModernGroup):
+        _begin_member_sessions(shard, group)
         return []
     write = attempt(shard, name, None, _begin_classic_sessions, (shard, group))
     return [] if write is None else [write]
@@ -67,11 +67,14 @@ def _begin_classic_sessions(shard: Shard, group: ClassicGroup) -> Write | None:
     return prepare_rebalance(shard, group, Cause.OVER_CAPACITY, None)
 
 
-def _begin_consumer_sessions(shard: Shard, group: ConsumerGroup) -> None:
-    """Begin the members' sessions, and the rebalance timeouts of those that have partitions to give up."""
+def _begin_member_sessions(shard: Shard, group: ModernGroup) -> None:
+    """Begin the members' sessions, and the rebalance timeouts of those that have something to give up."""
     for member in group.members.values():
-        restart_member_session(shard, group.name, member)
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
+        timeout_ms = None
+        if isinstance(group, StreamsGroup):
+            timeout_ms = shard.group_options.streams(group.name).session_timeout_ms
+        restart_member_session(shard, group.name, member, timeout_ms)
+        if member.state in (MemberState.UNREVOKED_PARTITIONS, TaskState.UNREVOKED_TASKS):
             deadline_ms = shard.now_ms + member.rebalance_timeout_ms
             shard.timers.set(MEMBER_REBALANCE, group.name, member.member_id, deadline_ms, member.epoch)
 
@@ -89,10 +92,10 @@ def _replay(shard: Shard, record: Record) -> None:
         case TransactionEndRecord(producer_id, is_commit):
             apply_transaction_end(shard, producer_id, is_commit)
         case _:
-            _replay_consumer(shard, record)
+            _replay_entry(shard, record)
 
 
-def _replay_consumer(shard: Shard, record: ConsumerRecord) -> None:
+def _replay_entry(shard: Shard, record: EntryRecord) -> None:
     shard.note_written([record])
     group = replay(shard, record)
     if group is not None:
@@ -127,9 +130,9 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))
-        elif name in shard.written_consumer:
+        elif name in shard.written_entries:
             for record in written_records(shard, name):
-                _replay_consumer(shard, record)
+                _replay_entry(shard, record)
         elif name in shard.offsets or shard.pending_offsets.of_group(name):
             shard.groups.put(name, simple_group(name, shard.now_ms))
         else:
@@ -151,13 +154,13 @@ def snapshot(shard: Shard) -> list[Record]:
         for producer_id, group, topic, partition, stored in shard.pending_offsets.rows()
     ]
     offsets = [record for _, record in sorted(numbered, key=lambda row: row[0])]
-    consumer = [record for name in shard.written_consumer for record in written_records(shard, name)]
+    consumer = [record for name in shard.written_entries for record in written_records(shard, name)]
     return [*shard.written.values(), *consumer, *offsets]
 
 
-def written_records(shard: Shard, name: str) -> list[ConsumerRecord]:
-    """The written records of a consumer group, in an order in which they can be replayed."""
-    return list(shard.written_consumer.get(name, {}).values())
+def written_records(shard: Shard, name: str) -> list[EntryRecord]:
+    """The written records of a consumer or streams group, in an order in which they can be replayed."""
+    return list(shard.written_entries.get(name, {}).values())
 
 
 def _offset_record(
@@ -174,8 +177,8 @@ def unload(shard: Shard) -> None:
 
 
 def _unload(shard: Shard, group: AnyGroup) -> None:
-    """Answer every parked request NOT_COORDINATOR and forget the group; a consumer group has none."""
-    if isinstance(group, ConsumerGroup):
+    """Answer every parked request NOT_COORDINATOR and forget the group; only classic groups have any."""
+    if isinstance(group, ModernGroup):
         for member_id in group.members:
             cancel_member_timers(shard, group.name, member_id)
     else:

@@ -11,10 +11,12 @@ They are named tuples because storms make millions of them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.streams.topology import Topology
 
 #: An empty member id in a request: "I have none yet" (JoinGroupRequest.UNKNOWN_MEMBER_ID).
 NO_MEMBER_ID = ""
@@ -331,6 +333,172 @@ class DescribeConsumerGroupResponse(NamedTuple):
     error_message: str | None = None
 
 
+#: Tasks as requests and responses list them: subtopology and numbers.
+TaskIds = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+class StreamsGroupHeartbeat(NamedTuple):
+    """StreamsGroupHeartbeat 0-1 (KIP-1071): join (epoch 0), heartbeat, leave (-1), leave for a while (-2).
+
+    None, and -1 for the rebalance timeout, mean: as in the last request. ``active``, ``standby`` and ``warmup``:
+    the tasks that the member owns; task offsets: subtopology, task and offset.
+    """
+
+    group: str
+    member_id: str
+    member_epoch: int
+    group_instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    process: str | None = None
+    endpoint: tuple[str, int] | None = None
+    tags: tuple[tuple[str, str], ...] | None = None
+    topology: Topology | None = None
+    active: TaskIds | None = None
+    standby: TaskIds | None = None
+    warmup: TaskIds | None = None
+    task_offsets: tuple[tuple[str, int, int], ...] | None = None
+    task_end_offsets: tuple[tuple[str, int, int], ...] | None = None
+    shutdown: bool = False
+    endpoint_epoch: int = -1
+    version: int = 1
+    client_id: str = ""
+    client_host: str = "/127.0.0.1"
+
+
+class CreatableTopic(NamedTuple):
+    """An internal topic that a broker is asked to create. ``replication`` -1: as the broker is set."""
+
+    partitions: int
+    replication: int
+    configs: tuple[tuple[str, str], ...]
+
+
+#: Host, port, and partitions by topic: of the active tasks, and of the standby and warm-up tasks.
+EndpointPartitions = tuple[str, int, Mapping[str, tuple[int, ...]], Mapping[str, tuple[int, ...]]]
+
+
+class StreamsGroupHeartbeatResponse(NamedTuple):
+    """``statuses``: code and detail; the three lists of tasks, and the endpoints, None: they have not changed."""
+
+    error: Error
+    member_id: str = ""
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    statuses: tuple[tuple[int, str], ...] = ()
+    active: TaskIds | None = None
+    standby: TaskIds | None = None
+    warmup: TaskIds | None = None
+    endpoint_epoch: int = 0
+    endpoints: tuple[EndpointPartitions, ...] | None = None
+    to_create: Mapping[str, CreatableTopic] = {}
+    acceptable_recovery_lag: int = -1
+    task_offset_interval_ms: int = 0
+    description_required: bool = False
+    error_message: str | None = None
+
+
+class DescribeStreamsGroup(NamedTuple):
+    """One group of a StreamsGroupDescribe 0-1 request."""
+
+    group: str
+    with_description: bool = False
+    version: int = 1
+
+
+class DescribedTopic(NamedTuple):
+    name: str
+    partitions: int
+    replication: int
+    configs: tuple[tuple[str, str], ...]
+
+
+class DescribedSubtopology(NamedTuple):
+    id: str
+    sources: tuple[str, ...]
+    sinks: tuple[str, ...]
+    repartition: tuple[DescribedTopic, ...]
+    changelogs: tuple[DescribedTopic, ...]
+
+
+class DescribedStreamsMember(NamedTuple):
+    """``assigned`` and ``target``: the active, standby and warm-up tasks."""
+
+    member_id: str
+    epoch: int
+    instance: str | None
+    rack: str | None
+    client_id: str
+    client_host: str
+    topology_epoch: int
+    process: str
+    endpoint: tuple[str, int] | None
+    tags: tuple[tuple[str, str], ...]
+    assigned: tuple[TaskIds, TaskIds, TaskIds]
+    target: tuple[TaskIds, TaskIds, TaskIds]
+    task_offsets: tuple[tuple[str, int, int], ...]
+    task_end_offsets: tuple[tuple[str, int, int], ...]
+
+
+class DescriptionNode(NamedTuple):
+    """A node of a topology. ``kind``: 1 a source, which reads topics, 2 a processor with stores, 3 a sink."""
+
+    name: str
+    kind: int
+    topics: tuple[str, ...] = ()
+    sink: str | None = None
+    stores: tuple[str, ...] = ()
+    successors: tuple[str, ...] = ()
+
+
+class TopologyDescription(NamedTuple):
+    """The nodes of each subtopology, and of each global store the source and the processor (KIP-1331)."""
+
+    subtopologies: tuple[tuple[str, tuple[DescriptionNode, ...]], ...]
+    global_stores: tuple[tuple[DescriptionNode, DescriptionNode], ...]
+
+
+class DescriptionStatus(IntEnum):
+    """Whether a description of a group holds that of its topology."""
+
+    NOT_REQUESTED = 0
+    NOT_STORED = 1
+    ERROR = 2
+    AVAILABLE = 3
+
+
+class DescribeStreamsGroupResponse(NamedTuple):
+    """``topology``: epoch and subtopologies, with the numbers of partitions that are decided."""
+
+    error: Error
+    group: str
+    state: str = ""
+    epoch: int = 0
+    assignment_epoch: int = 0
+    topology: tuple[int, tuple[DescribedSubtopology, ...]] | None = None
+    members: tuple[DescribedStreamsMember, ...] = ()
+    assignor: str | None = None
+    description_status: DescriptionStatus = DescriptionStatus.NOT_REQUESTED
+    description: TopologyDescription | None = None
+    error_message: str | None = None
+
+
+class UpdateTopologyDescription(NamedTuple):
+    """StreamsGroupTopologyDescriptionUpdate 0 (KIP-1331)."""
+
+    group: str
+    member_id: str
+    topology_epoch: int
+    description: TopologyDescription | None
+    client_id: str = ""
+    version: int = 0
+
+
+class UpdateTopologyDescriptionResponse(NamedTuple):
+    error: Error
+    error_message: str | None = None
+
+
 Request = (
     JoinGroup
     | SyncGroup
@@ -345,6 +513,9 @@ Request = (
     | ListGroups
     | ConsumerGroupHeartbeat
     | DescribeConsumerGroup
+    | StreamsGroupHeartbeat
+    | DescribeStreamsGroup
+    | UpdateTopologyDescription
 )
 Response = (
     JoinGroupResponse
@@ -359,4 +530,7 @@ Response = (
     | ListGroupsResponse
     | ConsumerGroupHeartbeatResponse
     | DescribeConsumerGroupResponse
+    | StreamsGroupHeartbeatResponse
+    | DescribeStreamsGroupResponse
+    | UpdateTopologyDescriptionResponse
 )

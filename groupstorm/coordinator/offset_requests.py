@@ -31,6 +31,8 @@ from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams import offset_rules as streams_rules
+from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.writes import answer_in_turn
 from groupstorm.trace.events import coordinator as events
 
@@ -65,6 +67,8 @@ def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup):
         return consumer_rules.validate_commit(group, shard.topics, request)
+    if isinstance(group, StreamsGroup):
+        return streams_rules.validate_commit(group, request)
     error = validate_commit(group, request)
     if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
@@ -78,6 +82,8 @@ def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingRepl
         error = Error.INVALID_GROUP_ID
     elif isinstance(group, ConsumerGroup):
         error = consumer_rules.validate_txn_commit(group, shard.topics, request)
+    elif isinstance(group, StreamsGroup):
+        error = streams_rules.validate_txn_commit(group, request)
     else:
         error = validate_txn_commit(group, request)
     if error is not NO_ERROR:
@@ -175,11 +181,14 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
     committed when the request came.
     """
     group = shard.committed_group(request.group)
+    error = NO_ERROR
     if isinstance(group, ConsumerGroup):
         error = consumer_rules.validate_fetch(group, request)
-        if error:
-            shard.answer(reply, error_response(request, error))
-            return
+    elif isinstance(group, StreamsGroup):
+        error = streams_rules.validate_fetch(group, request)
+    if error:
+        shard.answer(reply, error_response(request, error))
+        return
     known = group is not None
     if request.topics is None:
         offsets = shard.offsets

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import Error
@@ -10,6 +11,14 @@ from groupstorm.coordinator.records import AppendCause, Record
 
 #: Called once: with None when the records are committed, or with the error that ended the write.
 Completion = Callable[[Error | None], None]
+
+
+class Unwritten(NamedTuple):
+    """A change without a record, which a read sees only after the next write: ``back`` takes it back if that
+    write fails, ``keep`` shows it to reads."""
+
+    back: Callable[[], None]
+    keep: Callable[[], None] | None = None
 
 
 class Write:

@@ -1,7 +1,7 @@
 """The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
 Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
-OffsetCommitValue; those of consumer groups stand in `consumer.records`.
+OffsetCommitValue; those of consumer groups stand in `consumer.records`, of streams groups in `streams.records`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
+from groupstorm.coordinator.streams.records import StreamsRecord
 
 
 class MemberRecord(NamedTuple):
@@ -76,7 +77,9 @@ class TransactionEndRecord(NamedTuple):
     is_commit: bool
 
 
-Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord | ConsumerRecord
+#: Records of which each is one entry of a group's state.
+EntryRecord = ConsumerRecord | StreamsRecord
+Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord | EntryRecord
 
 
 class AppendCause(StrEnum):
@@ -92,10 +95,12 @@ class AppendCause(StrEnum):
     OFFSETS_DELETED = "offsets-deleted"  # OffsetDelete
     GROUP_DELETED = "group-deleted"  # DeleteGroups
     EXPIRED = "expired"  # offsets.retention.minutes are over
-    MEMBER_HEARTBEAT = "member-heartbeat"  # a member of a consumer group joined, changed or came further
+    MEMBER_HEARTBEAT = "member-heartbeat"  # a member joined, changed or came further
     GROUP_DOWNGRADED = "group-downgraded"  # a consumer group becomes a classic one
-    MEMBERS_REMOVED = "members-removed"  # members of a consumer group left or were fenced
+    MEMBERS_REMOVED = "members-removed"  # members left or were fenced
     REGEXES_RESOLVED = "regexes-resolved"  # topics that match subscribed regular expressions
+    TARGETS_COMPUTED = "targets-computed"  # the initial delay of a streams group is over
+    DESCRIPTION = "description"  # of a topology: the plugin may hold it, holds it, or has refused it
 
 
 #: The outcome of an append: the records of one write and their cause -> (delay in ms until it is committed,

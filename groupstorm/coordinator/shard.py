@@ -16,8 +16,10 @@ from groupstorm.coordinator.effects import Effects, PendingReply, Reply
 from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets
-from groupstorm.coordinator.pending_writes import PendingWrites
+from groupstorm.coordinator.pending_writes import PendingWrites, Unwritten
 from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, GroupTombstone, Record
+from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, DescriptionWaits
+from groupstorm.coordinator.streams.records import StreamsRecord
 from groupstorm.coordinator.timers import Timers
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import TimelineHashMap
@@ -33,6 +35,8 @@ class Shard:
         "append",
         "background",
         "config",
+        "description_plugin",
+        "description_waits",
         "group_options",
         "groups",
         "may_match",
@@ -41,13 +45,14 @@ class Shard:
         "offsets",
         "pending_offsets",
         "records",
+        "since_written",
         "still_read",
         "timers",
         "topics",
         "whole_records",
         "writes",
         "written",
-        "written_consumer",
+        "written_entries",
     )
 
     def __init__(
@@ -66,7 +71,7 @@ class Shard:
         #: Groups that are gone without a record: Kafka 4.3.1's reads see them until the next write succeeds.
         self.still_read: dict[str, AnyGroup] = {}
         #: Options of single groups.
-        self.group_options = GroupOptions(config.consumer)
+        self.group_options = GroupOptions(config.consumer, config.streams)
         #: Regular expressions to resolve after this call, each with its group and `may_match`.
         self.background: list[tuple[str, tuple[str, ...], Callable[[str], bool] | None]] = []
         #: Which topics the regular expressions of this request may match; None: every one.
@@ -76,8 +81,13 @@ class Shard:
         #: The last written record of each group, which another coordinator would read. Kept only with
         #: ``whole_records``.
         self.written: dict[str, GroupMetadataRecord] = {}
-        #: The written records of consumer groups: the last one of each of a group's entries.
-        self.written_consumer: dict[str, dict[Hashable, ConsumerRecord]] = {}
+        #: The written records of consumer and streams groups: the last one of each of a group's entries.
+        self.written_entries: dict[str, dict[Hashable, ConsumerRecord | StreamsRecord]] = {}
+        #: The changes without a record since the last write, the latest last.
+        self.since_written: list[Unwritten] = []
+        #: Keeps the descriptions of topologies; None: the broker has no such plugin.
+        self.description_plugin: DescriptionPlugin | None = None
+        self.description_waits = DescriptionWaits()
         self.timers = Timers()
         self.writes = PendingWrites()
         self.now_ms = 0
@@ -138,9 +148,9 @@ class Shard:
                 self.written[record.group] = record
             elif isinstance(record, GroupTombstone):
                 self.written.pop(record.group, None)
-            elif isinstance(record, ConsumerRecord):
-                self.written_consumer.setdefault(record.group, {}).pop(record.key, None)
+            elif isinstance(record, ConsumerRecord | StreamsRecord):
+                self.written_entries.setdefault(record.group, {}).pop(record.key, None)
                 if not record.is_tombstone:
-                    self.written_consumer[record.group][record.key] = record
-                elif not self.written_consumer[record.group]:
-                    del self.written_consumer[record.group]
+                    self.written_entries[record.group][record.key] = record
+                elif not self.written_entries[record.group]:
+                    del self.written_entries[record.group]

@@ -20,6 +20,7 @@ class TimerKind(IntEnum):
     MEMBER_REBALANCE = 6  # it does not give its partitions up (rebalance-timeout-<group>-<member>)
     MEMBER_JOIN = 7  # a classic one does not join again (consumer-join-<group>-<member>)
     MEMBER_SYNC = 8  # a classic one has joined and does not sync (consumer-sync-<group>-<member>)
+    STREAMS_DELAY = 9  # the initial delay of a streams group is over (initial-rebalance-timeout-<group>)
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -32,6 +33,7 @@ MEMBER_SESSION: Final = TimerKind.MEMBER_SESSION
 MEMBER_REBALANCE: Final = TimerKind.MEMBER_REBALANCE
 MEMBER_JOIN: Final = TimerKind.MEMBER_JOIN
 MEMBER_SYNC: Final = TimerKind.MEMBER_SYNC
+STREAMS_DELAY: Final = TimerKind.STREAMS_DELAY
 
 
 _Key = tuple[TimerKind, str, str]

@@ -82,6 +82,7 @@ def _finish(shard: Shard, write: Write) -> None:
             group.committed = True
         shard.offsets.written()
         shard.still_read.clear()
+        _end_unwritten(shard, None)
         if shard.whole_records:
             shard.note_written(write.records)
         if write.apply is not None:
@@ -95,6 +96,17 @@ def _finish(shard: Shard, write: Write) -> None:
             forget_group(shard, group, error)
         if write.revert is not None:
             write.revert()
+        _end_unwritten(shard, error)
+
+
+def _end_unwritten(shard: Shard, error: Error | None) -> None:
+    """A write has succeeded or failed, and with it the changes before it that made no records."""
+    while shard.since_written:
+        change = shard.since_written.pop(0 if error is None else -1)
+        if error is not None:
+            change.back()
+        elif change.keep is not None:
+            change.keep()
 
 
 def abandon(shard: Shard, group: str) -> None:

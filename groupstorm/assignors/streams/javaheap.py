@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
-K = TypeVar("K", int, tuple[int, int])
+K = TypeVar("K", int, float, tuple[int, int])
 V = TypeVar("V")
 
 

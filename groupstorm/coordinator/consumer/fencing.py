@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from groupstorm.coordinator.consumer.changes import cancel_member_timers, respond, write_records
+from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember, Partitions
 from groupstorm.coordinator.consumer.membership import known_member, owner_of_instance, remove_member

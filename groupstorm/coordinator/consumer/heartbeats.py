@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from groupstorm.coordinator.consumer.changes import respond, restart_session
+from groupstorm.coordinator.changes import respond, restart_session
 from groupstorm.coordinator.consumer.fencing import leave
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
@@ -35,7 +35,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
 from groupstorm.coordinator.consumer.targets import preferred_assignor, update_target
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.faults import Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
@@ -64,10 +64,10 @@ def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
     """Refuse what no group can answer (throwIfConsumerGroupHeartbeatRequestIsInvalid)."""
     epoch = request.member_epoch
     if request.version >= _OWN_MEMBER_ID_SINCE or epoch > 0 or epoch == LEAVE_EPOCH:
-        _refuse_blank(request.member_id, "MemberId")
-    _refuse_blank(request.group, "GroupId")
-    _refuse_blank(request.group_instance_id, "InstanceId")
-    _refuse_blank(request.rack, "RackId")
+        refuse_blank(request.member_id, "MemberId")
+    refuse_blank(request.group, "GroupId")
+    refuse_blank(request.group_instance_id, "InstanceId")
+    refuse_blank(request.rack, "RackId")
     if epoch == JOIN_EPOCH:
         if request.rebalance_timeout_ms == -1:
             raise Refused(Error.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request.")
@@ -89,15 +89,6 @@ def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
             f"ServerAssignor {request.assignor} is not supported. "
             f"Supported assignors: {', '.join(assignors)}.",
         )
-
-
-#: The characters that Java's ``String.trim`` takes away.
-_BLANKS = "".join(map(chr, range(0x21)))
-
-
-def _refuse_blank(value: str | None, field: str) -> None:
-    if value is not None and not value.strip(_BLANKS):
-        raise Refused(Error.INVALID_REQUEST, f"{field} can't be empty.")
 
 
 def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:

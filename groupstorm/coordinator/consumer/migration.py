@@ -24,8 +24,8 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
-from groupstorm.coordinator.consumer.changes import restart_session, restore
-from groupstorm.coordinator.consumer.events import emit_downgraded
+from groupstorm.coordinator.changes import restart_session, restore
+from groupstorm.coordinator.change_events import emit_downgraded
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     JOIN_EPOCH,
@@ -68,7 +68,7 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
         if not joins:
             raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
         return new_group(shard, request.group)
-    if not joins:
+    if not joins or not isinstance(group, ClassicGroup):
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
-from groupstorm.coordinator.consumer.changes import write_records
+from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ResolvedRegex,

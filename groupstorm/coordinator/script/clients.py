@@ -17,8 +17,11 @@ from groupstorm.coordinator.messages import (
     LeaveGroupResponse,
     Request,
     Response,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
     SyncGroup,
     SyncGroupResponse,
+    TaskIds,
 )
 from groupstorm.coordinator.script.names import Names, is_name
 
@@ -49,13 +52,19 @@ class Client:
         #: The last assignment of a consumer group, and the last one before it that differed.
         self.owned: Assigned = {}
         self.owned_before: Assigned = {}
+        #: The same of a streams group: active, standby and warm-up tasks.
+        self.tasks: tuple[TaskIds, ...] = ((), (), ())
+        self.tasks_before: tuple[TaskIds, ...] = ((), (), ())
+        self.endpoint_epoch = -1
+        #: The internal topics that the last answer named, with their partitions.
+        self.to_create: dict[str, int] = {}
         self.last: str | None = None
 
     def sent(self, kind: str, request: Request) -> None:
         """A join or sync may be parked: until its answer comes, the last answer is pending."""
         if isinstance(request, JoinGroup | SyncGroup):
             self.last = f"{kind}:{PENDING}"
-        if isinstance(request, ConsumerGroupHeartbeat) and request.member_id:
+        if isinstance(request, ConsumerGroupHeartbeat | StreamsGroupHeartbeat) and request.member_id:
             self.member = request.member_id
 
     def answered(self, kind: str, member_id: str | None, response: Response, *, by_members: bool) -> None:
@@ -68,6 +77,8 @@ class Client:
                 self.assignment = response.assignment
             case ConsumerGroupHeartbeatResponse():
                 self._beat(kind, response)
+            case StreamsGroupHeartbeatResponse():
+                self._beat_of_streams(kind, response)
             case LeaveGroupResponse() if not by_members:
                 if not any(member.error for member in response.members):
                     self.member = ""
@@ -88,6 +99,19 @@ class Client:
             self.epoch = response.member_epoch
             if response.assignment is not None and response.assignment != self.owned:
                 self.owned, self.owned_before = response.assignment, self.owned
+
+    def _beat_of_streams(self, kind: str, response: StreamsGroupHeartbeatResponse) -> None:
+        self.last = f"{kind}:{response.error.name}"
+        self.to_create = {name: topic.partitions for name, topic in response.to_create.items()}
+        if response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
+            not response.error and response.member_epoch < 0
+        ):
+            self.epoch, self.tasks = 0, ((), (), ())
+        elif not response.error:
+            self.epoch, self.endpoint_epoch = response.member_epoch, response.endpoint_epoch
+            tasks = (response.active, response.standby, response.warmup)
+            if None not in tasks and tasks != self.tasks:
+                self.tasks, self.tasks_before = tuple(kind or () for kind in tasks), self.tasks
 
     def _joined(self, response: JoinGroupResponse) -> None:
         if response.member_id:
@@ -142,3 +166,5 @@ class Scene(NamedTuple):
     clients: Clients
     names: Names
     topics: Mapping[str, int]
+    #: The scenario's own, as they stand there.
+    topologies: Mapping[str, Any]

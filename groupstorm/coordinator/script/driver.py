@@ -23,7 +23,8 @@ from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.script.clients import Clients, Scene
 from groupstorm.coordinator.script.names import Names, topic_uuid
-from groupstorm.coordinator.script.requests import append_error, build_request
+from groupstorm.coordinator.script.plugin import ScriptedPlugin
+from groupstorm.coordinator.script.requests import append_error, build_request, plugin_way
 from groupstorm.coordinator.topics import Topic
 from groupstorm.trace.events.coordinator import Event
 
@@ -64,7 +65,8 @@ class Driver:
 
     ``member_ids``: draws the member ids, by default those of ``names``. ``coordinator``: makes the
     coordinator, as `GroupCoordinator` does. ``append_delay_ms`` and ``append_error`` say how appends go from
-    now on; ``appended`` keeps all records if ``keeps_records`` is set.
+    now on; ``appended`` keeps all records if ``keeps_records`` is set. ``topologies``: by the names that steps
+    give them; ``has_plugin``: the broker has one for topology descriptions.
     """
 
     def __init__(
@@ -77,6 +79,8 @@ class Driver:
         has_racks: bool = False,
         coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
         keeps_records: bool = False,
+        topologies: Mapping[str, Any] | None = None,
+        has_plugin: bool = False,
     ) -> None:
         self.now_ms = 0
         self.clients = Clients(names)
@@ -93,7 +97,11 @@ class Driver:
         self.unanswered: dict[Hashable, Sent] = {}
         self._names = names
         self._keeps_records = keeps_records
+        self._topologies = topologies or {}
+        self._plugin = ScriptedPlugin()
         options: dict[str, Any] = {"whole_records": True} if keeps_records else {}
+        if has_plugin:
+            options["description_plugin"] = self._plugin
         self.coordinator = coordinator(
             config, member_ids=member_ids or names.draw, append=self._append, **options
         )
@@ -124,7 +132,7 @@ class Driver:
 
     def request(self, step: Mapping[str, Any], label: str) -> Request:
         """The request of a step; `InvalidStep` if it cannot be made into one."""
-        return build_request(step, label, Scene(self.clients, self._names, self.topics))
+        return build_request(step, label, Scene(self.clients, self._names, self.topics, self._topologies))
 
     def send_step(self, step: Mapping[str, Any], token: Hashable) -> Outcome:
         """Send the request of a step of `groupstorm script`, for the client that it names."""
@@ -132,11 +140,11 @@ class Driver:
         request = self.request(step, label)
         error = append_error(step)
         sent = Sent(token, str(step["op"]), label, request, by_members="members" in step)
-        self._step_error = error
+        self._step_error, self._plugin.way = error, plugin_way(step)
         try:
             return self.send(sent)
         finally:
-            self._step_error = None
+            self._step_error = self._plugin.way = None
 
     def send(self, sent: Sent) -> Outcome:
         """Send a request; the answer comes now or in a later outcome."""

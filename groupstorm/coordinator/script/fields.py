@@ -53,6 +53,33 @@ class Fields:
             raise InvalidStep(f"{name}: {value!r} is no object")
         return value
 
+    def flag(self, name: str) -> bool:
+        value = self._step.get(name, False)
+        if not isinstance(value, bool):
+            raise InvalidStep(f"{name}: {value!r} is neither true nor false")
+        return value
+
+    def listed(self, name: str) -> list[Any]:
+        value = self._step.get(name, [])
+        if not isinstance(value, list):
+            raise InvalidStep(f"{name}: {value!r} is no list")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.listed(name)
+        if not all(isinstance(text, str) for text in value):
+            raise InvalidStep(f"{name}: {value!r} is no list of texts")
+        return tuple(value)
+
+    def numbers(self, name: str, highest: int) -> tuple[int, ...]:
+        return tuple(whole_number(name, number, highest) for number in self.listed(name))
+
+    def objects(self, name: str) -> list[Fields]:
+        value = self.listed(name)
+        if not all(isinstance(one, dict) for one in value):
+            raise InvalidStep(f"{name}: {value!r} is no list of objects")
+        return [Fields(one) for one in value]
+
 
 def whole_number(name: str, value: Any, highest: int) -> int:
     """A whole number between -highest - 1 and highest."""

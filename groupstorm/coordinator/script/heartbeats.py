@@ -11,6 +11,7 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import Fields, whole_number
 from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
 
 
 def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:
@@ -69,12 +70,15 @@ def _listed(partitions: Assigned) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
     return tuple(partitions.items())
 
 
-def group_options(value: Any) -> Mapping[str, int]:
-    """The options of a `group_config` step, as numbers or texts of numbers."""
+def group_options(value: Any) -> Mapping[str, int | str]:
+    """The options of a `group_config` step: numbers or texts of numbers, but for those that are texts."""
     if not isinstance(value, dict):
         raise InvalidStep(f"set: {value!r} does not give options by name")
-    options = {}
+    options: dict[str, int | str] = {}
     for name, setting in value.items():
+        if name in STREAMS_GROUP_TEXTS and isinstance(setting, str):
+            options[name] = setting
+            continue
         try:
             options[name] = int(setting)
         except (TypeError, ValueError):

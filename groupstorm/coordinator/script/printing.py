@@ -10,20 +10,29 @@ from uuid import UUID
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.listing import CLASSIC_TYPE, CONSUMER_TYPE
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeGroupResponse,
+    DescribeStreamsGroupResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     OffsetCommitResponse,
     OffsetDeleteResponse,
     OffsetFetchResponse,
     Response,
+    StreamsGroupHeartbeatResponse,
     SyncGroupResponse,
+    UpdateTopologyDescriptionResponse,
 )
 from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.streams_printing import (
+    print_described,
+    print_heartbeat,
+    print_streams_group,
+)
+from groupstorm.coordinator.streams.group import StreamsGroup
 
 #: topic id -> name, of every topic that a script has had
 TopicNames = Mapping[UUID, str]
@@ -50,7 +59,7 @@ def ids_in_groups(groups: Iterable[AnyGroup]) -> Iterator[str]:
     """The member ids in the state of groups."""
     for group in groups:
         yield from group.members
-        if isinstance(group, ConsumerGroup):
+        if isinstance(group, ModernGroup):
             continue
         yield from group.pending_members
         yield from group.static_members.values()
@@ -58,8 +67,14 @@ def ids_in_groups(groups: Iterable[AnyGroup]) -> Iterator[str]:
             yield group.leader
 
 
-def print_response(response: Response, names: Names, topics: TopicNames) -> dict[str, Any]:
+def print_response(
+    response: Response, names: Names, topics: TopicNames, *, is_4_4: bool
+) -> dict[str, Any]:
     """The fields of an answer that follow t, step, kind and as; ``topics``: topic id -> name."""
+    if isinstance(response, StreamsGroupHeartbeatResponse):
+        return print_heartbeat(response, is_4_4=is_4_4)
+    if isinstance(response, DescribeStreamsGroupResponse):
+        return print_described(response, names, is_4_4=is_4_4)
     if isinstance(response, ConsumerGroupHeartbeatResponse):
         return _consumer_heartbeat(response, names, topics)
     return _print_response(response, names)
@@ -86,6 +101,8 @@ def _print_response(response: Response, names: Names) -> dict[str, Any]:
             return _describe(response, names)
         case OffsetCommitResponse() | OffsetFetchResponse() | OffsetDeleteResponse():
             return _offsets(response)
+        case UpdateTopologyDescriptionResponse():
+            return {"error": response.error.name, "message": response.error_message}
         case _:
             return {"error": response.error.name}
 
@@ -165,6 +182,8 @@ def print_group(group: AnyGroup, names: Names, topics: TopicNames) -> dict[str, 
     """A group's state; ``topics``: topic id -> name."""
     if isinstance(group, ConsumerGroup):
         return _consumer_group(group, names, topics)
+    if isinstance(group, StreamsGroup):
+        return print_streams_group(group, names)
     return _classic_group(group, names)
 
 

@@ -18,6 +18,7 @@ from groupstorm.coordinator.config import INT_MAX
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
+    DeleteGroup,
     DescribeGroup,
     Heartbeat,
     JoinGroup,
@@ -39,6 +40,8 @@ from groupstorm.coordinator.script.fields import (
     whole_number,
 )
 from groupstorm.coordinator.script.heartbeats import consumer_heartbeat
+from groupstorm.coordinator.script.plugin import WAYS
+from groupstorm.coordinator.script.streams_steps import describe_streams, streams_heartbeat, topology_update
 
 _PROTOCOL_SINCE_SYNC = 5
 
@@ -50,7 +53,7 @@ def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
     if builder is None:
         raise InvalidStep(
             f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics, group_config, "
-            "end_txn, delete_groups, check_config"
+            "end_txn, check_config"
         )
     return builder(Fields(step), label, scene)
 
@@ -63,6 +66,14 @@ def append_error(step: Mapping[str, Any]) -> Error | None:
     if not isinstance(name, str) or name not in Error.__members__ or name == Error.NONE.name:
         raise InvalidStep(f"append_error: {name!r} is no error's name")
     return Error[name]
+
+
+def plugin_way(step: Mapping[str, Any]) -> str | None:
+    """How the plugin for topology descriptions answers what the step makes the coordinator ask."""
+    way = step.get("plugin")
+    if way is not None and way not in WAYS:
+        raise InvalidStep(f"plugin: {way!r} is not one of {', '.join(WAYS)}")
+    return way
 
 
 def _generation(client: Client) -> int:
@@ -314,6 +325,11 @@ def _describe(fields: Fields, label: str, scene: Scene) -> DescribeGroup:
     return DescribeGroup(group=fields.text("group", "g"), version=fields.version(6, 0, 6))
 
 
+def _delete_group(fields: Fields, label: str, scene: Scene) -> DeleteGroup:
+    del label, scene
+    return DeleteGroup(group=fields.text("group", "g"), client_id=fields.text("client_id", "client"))
+
+
 _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "join": _join,
     "sync": _sync,
@@ -324,5 +340,9 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "fetch_offsets": _fetch_offsets,
     "describe": _describe,
     "delete_offsets": _delete_offsets,
+    "delete_groups": _delete_group,
     "chb": consumer_heartbeat,
+    "streams": streams_heartbeat,
+    "describe_streams": describe_streams,
+    "topology_update": topology_update,
 }

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.messages import DeleteGroup
 from groupstorm.coordinator.script.admin import ADMIN_STEPS, administer
 from groupstorm.coordinator.script.clients import InvalidStep
-from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers
+from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent
 from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
 from groupstorm.coordinator.script.heartbeats import group_options
 from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
@@ -82,14 +83,19 @@ class _Run:
             topics=topics,
             has_racks=scenario.config.get("racks", False),
             coordinator=coordinator,
+            topologies=scenario.config.get("topologies", {}),
+            has_plugin=scenario.config.get("description_plugin", False),
         )
+        self._is_4_4 = kafka.is_4_4
         self._topic_names = {topic_uuid(name): name for name in topics}
         self._group_options = group_options_of(scenario)
         for group, options in self._group_options.items():
             self._driver.coordinator.set_group_options(group, options)
         self._step = 0
-        #: Steps whose request named its client: their answers show the label.
-        self._labelled: set[Hashable] = set()
+        #: The client labels that steps name: answers to them show the label.
+        self._labels: dict[int, str] = {}
+        #: The answers so far to DeleteGroups steps, which have a request for each group.
+        self._deleted: dict[int, list[list[str]]] = {}
         self._events: list[dict[str, Any]] = []
         self._state: dict[str, Any] | None = None
         #: Answers of this moment: they are shown by step.
@@ -112,6 +118,8 @@ class _Run:
                 self._change_topics(step)
             elif step.get("op") in ADMIN_STEPS:
                 self._administer(step, label)
+            elif step.get("op") == "delete_groups":
+                self._delete_groups(step)
             elif step.get("op") == "group_config":
                 self._change_group(step)
             else:
@@ -131,13 +139,24 @@ class _Run:
 
     def _request(self, step: Mapping[str, Any]) -> None:
         if "as" in step:
-            self._labelled.add(self._step)
+            self._labels[self._step] = step["as"]
         self._answers += self._driver.send_step(step, self._step).answers
 
     def _administer(self, step: Mapping[str, Any], label: str) -> None:
         own, answers = administer(step, self._driver, self._config)
         self._answers += answers
         self._administered = {"kind": step["op"], **({"as": label} if "as" in step else {}), **own}
+
+    def _delete_groups(self, step: Mapping[str, Any]) -> None:
+        """DeleteGroups: the coordinator has a request for each group, the step one answer."""
+        groups = step.get("groups", [step.get("group", "g")])
+        if not isinstance(groups, list) or not groups or not all(isinstance(one, str) for one in groups):
+            raise InvalidStep(f"groups: {groups!r} is no list of groups")
+        if "as" in step:
+            self._labels[self._step] = step["as"]
+        for group in dict.fromkeys(groups):
+            token = self._step, group
+            self._answers += self._driver.send_step({**step, "group": group}, token).answers
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""
@@ -148,6 +167,8 @@ class _Run:
             changed = partition_counts(step.get("set", {}))
         except InputError as problem:
             raise InvalidStep(f"set: {problem}") from problem
+        if step.get("create") == "$":
+            changed = {**changed, **self._driver.clients.get(step.get("as", "")).to_create}
         self._topic_names |= {topic_uuid(name): name for name in changed}
         self._answers += self._driver.change_topics(changed, removed).answers
 
@@ -184,22 +205,34 @@ class _Run:
         """Name the ids that were seen now, then show the answers and the state."""
         names = self.names
         coordinator = self._driver.coordinator
-        found = [coordinator.group(name) for name in coordinator.groups]
-        groups = [group for group in found if group is not None]
+        found = [one for name in coordinator.groups if (one := coordinator.group(name)) is not None]
         names.see(member for _, response in self._answers for member in ids_in_response(response))
-        names.see(ids_in_groups(groups))
-        for sent, response in sorted(self._answers, key=lambda answer: cast("int", answer.sent.token)):
-            step = cast("int", sent.token)
-            label = {"as": sent.label} if step in self._labelled else {}
-            self._show(sent.kind, step=step, **label, **print_response(response, names, self._topic_names))
+        names.see(ids_in_groups(found))
+        shown = [
+            (_step_of(sent), sent.kind, print_response(response, names, self._topic_names, is_4_4=self._is_4_4))
+            for sent, response in self._answers
+            if not isinstance(sent.request, DeleteGroup)
+        ]
+        shown += [(step, "delete_groups", {"groups": groups}) for step, groups in self._take_deletions()]
+        for step, kind, fields in sorted(shown, key=lambda one: one[0]):
+            label = {"as": self._labels[step]} if step in self._labels else {}
+            self._show(kind, step=step, **label, **fields)
         self._answers.clear()
         if self._administered is not None:
             self._show(**self._administered)
             self._administered = None
-        state = {group.name: print_group(group, names, self._topic_names) for group in groups}
+        state = {group.name: print_group(group, names, self._topic_names) for group in found}
         if state != self._state or (always and not self._changes):
             self._show("state", groups=state)
         self._state = state
+
+    def _take_deletions(self) -> list[tuple[int, list[list[str]]]]:
+        """The groups and errors of each DeleteGroups step that has all its answers."""
+        for sent, response in self._answers:
+            if isinstance(sent.request, DeleteGroup):
+                self._deleted.setdefault(_step_of(sent), []).append([sent.request.group, response.error.name])
+        waiting = {_step_of(sent) for sent in self._driver.unanswered.values()}
+        return [(step, sorted(self._deleted.pop(step))) for step in self._deleted.keys() - waiting]
 
     def _show(self, kind: str, *, step: int | None = None, **fields: Any) -> None:
         at = {"t": self._driver.now_ms, "step": self._step if step is None else step, "kind": kind}
@@ -207,6 +240,13 @@ class _Run:
 
     def finish(self) -> list[dict[str, Any]]:
         """All events; requests that were never answered come last."""
-        for sent in sorted(self._driver.unanswered.values(), key=lambda sent: cast("int", sent.token)):
-            self._show("pending", step=cast("int", sent.token), of=sent.kind)
+        pending = {_step_of(sent): sent.kind for sent in self._driver.unanswered.values()}
+        for step in sorted(pending):
+            self._show("pending", step=step, of=pending[step])
         return self._events
+
+
+def _step_of(sent: Sent) -> int:
+    """The index of the request's step: its token, or the first part of it."""
+    token = sent.token[0] if isinstance(sent.token, tuple) else sent.token
+    return cast("int", token)

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 
 from groupstorm.coordinator.config import (
     COMPATIBILITY,
+    INT_MAX,
     OPTIONS,
     Compatibility,
     CoordinatorConfig,
     parse_int,
 )
 from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
+from groupstorm.coordinator.script.fields import LONG_MAX
+from groupstorm.coordinator.streams_config import RECOVERY_LAG, STREAMS_GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
 #: Options of one group and their smallest values (GroupConfig); options that are not numbers are not checked.
@@ -25,11 +28,7 @@ _GROUP_OPTIONS = {
     "share.record.lock.duration.ms": 1000,
     "share.delivery.count.limit": 2,
     "share.partition.max.record.locks": 100,
-    "streams.session.timeout.ms": 1,
-    "streams.heartbeat.interval.ms": 1,
-    "streams.num.standby.replicas": 0,
-    "streams.initial.rebalance.delay.ms": 0,
-    "streams.assignment.interval.ms": 0,
+    **{name: least for name, (least, _) in STREAMS_GROUP_OPTIONS.items()},
 }
 
 
@@ -93,15 +92,24 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
     for group, options in groups.items():
         for name, value in options.items():
             if name in _GROUP_OPTIONS:
-                parse_int(f"groups: {group}: {name}", value, _GROUP_OPTIONS[name])
+                most = LONG_MAX if name == RECOVERY_LAG else INT_MAX
+                parse_int(f"groups: {group}: {name}", value, _GROUP_OPTIONS[name], most)
+    if not isinstance(config.get("topologies", {}), dict):
+        raise InputError(f"topologies: {_short(config['topologies'])} is no object of topologies")
+    if not isinstance(config.get("description_plugin", False), bool):
+        raise InputError(f"description_plugin: {_short(config['description_plugin'])} is neither true nor false")
 
 
-def group_options_of(scenario: Scenario) -> dict[str, dict[str, int]]:
-    """The options of single consumer groups, by group. `broker_config` has checked them."""
-    groups = scenario.config.get("groups", {})
+def group_options_of(scenario: Scenario) -> dict[str, dict[str, int | str]]:
+    """The options of single consumer and streams groups, by group. `broker_config` has checked them."""
+    known = {*GROUP_OPTIONS, *STREAMS_GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
     return {
-        group: {name: int(value) for name, value in options.items() if name in GROUP_OPTIONS}
-        for group, options in groups.items()
+        group: {
+            name: str(value) if name in STREAMS_GROUP_TEXTS else int(value)
+            for name, value in options.items()
+            if name in known
+        }
+        for group, options in scenario.config.get("groups", {}).items()
     }
 
 

@@ -1,4 +1,4 @@
-"""Writes records of a consumer group: the group changes at once, and goes back if they cannot be written.
+"""Writes records of a consumer or streams group: the group changes at once, and goes back if they cannot be written.
 
 Kafka: CoordinatorRuntime replays the records of an operation before it appends them, and reverts to the last
 snapshot if the append fails.
@@ -8,24 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from groupstorm.coordinator.consumer.events import ChangeEvents
-from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.change_events import ChangeEvents
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import ConsumerRecord
-from groupstorm.coordinator.consumer.replay import replay
+from groupstorm.coordinator.consumer.replay import replay as replay_consumer
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.pending_writes import Completion, Write
-from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
+from groupstorm.coordinator.records import AppendCause, EntryRecord, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.member import StreamsMember
+from groupstorm.coordinator.streams.replay import replay as replay_streams
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
 
 MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
+
+
+def replay(shard: Shard, record: EntryRecord) -> ModernGroup | None:
+    """Take one record in; the group that it changed or deleted, None if there was nothing to delete.
+
+    `CoordinatorFault` if the group is of another kind, or the record does not fit it.
+    """
+    if isinstance(record, ConsumerRecord):
+        return replay_consumer(shard, record)
+    return replay_streams(shard, record)
 
 
 class _Replay:
@@ -35,14 +46,14 @@ class _Replay:
         self._shard = shard
         self._name = name
         self._before = shard.groups.get(name)
-        self._groups: list[ConsumerGroup] = []
+        self._groups: list[ModernGroup] = []
         self._undo: list[Callable[[], None]] = []
 
     def take(self, record: Record) -> None:
         """Take one record in; `CoordinatorFault` if it does not fit."""
         if isinstance(record, GroupTombstone):
             self._shard.groups.remove(record.group)
-        elif isinstance(record, ConsumerRecord):
+        elif isinstance(record, EntryRecord):
             group = replay(self._shard, record)
             if group is not None:
                 self._undo += group.take_undo()
@@ -122,7 +133,9 @@ def respond(
     return write_records(shard, request.group, records, cause, answering(shard, reply, response))
 
 
-def restart_session(shard: Shard, group: str, member: ConsumerMember, timeout_ms: int | None = None) -> None:
+def restart_session(
+    shard: Shard, group: str, member: ConsumerMember | StreamsMember, timeout_ms: int | None = None
+) -> None:
     """The member has sent a request: its session begins again."""
     duration_ms = shard.group_options.session_timeout_ms(group) if timeout_ms is None else timeout_ms
     shard.timers.set(MEMBER_SESSION, group, member.member_id, shard.now_ms + duration_ms)

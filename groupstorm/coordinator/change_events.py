@@ -1,4 +1,4 @@
-"""The events of a consumer group: what a write changes, each change once."""
+"""The events of a consumer or streams group: what a write changes, each change once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerMemberRecord,
     ConsumerTargetRecord,
 )
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import AnyGroup, ModernGroup
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember
+from groupstorm.coordinator.streams.records import (
+    StreamsCurrentRecord,
+    StreamsMemberRecord,
+    StreamsTargetRecord,
+)
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
+
+_Member = ConsumerMember | StreamsMember
 
 
 class ChangeEvents:
@@ -29,19 +37,20 @@ class ChangeEvents:
         self._cause = cause
         before = shard.groups.get(name)
         self._was_classic = isinstance(before, ClassicGroup) and before.state is not EMPTY
-        self._is_new = not isinstance(before, ConsumerGroup)
+        self._is_new = not isinstance(before, ModernGroup)
         self._state = "Empty" if before is None else before.state.value
         self._epoch = -1 if before is None else before.generation
-        self._target_epoch = before.assignment_epoch if isinstance(before, ConsumerGroup) else self._epoch
-        kinds = (ConsumerMemberRecord, ConsumerCurrentRecord)
+        self._target_epoch = before.assignment_epoch if isinstance(before, ModernGroup) else self._epoch
+        kinds = (ConsumerMemberRecord, ConsumerCurrentRecord, StreamsMemberRecord, StreamsCurrentRecord)
         self._ids = tuple(dict.fromkeys(one.member_id for one in records if isinstance(one, kinds)))
-        self._targets = {one.member_id for one in records if isinstance(one, ConsumerTargetRecord)}
+        targets = (ConsumerTargetRecord, StreamsTargetRecord)
+        self._targets = {one.member_id for one in records if isinstance(one, targets)}
         self._before = _members(before, self._ids)
 
     def emit(self) -> None:
         """Emit the events, if the group is still there: a downgrade has its own."""
-        group = self._shard.consumer_group(self._name)
-        if group is None:
+        group = self._shard.groups.get(self._name)
+        if not isinstance(group, ModernGroup):
             return
         if self._was_classic:
             self._shard.emit(events.GroupConverted(self._name, self._epoch, Cause.UPGRADED))
@@ -61,7 +70,7 @@ class ChangeEvents:
             rest = (group.epoch, self._cause, None, None, None, len(group.members))
             self._shard.emit(events.GroupStateChanged(self._name, self._state, state, *rest))
 
-    def _emit_membership(self, group: ConsumerGroup, member_id: str) -> None:
+    def _emit_membership(self, group: ModernGroup, member_id: str) -> None:
         before, member = self._before.get(member_id), group.members.get(member_id)
         if member is None:
             if before is not None and before.instance not in group.static_members:
@@ -70,7 +79,7 @@ class ChangeEvents:
         who = (self._name, member.client_id, member_id)
         predecessor = self._predecessor(member)
         if before is not None:
-            changed = before.topics != member.topics or before.regex != member.regex
+            changed = _subscription(before) != _subscription(member)
             if changed and not self._was_classic:
                 self._shard.emit(events.MemberUpdated(*who, group.epoch))
         elif predecessor is not None and member.instance is not None:
@@ -80,14 +89,14 @@ class ChangeEvents:
             cause = Cause.NEW_MEMBER if member.instance is None else Cause.STATIC_MEMBER
             self._shard.emit(events.MemberAdded(*who, member.instance, group.epoch, cause))
 
-    def _predecessor(self, member: ConsumerMember) -> ConsumerMember | None:
+    def _predecessor(self, member: _Member) -> _Member | None:
         """The member that had this one's instance id before."""
         if member.instance is None:
             return None
         known = [one for one in self._before.values() if one.instance == member.instance]
         return known[0] if known else None
 
-    def _emit_progress(self, group: ConsumerGroup, member_id: str) -> None:
+    def _emit_progress(self, group: ModernGroup, member_id: str) -> None:
         before, member = self._before.get(member_id), group.members.get(member_id)
         if member is None or (self._was_classic and before is not None):
             return  # an upgraded member goes on with what it had
@@ -105,8 +114,10 @@ class ChangeEvents:
             )
         )
 
-    def _listed(self, partitions: Partitions) -> tuple[str, ...]:
-        """As Kafka prints them; topics that no longer exist are left out."""
+    def _listed(self, partitions: Partitions | HeldTasks) -> tuple[str, ...]:
+        """As Kafka prints them; topics that no longer exist, and tasks that do not run, are left out."""
+        if isinstance(partitions, HeldTasks):
+            return tuple([f"{subtopology}_{number}" for subtopology, number in sorted(partitions.active)])
         named = [
             (name, number)
             for topic, numbers in partitions.items()
@@ -116,15 +127,22 @@ class ChangeEvents:
         return tuple([f"{name}-{number}" for name, number in sorted(named)])
 
 
-def _progress(member: ConsumerMember) -> tuple[object, ...]:
+def _subscription(member: _Member) -> tuple[object, ...]:
+    """What the member says for itself that may change the targets."""
+    if isinstance(member, StreamsMember):
+        return member.topology_epoch, member.process, member.endpoint, member.tags, member.rack
+    return member.topics, member.regex
+
+
+def _progress(member: _Member) -> tuple[object, ...]:
     return member.epoch, member.state, member.assigned, member.revoking
 
 
-def _members(group: AnyGroup | None, ids: Iterable[str]) -> dict[str, ConsumerMember]:
+def _members(group: AnyGroup | None, ids: Iterable[str]) -> dict[str, _Member]:
     """The members that the records are about, as they were."""
     if group is None:
         return {}
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ModernGroup):
         return {one: member for one in ids if (member := group.members.get(one)) is not None}
     return {
         one.member_id: ConsumerMember(one.member_id, instance=one.group_instance_id, client_id=one.client_id)
@@ -132,7 +150,7 @@ def _members(group: AnyGroup | None, ids: Iterable[str]) -> dict[str, ConsumerMe
     }
 
 
-def emit_removed(shard: Shard, group: ConsumerGroup, member: ConsumerMember, cause: Cause) -> None:
+def emit_removed(shard: Shard, group: ModernGroup, member: _Member, cause: Cause) -> None:
     """Emit the event of a member that has been removed."""
     who = (group.name, member.client_id, member.member_id, member.instance)
     shard.emit(events.MemberRemoved(*who, group.epoch, cause))

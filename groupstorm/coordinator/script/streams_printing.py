@@ -1,0 +1,220 @@
+"""Answers and states of streams groups as JSON values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from groupstorm.assignors.streams.groups import Task
+from groupstorm.coordinator.listing import STREAMS_TYPE
+from groupstorm.coordinator.messages import (
+    DescribedStreamsMember,
+    DescribedSubtopology,
+    DescribedTopic,
+    DescribeStreamsGroupResponse,
+    DescriptionNode,
+    EndpointPartitions,
+    StreamsGroupHeartbeatResponse,
+    TaskIds,
+    TopologyDescription,
+)
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.streams.configuration import Status
+from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
+from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
+
+_KINDS = ("active", "standby", "warmup")
+
+
+def print_heartbeat(response: StreamsGroupHeartbeatResponse, *, is_4_4: bool) -> dict[str, Any]:
+    """An answer to a heartbeat. Kafka 4.3.1 has three fields less."""
+    endpoints = response.endpoints
+    printed = {
+        "error": response.error.name,
+        "member": response.member_id,
+        "epoch": response.member_epoch,
+        "heartbeat_ms": response.heartbeat_interval_ms,
+        "statuses": [[Status(code).name, detail] for code, detail in response.statuses],
+        **dict(zip(_KINDS, map(_by_subtopology, (response.active, response.standby, response.warmup)), strict=True)),
+        "endpoint_epoch": response.endpoint_epoch,
+        "endpoints": None if endpoints is None else sorted(map(_endpoint, endpoints), key=_endpoint_key),
+        "create": {
+            name: [topic.partitions, topic.replication, dict(topic.configs)]
+            for name, topic in response.to_create.items()
+        },
+    }
+    if is_4_4:
+        printed["recovery_lag"] = response.acceptable_recovery_lag
+        printed["task_offset_ms"] = response.task_offset_interval_ms
+        printed["topology_required"] = response.description_required
+    return printed
+
+
+def _by_subtopology(tasks: TaskIds | None) -> dict[str, list[int]] | None:
+    return None if tasks is None else {name: list(numbers) for name, numbers in tasks}
+
+
+def _endpoint(entry: EndpointPartitions) -> list[Any]:
+    host, port, *tables = entry
+    return [host, port, *({topic: list(numbers) for topic, numbers in table.items()} for table in tables)]
+
+
+def _endpoint_key(entry: list[Any]) -> tuple[str, int, str]:
+    return entry[0], entry[1], json.dumps(entry, separators=(",", ":"), sort_keys=True)
+
+
+def print_described(response: DescribeStreamsGroupResponse, names: Names, *, is_4_4: bool) -> dict[str, Any]:
+    """An answer to a description. Kafka 4.3.1 has neither assignor nor the topology's description."""
+    topology = None
+    if response.topology is not None:
+        epoch, subtopologies = response.topology
+        topology = {"epoch": epoch, "subtopologies": [_subtopology(one) for one in subtopologies]}
+    members = sorted(response.members, key=lambda member: names.key(names.name(member.member_id)))
+    printed = {
+        "error": response.error.name,
+        "state": response.state,
+        "epoch": response.epoch,
+        "assignment_epoch": response.assignment_epoch,
+        "topology": topology,
+        "members": [_described_member(member, names, is_4_4=is_4_4) for member in members],
+    }
+    if is_4_4:
+        printed["assignor"] = response.assignor
+        printed["description_status"] = response.description_status.name
+        description = response.description
+        printed["description"] = None if description is None else _description(description)
+    return printed
+
+
+def _subtopology(one: DescribedSubtopology) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "sources": sorted(one.sources),
+        "sinks": sorted(one.sinks),
+        "repartition": list(map(_topic, one.repartition)),
+        "changelogs": list(map(_topic, one.changelogs)),
+    }
+
+
+def _topic(topic: DescribedTopic) -> list[Any]:
+    return [topic.name, topic.partitions, topic.replication, dict(topic.configs)]
+
+
+def _described_member(member: DescribedStreamsMember, names: Names, *, is_4_4: bool) -> dict[str, Any]:
+    printed: dict[str, Any] = {
+        "member": names.name(member.member_id),
+        "epoch": member.epoch,
+        "instance": member.instance,
+        "rack": member.rack,
+        "client_id": member.client_id,
+        "topology_epoch": member.topology_epoch,
+        "process": member.process,
+        "endpoint": None if member.endpoint is None else list(member.endpoint),
+        "tags": dict(member.tags),
+        "assigned": _kinds(member.assigned),
+        "target": _kinds(member.target),
+    }
+    if is_4_4:
+        printed["task_offsets"] = _nested(((name, task), offset) for name, task, offset in member.task_offsets)
+        ends = (((name, task), offset) for name, task, offset in member.task_end_offsets)
+        printed["task_end_offsets"] = _nested(ends)
+    return printed
+
+
+def _description(description: TopologyDescription) -> dict[str, Any]:
+    return {
+        "subtopologies": [
+            {"id": name, "nodes": list(map(_node, nodes))} for name, nodes in description.subtopologies
+        ],
+        "globals": [
+            {"source": _node(source), "processor": _node(processor)}
+            for source, processor in description.global_stores
+        ],
+    }
+
+
+def _node(node: DescriptionNode) -> dict[str, Any]:
+    """A node with what its kind has: a source its topics, a processor its stores, a sink its topic."""
+    return {
+        "name": node.name,
+        "type": node.kind,
+        "topics": sorted(set(node.topics)) if node.kind == 1 else [],
+        "sink": node.sink if node.kind == 3 else None,
+        "stores": sorted(set(node.stores)) if node.kind == 2 else [],
+        "next": sorted(set(node.successors)),
+    }
+
+
+def print_streams_group(group: StreamsGroup, names: Names) -> dict[str, Any]:
+    """A group's state."""
+    configured = group.configured
+    facts = group.facts
+    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
+    described = [facts.stored_epoch, facts.failed_epoch]
+    printed: dict[str, Any] = {
+        "type": STREAMS_TYPE,
+        "state": group.state.value,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "topology_epoch": None if group.topology is None else group.topology.epoch,
+        "validated_epoch": facts.validated_epoch,
+        "configured": None,
+        "endpoint_epoch": group.endpoint_epoch,
+        "shutdown": group.shutdown_member,
+        "configs": dict(facts.configs),
+        "members": [_member(group, member, names) for member in members],
+        **({} if described == [-1, -1] else {"description_epochs": described}),
+    }
+    if configured is not None:
+        tasks = configured.subtopologies
+        printed["configured"] = {
+            "problem": None if configured.problem is None else Status(configured.problem[0]).name,
+            "tasks": None if tasks is None else {name: one.tasks for name, one in tasks.items()},
+            "missing": sorted(configured.to_create),
+        }
+    return printed
+
+
+def _member(group: StreamsGroup, member: StreamsMember, names: Names) -> dict[str, Any]:
+    offsets = group.task_offsets.get(member.member_id, TaskOffsets())
+    printed: dict[str, Any] = {
+        "member": names.name(member.member_id),
+        "epoch": member.epoch,
+        "previous_epoch": member.previous_epoch,
+        "state": member.state.value,
+        "process": member.process,
+        "topology_epoch": member.topology_epoch,
+        "assigned": _kinds(_listed(member.assigned.without_epochs())),
+        "revoking": _kinds(_listed(member.revoking.without_epochs())),
+        "target": _kinds(_listed(group.target(member.member_id))),
+        "task_epochs": _nested((*member.assigned.active.items(), *member.revoking.active.items())),
+    }
+    rest = {
+        "instance": member.instance,
+        "rack": member.rack,
+        "endpoint": None if member.endpoint is None else list(member.endpoint),
+        "tags": dict(member.tags) or None,
+        "task_offsets": _nested(offsets.offsets.items()) or None,
+        "task_end_offsets": _nested(offsets.end_offsets.items()) or None,
+    }
+    return printed | {name: value for name, value in rest.items() if value is not None}
+
+
+def _listed(tasks: Tasks) -> tuple[TaskIds, TaskIds, TaskIds]:
+    return listed(tasks.active), listed(tasks.standby), listed(tasks.warmup)
+
+
+def _kinds(tasks: tuple[TaskIds, TaskIds, TaskIds]) -> dict[str, Any]:
+    """Without what is empty."""
+    kinds = zip(_KINDS, map(_by_subtopology, tasks), strict=True)
+    return {kind: by_subtopology for kind, by_subtopology in kinds if by_subtopology}
+
+
+def _nested(entries: Iterable[tuple[Task, int]]) -> dict[str, dict[str, int]]:
+    nested: dict[str, dict[str, int]] = {}
+    for (name, number), value in entries:
+        nested.setdefault(name, {})[str(number)] = value
+    return nested
+
+

@@ -1,0 +1,222 @@
+"""Makes the requests of steps for streams groups: `streams`, `describe_streams`, `topology_update`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from groupstorm.coordinator.config import INT_MAX
+from groupstorm.coordinator.messages import (
+    DescribeStreamsGroup,
+    DescriptionNode,
+    StreamsGroupHeartbeat,
+    TaskIds,
+    TopologyDescription,
+    UpdateTopologyDescription,
+)
+from groupstorm.coordinator.script.clients import Client, InvalidStep, Scene
+from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
+from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
+
+_SHORT_MAX = 2**15 - 1
+_BYTE_MAX = 127
+_PORT_MAX = 65_535
+_KINDS = ("active", "standby", "warmup")
+
+
+def streams_heartbeat(fields: Fields, label: str, scene: Scene) -> StreamsGroupHeartbeat:
+    """The request of a step, filled in from the client's memory."""
+    clients, client = scene.clients, scene.clients.get(label)
+    epoch = clients.number("epoch", label, fields.value("epoch", "$"), lambda one: one.epoch)
+    endpoint_epoch = clients.number(
+        "endpoint_epoch", label, fields.value("endpoint_epoch", "$"), lambda one: one.endpoint_epoch
+    )
+    active, standby, warmup = (_tasks(kind, fields.value(kind), client) for kind in _KINDS)
+    return StreamsGroupHeartbeat(
+        group=fields.text("group", "g"),
+        member_id=clients.member_id(label, fields.value("member", "$")),
+        member_epoch=whole_number("epoch", epoch, INT_MAX),
+        group_instance_id=fields.optional_text("instance"),
+        rack=fields.optional_text("rack"),
+        rebalance_timeout_ms=fields.int32("rebalance", -1),
+        process=fields.optional_text("process"),
+        endpoint=_endpoint(fields.value("endpoint")),
+        tags=_tags(fields.value("tags")),
+        topology=_topology(fields.value("topology"), scene.topologies),
+        active=active,
+        standby=standby,
+        warmup=warmup,
+        task_offsets=_offsets("task_offsets", fields.value("task_offsets")),
+        task_end_offsets=_offsets("task_end_offsets", fields.value("task_end_offsets")),
+        shutdown=fields.flag("shutdown"),
+        endpoint_epoch=whole_number("endpoint_epoch", endpoint_epoch, INT_MAX),
+        version=fields.version(0, 0, 1),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _tasks(kind: str, value: Any, client: Client) -> TaskIds | None:
+    """Tasks by subtopology, or those of the client's last answers; nothing known is nothing owned."""
+    if value is None:
+        return None
+    at = _KINDS.index(kind)
+    if value == "$":
+        return client.tasks[at]
+    if value == "$prev":
+        return client.tasks_before[at]
+    if value == "$common":
+        before = dict(client.tasks_before[at])
+        common = [
+            (name, tuple(number for number in numbers if number in before.get(name, ())))
+            for name, numbers in client.tasks[at]
+        ]
+        return tuple((name, numbers) for name, numbers in common if numbers)
+    if not isinstance(value, dict) or not all(isinstance(numbers, list) for numbers in value.values()):
+        raise InvalidStep(f"{kind}: {value!r} does not give tasks by subtopology")
+    return tuple(
+        (name, tuple(whole_number(kind, number, INT_MAX) for number in numbers))
+        for name, numbers in value.items()
+    )
+
+
+def _endpoint(value: Any) -> tuple[str, int] | None:
+    match value:
+        case None:
+            return None
+        case [str(host), port]:
+            number = whole_number("endpoint", port, _PORT_MAX)
+            if number >= 0:
+                return host, number
+    raise InvalidStep(f"endpoint: {value!r} is no pair of host and port")
+
+
+def _tags(value: Any) -> tuple[tuple[str, str], ...] | None:
+    if value is None:
+        return None
+    return _texts_by_name("tags", value)
+
+
+def _texts_by_name(name: str, value: Any) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise InvalidStep(f"{name}: {value!r} does not give texts by name")
+    return tuple(value.items())
+
+
+def _offsets(name: str, value: Any) -> tuple[tuple[str, int, int], ...] | None:
+    """Offsets by subtopology and task, or a list of all three, which may name a task twice."""
+    if value is None:
+        return None
+    if isinstance(value, dict):
+        rows = [
+            [subtopology, partition_number(name, number), offset]
+            for subtopology in value
+            for number, offset in Fields(value).table(subtopology).items()
+        ]
+    else:
+        rows = value
+    offsets = []
+    for row in rows if isinstance(rows, list) else [rows]:
+        match row:
+            case [str(subtopology), number, offset]:
+                task = whole_number(name, number, INT_MAX)
+                offsets.append((subtopology, task, whole_number(name, offset, LONG_MAX)))
+            case _:
+                raise InvalidStep(f"{name}: {row!r} is no subtopology, task and offset")
+    return tuple(offsets)
+
+
+def _topology(value: Any, known: Mapping[str, Any]) -> Topology | None:
+    """A topology, or the name of one of the scenario's, with another epoch if "@3" follows."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        name, _, epoch = value.partition("@")
+        if name not in known or (epoch and not epoch.lstrip("-").isdecimal()):
+            raise InvalidStep(f"topology: {value!r} is none of {', '.join(known) or 'no topologies'}")
+        topology = read_topology(known[name])
+        return topology._replace(epoch=whole_number("topology", int(epoch), INT_MAX)) if epoch else topology
+    return read_topology(value)
+
+
+def read_topology(value: Any) -> Topology:
+    """A topology as scripts write it; `InvalidStep` names what is wrong."""
+    if not isinstance(value, dict):
+        raise InvalidStep(f"topology: {value!r} is no topology")
+    fields = Fields(value)
+    return Topology(fields.int32("epoch", 0), tuple(map(_subtopology, fields.objects("subtopologies"))))
+
+
+def _subtopology(fields: Fields) -> Subtopology:
+    return Subtopology(
+        fields.text("id", ""),
+        fields.texts("sources"),
+        fields.texts("regex"),
+        fields.texts("sinks"),
+        tuple(map(_topic, fields.listed("repartition"))),
+        tuple(map(_topic, fields.listed("changelogs"))),
+        tuple(
+            CopartitionGroup(*(one.numbers(name, _SHORT_MAX) for name in ("sources", "regex", "repartition")))
+            for one in fields.objects("copartition")
+        ),
+    )
+
+
+def _topic(value: Any) -> TopicInfo:
+    if isinstance(value, str):
+        return TopicInfo(value)
+    if not isinstance(value, dict):
+        raise InvalidStep(f"topology: {value!r} is no topic")
+    fields = Fields(value)
+    return TopicInfo(
+        fields.text("name", ""),
+        fields.int32("partitions", 0),
+        whole_number("replication", fields.value("replication", 0), _SHORT_MAX),
+        _texts_by_name("configs", fields.table("configs")),
+    )
+
+
+def describe_streams(fields: Fields, label: str, scene: Scene) -> DescribeStreamsGroup:
+    del label, scene
+    return DescribeStreamsGroup(
+        group=fields.text("group", "g"), with_description=fields.flag("description"), version=1
+    )
+
+
+def topology_update(fields: Fields, label: str, scene: Scene) -> UpdateTopologyDescription:
+    """The request of a step; its member is the client's."""
+    return UpdateTopologyDescription(
+        group=fields.text("group", "g"),
+        member_id=scene.clients.member_id(label, fields.value("member", "$")),
+        topology_epoch=fields.int32("topology_epoch", 0),
+        description=_description(fields.value("description")),
+        client_id=fields.text("client_id", "client"),
+    )
+
+
+def _description(value: Any) -> TopologyDescription | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise InvalidStep(f"description: {value!r} is no description of a topology")
+    fields = Fields(value)
+    return TopologyDescription(
+        tuple(
+            (one.text("id", ""), tuple(map(_node, one.objects("nodes"))))
+            for one in fields.objects("subtopologies")
+        ),
+        tuple(
+            (_node(Fields(one.table("source"))), _node(Fields(one.table("processor"))))
+            for one in fields.objects("globals")
+        ),
+    )
+
+
+def _node(fields: Fields) -> DescriptionNode:
+    return DescriptionNode(
+        fields.text("name", ""),
+        whole_number("type", fields.value("type", 0), _BYTE_MAX),
+        fields.texts("topics"),
+        fields.optional_text("sink"),
+        fields.texts("stores"),
+        fields.texts("next"),
+    )

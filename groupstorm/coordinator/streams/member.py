@@ -1,0 +1,115 @@
+"""A member of a streams group, as a value: every change makes a new one (Kafka: StreamsGroupMember)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from groupstorm.assignors.streams.groups import Task
+from groupstorm.coordinator.messages import TaskIds
+
+#: Member epochs with a meaning of their own (StreamsGroupHeartbeatRequest).
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+LEAVE_STATIC_EPOCH = -2
+
+
+class TaskState(StrEnum):
+    """A member is at its target or on the way to it (Kafka: MemberState)."""
+
+    #: The member has all that it may have at its epoch.
+    STABLE = "STABLE"
+    #: The member has to give tasks up and has not said yet that it did.
+    UNREVOKED_TASKS = "UNREVOKED_TASKS"
+    #: The member waits for tasks that others have not given up yet.
+    UNRELEASED_TASKS = "UNRELEASED_TASKS"
+
+
+class Tasks(NamedTuple):
+    """Tasks of each kind (TasksTuple)."""
+
+    active: frozenset[Task] = frozenset()
+    standby: frozenset[Task] = frozenset()
+    warmup: frozenset[Task] = frozenset()
+
+    @classmethod
+    def of_request(cls, active: TaskIds, standby: TaskIds, warmup: TaskIds) -> Tasks:
+        return cls(*(frozenset(flat(one)) for one in (active, standby, warmup)))
+
+
+class HeldTasks(NamedTuple):
+    """Tasks that a member has, active ones with the epoch in which it got them (TasksTupleWithEpochs)."""
+
+    active: Mapping[Task, int] = {}
+    standby: frozenset[Task] = frozenset()
+    warmup: frozenset[Task] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.active or self.standby or self.warmup)
+
+    def without_epochs(self) -> Tasks:
+        return Tasks(frozenset(self.active), self.standby, self.warmup)
+
+    def has_any_of(self, owned: Tasks) -> bool:
+        """Whether one of these tasks is owned, in the same kind."""
+        return not (
+            owned.active.isdisjoint(self.active)
+            and self.standby.isdisjoint(owned.standby)
+            and self.warmup.isdisjoint(owned.warmup)
+        )
+
+    def contains(self, owned: tuple[TaskIds | None, TaskIds | None, TaskIds | None]) -> bool:
+        """Whether everything that a request lists is here; a list that is left out is not, nor is a subtopology
+        without tasks of ours."""
+        for claimed, held in zip(owned, self, strict=True):
+            subtopologies = {subtopology for subtopology, _ in held}
+            if claimed is None or not all(one in subtopologies for one, _ in claimed):
+                return False
+            if not all(task in held for task in flat(claimed)):
+                return False
+        return True
+
+
+def flat(tasks: TaskIds) -> Iterable[Task]:
+    """The tasks one by one."""
+    return ((subtopology, number) for subtopology, numbers in tasks for number in numbers)
+
+
+def listed(tasks: Iterable[Task]) -> TaskIds:
+    """The tasks by subtopology, sorted."""
+    by_subtopology: dict[str, list[int]] = {}
+    for subtopology, number in sorted(tasks):
+        by_subtopology.setdefault(subtopology, []).append(number)
+    return tuple((subtopology, tuple(numbers)) for subtopology, numbers in by_subtopology.items())
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """One member; ``process``: the instance of the application that it is a thread of."""
+
+    member_id: str
+    epoch: int = 0
+    previous_epoch: int = 0
+    state: TaskState = TaskState.STABLE
+    instance: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
+    topology_epoch: int = -1
+    process: str = ""
+    endpoint: tuple[str, int] | None = None
+    #: Client tags, sorted by name.
+    tags: tuple[tuple[str, str], ...] = ()
+    assigned: HeldTasks = HeldTasks()
+    revoking: HeldTasks = HeldTasks()
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether the member has everything of the target with this epoch."""
+        return self.state is TaskState.STABLE and self.epoch == epoch
+
+    def assigned_at(self, task: Task) -> int | None:
+        """The epoch in which the active task was assigned to the member; None if the member has it not."""
+        return self.assigned.active.get(task, self.revoking.active.get(task))

@@ -1,0 +1,150 @@
+"""The target assignment of a group, when it is computed, and the assignment that members are brought to.
+
+Kafka: GroupMetadataManager.maybeUpdateStreamsTargetAssignment, computeDelayedTargetAssignment,
+refinedAssignmentForEpoch, TargetAssignmentBuilder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from groupstorm.assignors.streams.groups import TaskCounts, TaskMember, assign_tasks
+from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.pending_writes import Unwritten
+from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.configuration import ConfiguredTopology, Status
+from groupstorm.coordinator.streams.group import NEVER, NO_TASKS, Remembered, StreamsGroup, TaskOffsets
+from groupstorm.coordinator.streams.member import StreamsMember, Tasks
+from groupstorm.coordinator.streams.records import StreamsTargetEpochRecord, StreamsTargetRecord
+from groupstorm.coordinator.timers import STREAMS_DELAY
+from groupstorm.javahash import JavaHashMap
+
+
+class Targets(NamedTuple):
+    """The targets by member, and the epoch for which they were computed. ``delayed``: why there are no newer."""
+
+    epoch: int
+    by_member: Mapping[str, Tasks]
+    delayed: str | None = None
+
+
+def is_delayed(shard: Shard, group: str) -> bool:
+    """Whether the initial delay of the group runs."""
+    return shard.timers.deadline_of(STREAMS_DELAY, group) is not None
+
+
+def update_targets(
+    shard: Shard,
+    group: StreamsGroup,
+    epoch: int,
+    configured: ConfiguredTopology,
+    member: StreamsMember | None,
+    records: list[Record],
+    *,
+    only_epoch: bool = False,
+) -> Targets:
+    """The targets, computed anew if the group has changed and no delay stands against it.
+
+    ``member``: the sender of the heartbeat, as it is now; ``only_epoch``: the present targets get the new epoch.
+    """
+    if is_delayed(shard, group.name):
+        detail = "Assignment delayed due to the configured initial rebalance delay."
+        return Targets(group.assignment_epoch, {}, detail)
+    present = _targets_with(group, member)
+    if group.assignment_epoch >= epoch:
+        return Targets(group.assignment_epoch, present)
+    if only_epoch and group.assignment_epoch >= group.epoch:
+        records.append(StreamsTargetEpochRecord(group.name, epoch, group.assignment_ms))
+        return Targets(epoch, present)
+    if not _may_assign(shard, group):
+        detail = "Assignment delayed due to the configured assignment interval."
+        return Targets(group.assignment_epoch, present, detail)
+    targets = _assign(shard, group, configured, member, present)
+    for member_id, target in targets.items():
+        if target != present.get(member_id):
+            records.append(StreamsTargetRecord(group.name, member_id, target))
+    records.append(StreamsTargetEpochRecord(group.name, epoch, shard.now_ms))
+    return Targets(epoch, targets)
+
+
+def delay_is_over(shard: Shard, group: StreamsGroup) -> list[Record]:
+    """The records of the targets when the initial delay is over, if the group can have any."""
+    records: list[Record] = []
+    if not group.members:
+        return records
+    if group.epoch <= group.assignment_epoch:
+        raise CoordinatorFault("Group epoch should be always larger to assignment epoch")
+    if group.configured is not None:
+        update_targets(shard, group, group.epoch, group.configured, None, records)
+    return records
+
+
+def _may_assign(shard: Shard, group: StreamsGroup) -> bool:
+    interval_ms = shard.group_options.streams(group.name).assignment_interval_ms
+    return group.assignment_ms == NEVER or shard.now_ms >= group.assignment_ms + interval_ms
+
+
+def _targets_with(group: StreamsGroup, member: StreamsMember | None) -> dict[str, Tasks]:
+    """The present targets; a static member has that of its predecessor."""
+    targets = dict(group.targets.items())
+    predecessor = None if member is None else _predecessor(group, member)
+    if member is not None and predecessor is not None and predecessor in targets:
+        targets[member.member_id] = targets.pop(predecessor)
+    return targets
+
+
+def _predecessor(group: StreamsGroup, member: StreamsMember) -> str | None:
+    known = group.static_members.get(member.instance) if member.instance is not None else None
+    return known if known != member.member_id else None
+
+
+def _assign(
+    shard: Shard,
+    group: StreamsGroup,
+    configured: ConfiguredTopology,
+    member: StreamsMember | None,
+    present: Mapping[str, Tasks],
+) -> dict[str, Tasks]:
+    """Every member's target; nothing for anybody while the topology is not ready."""
+    is_4_4 = shard.config.compatibility.is_4_4
+    members = dict(group.members.items())
+    if member is not None:
+        predecessor = _predecessor(group, member)
+        if predecessor is not None:
+            members.pop(predecessor)
+        members[member.member_id] = member
+    specs: JavaHashMap[str, TaskMember] = JavaHashMap()
+    for member_id, one in members.items():
+        memory = one.assigned.without_epochs() if is_4_4 else present.get(member_id, NO_TASKS)
+        offsets = group.task_offsets.get(member_id, TaskOffsets()).offsets
+        specs.put(member_id, TaskMember(one.process, memory.active, memory.standby, offsets))
+    if configured.problem is not None or configured.subtopologies is None:
+        return dict.fromkeys(specs, NO_TASKS)
+    counts = [
+        TaskCounts(name, one.tasks, bool(one.changelogs)) for name, one in configured.subtopologies.items()
+    ]
+    # the delayed computation takes the options that the group was counted up with last
+    configs = group.facts.configs if member is None else shard.group_options.streams(group.name).assignment_configs
+    replicas = int(dict(configs).get("num.standby.replicas", "0"))
+    placed = assign_tasks(specs, counts, replicas, is_4_4=is_4_4)
+    return {member_id: Tasks(one.active, one.standby) for member_id, one in placed.items()}
+
+
+def remember(shard: Shard, group: StreamsGroup, epoch: int, assignment: Mapping[str, Tasks]) -> None:
+    """Keep the assignment that members are brought to in this epoch (Kafka 4.4.0 only)."""
+    if shard.config.compatibility.is_4_4 and shard.group_options.streams(group.name).warmup_replicas > 0:
+        set_remembered(shard, group, Remembered(epoch, dict(assignment)))
+
+
+def set_remembered(shard: Shard, group: StreamsGroup, remembered: Remembered) -> None:
+    """What is remembered is no record, but goes back if the next append fails."""
+    before = group.remembered
+    shard.since_written.append(Unwritten(lambda: setattr(group, "remembered", before)))
+    group.remembered = remembered
+
+
+def status_of(targets: Targets) -> list[tuple[int, str]]:
+    """The status of a heartbeat that a delay stands against."""
+    return [] if targets.delayed is None else [(Status.ASSIGNMENT_DELAYED, targets.delayed)]
