@@ -15,8 +15,8 @@ from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.transactions import AbortedTransaction
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.security.scram import Credential
-from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
+    EntryRecord,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
@@ -208,5 +208,5 @@ Change = (
     | GroupTombstone
     | OffsetCommitRecord
     | TransactionEndRecord
-    | ConsumerRecord
+    | EntryRecord
 )

@@ -1,4 +1,4 @@
-"""Writes records of a consumer or streams group: the group changes at once, and goes back if they cannot be written.
+"""Writes records of consumer and streams groups: a group changes at once, and goes back if they fail.
 
 Kafka: CoordinatorRuntime replays the records of an operation before it appends them, and reverts to the last
 snapshot if the append fails.

@@ -1,6 +1,6 @@
 """Kafka's options of the group coordinator, by name, with Kafka's defaults and bounds.
 
-Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.3.1. Options that an emulator has no use for (threads,
+Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.4.0. Options that an emulator has no use for (threads,
 buffers, the offsets topic's files) and options of other kinds of groups are checked as Kafka checks them,
 and have no effect.
 """
@@ -117,6 +117,12 @@ OPTIONS: dict[str, _Option] = {
         "classic,consumer,streams", ("classic", "consumer", "share", "streams")
     ),
     # other kinds of groups
+    **{
+        f"group.{kind}.assignor.offload.enable": _Choice("true", ("true", "false"))
+        for kind in ("consumer", "share", "streams")
+    },
+    "errors.deadletterqueue.auto.create.topics.enable": _Choice("false", ("true", "false")),
+    "errors.deadletterqueue.topic.name.prefix": _Texts("dlq."),
     **_timeouts("consumer", _Int(INT_MAX, 1)),
     "group.consumer.assignors": _Names("uniform,range", ("uniform", "range")),
     "group.consumer.migration.policy": _Choice(
@@ -160,7 +166,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """The options that have an effect, in milliseconds and bytes; ``consumer`` and ``streams``: on such groups."""
+    """The options that have an effect, in ms and bytes; ``consumer`` and ``streams``: on such groups."""
 
     initial_rebalance_delay_ms: int = 3_000
     min_session_timeout_ms: int = 6_000
@@ -211,7 +217,7 @@ def _parse(name: str, option: _Option, value: Any) -> Any:
         case _Int():
             return parse_int(name, value, option.at_least, option.at_most)
         case _Choice():
-            text = value.strip().lower() if isinstance(value, str) else value
+            text = str(value).strip().lower() if isinstance(value, str | bool) else value
             if text not in option.values:
                 raise InputError(f"{name}: {value!r} is not one of {', '.join(option.values)}")
             return text

@@ -107,7 +107,7 @@ class GroupOptions:
             if name in STREAMS_GROUP_TEXTS and isinstance(value, str):
                 continue
             if name not in GROUP_OPTIONS and name not in STREAMS_GROUP_OPTIONS:
-                raise InputError(f"{name}: a group has no such option")
+                raise InputError(f"{name}: no kind of group has such an option")
             least, most = STREAMS_GROUP_OPTIONS.get(name) or (GROUP_OPTIONS[name], _INT_MAX)
             if isinstance(value, str) or not least <= value <= most:
                 raise InputError(f"{name}: {value} is not between {least} and {most}")

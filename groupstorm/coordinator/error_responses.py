@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -58,39 +60,42 @@ GroupRequest = (
 )
 
 
+#: Responses of which the error is the only field that an error needs.
+_PLAIN: dict[type, Callable[[Error], Response]] = {
+    JoinGroup: JoinGroupResponse,
+    SyncGroup: SyncGroupResponse,
+    Heartbeat: HeartbeatResponse,
+    OffsetDelete: OffsetDeleteResponse,
+    DeleteGroup: DeleteGroupResponse,
+    ConsumerGroupHeartbeat: ConsumerGroupHeartbeatResponse,
+    StreamsGroupHeartbeat: StreamsGroupHeartbeatResponse,
+    UpdateTopologyDescription: UpdateTopologyDescriptionResponse,
+}
+
+
 def error_response(request: GroupRequest, error: Error) -> Response:
     """The response to ``request`` that carries ``error`` in the field that the API has for it."""
-    response: Response
     match request:
-        case JoinGroup():
-            response = JoinGroupResponse(error)
-        case SyncGroup():
-            response = SyncGroupResponse(error)
-        case Heartbeat():
-            response = HeartbeatResponse(error)
         case LeaveGroup():
-            response = _leave(request, error)
+            return _leave(request, error)
         case OffsetCommit() | TxnOffsetCommit():
-            response = _commit(request, error)
+            return _commit(request, error)
         case OffsetFetch():
-            response = _fetch(request, error)
-        case OffsetDelete():
-            response = OffsetDeleteResponse(error)
-        case DeleteGroup():
-            response = DeleteGroupResponse(error)
-        case DescribeGroup():
-            response = DescribeGroupResponse(error, request.group, "", "", "")
-        case ConsumerGroupHeartbeat():
-            response = ConsumerGroupHeartbeatResponse(error)
-        case DescribeConsumerGroup():
-            response = DescribeConsumerGroupResponse(error, request.group)
-        case StreamsGroupHeartbeat():
-            response = StreamsGroupHeartbeatResponse(error)
-        case DescribeStreamsGroup():
-            response = DescribeStreamsGroupResponse(error, request.group)
-        case UpdateTopologyDescription():
-            response = UpdateTopologyDescriptionResponse(error)
-    return response
+            return _fetch(request, error)
+        case DescribeGroup() | DescribeConsumerGroup() | DescribeStreamsGroup():
+            return _describe(request, error)
+        case _:
+            return _PLAIN[type(request)](error)
+
+
+def _describe(
+    request: DescribeGroup | DescribeConsumerGroup | DescribeStreamsGroup, error: Error
+) -> Response:
+    if isinstance(request, DescribeGroup):
+        return DescribeGroupResponse(error, request.group, "", "", "")
+    if isinstance(request, DescribeConsumerGroup):
+        return DescribeConsumerGroupResponse(error, request.group)
+    return DescribeStreamsGroupResponse(error, request.group)
 
 
 def _leave(request: LeaveGroup, error: Error) -> LeaveGroupResponse:

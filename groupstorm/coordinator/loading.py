@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from groupstorm.coordinator.changes import cancel_member_timers, replay
+from groupstorm.coordinator.changes import restart_session as restart_member_session
 from groupstorm.coordinator.classic.changes import answer_all_parked, delete_group, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
-from groupstorm.coordinator.changes import cancel_member_timers, replay
-from groupstorm.coordinator.changes import restart_session as restart_member_session
 from groupstorm.coordinator.consumer.member import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt

@@ -15,8 +15,10 @@ from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
 
+from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.streams.topology import Topology
+from groupstorm.coordinator.streams.member import StreamsMember, Tasks
+from groupstorm.coordinator.streams.topology import TopicInfo, Topology
 
 #: An empty member id in a request: "I have none yet" (JoinGroupRequest.UNKNOWN_MEMBER_ID).
 NO_MEMBER_ID = ""
@@ -333,14 +335,10 @@ class DescribeConsumerGroupResponse(NamedTuple):
     error_message: str | None = None
 
 
-#: Tasks as requests and responses list them: subtopology and numbers.
-TaskIds = tuple[tuple[str, tuple[int, ...]], ...]
-
-
 class StreamsGroupHeartbeat(NamedTuple):
     """StreamsGroupHeartbeat 0-1 (KIP-1071): join (epoch 0), heartbeat, leave (-1), leave for a while (-2).
 
-    None, and -1 for the rebalance timeout, mean: as in the last request. ``active``, ``standby`` and ``warmup``:
+    None, and -1 for the rebalance timeout, mean: as in the last request. ``active``, ``standby``, ``warmup``:
     the tasks that the member owns; task offsets: subtopology, task and offset.
     """
 
@@ -366,20 +364,13 @@ class StreamsGroupHeartbeat(NamedTuple):
     client_host: str = "/127.0.0.1"
 
 
-class CreatableTopic(NamedTuple):
-    """An internal topic that a broker is asked to create. ``replication`` -1: as the broker is set."""
-
-    partitions: int
-    replication: int
-    configs: tuple[tuple[str, str], ...]
-
-
 #: Host, port, and partitions by topic: of the active tasks, and of the standby and warm-up tasks.
 EndpointPartitions = tuple[str, int, Mapping[str, tuple[int, ...]], Mapping[str, tuple[int, ...]]]
 
 
 class StreamsGroupHeartbeatResponse(NamedTuple):
-    """``statuses``: code and detail; the three lists of tasks, and the endpoints, None: they have not changed."""
+    """``statuses``: code and detail; tasks and endpoints None: they have not changed; ``to_create``: internal
+    topics that the broker is asked to create."""
 
     error: Error
     member_id: str = ""
@@ -391,7 +382,7 @@ class StreamsGroupHeartbeatResponse(NamedTuple):
     warmup: TaskIds | None = None
     endpoint_epoch: int = 0
     endpoints: tuple[EndpointPartitions, ...] | None = None
-    to_create: Mapping[str, CreatableTopic] = {}
+    to_create: Mapping[str, TopicInfo] = {}
     acceptable_recovery_lag: int = -1
     task_offset_interval_ms: int = 0
     description_required: bool = False
@@ -406,38 +397,13 @@ class DescribeStreamsGroup(NamedTuple):
     version: int = 1
 
 
-class DescribedTopic(NamedTuple):
-    name: str
-    partitions: int
-    replication: int
-    configs: tuple[tuple[str, str], ...]
-
-
-class DescribedSubtopology(NamedTuple):
-    id: str
-    sources: tuple[str, ...]
-    sinks: tuple[str, ...]
-    repartition: tuple[DescribedTopic, ...]
-    changelogs: tuple[DescribedTopic, ...]
-
-
 class DescribedStreamsMember(NamedTuple):
-    """``assigned`` and ``target``: the active, standby and warm-up tasks."""
+    """A member with its target and the offsets that it has reported of its tasks."""
 
-    member_id: str
-    epoch: int
-    instance: str | None
-    rack: str | None
-    client_id: str
-    client_host: str
-    topology_epoch: int
-    process: str
-    endpoint: tuple[str, int] | None
-    tags: tuple[tuple[str, str], ...]
-    assigned: tuple[TaskIds, TaskIds, TaskIds]
-    target: tuple[TaskIds, TaskIds, TaskIds]
-    task_offsets: tuple[tuple[str, int, int], ...]
-    task_end_offsets: tuple[tuple[str, int, int], ...]
+    member: StreamsMember
+    target: Tasks
+    task_offsets: Mapping[Task, int]
+    task_end_offsets: Mapping[Task, int]
 
 
 class DescriptionNode(NamedTuple):
@@ -468,14 +434,14 @@ class DescriptionStatus(IntEnum):
 
 
 class DescribeStreamsGroupResponse(NamedTuple):
-    """``topology``: epoch and subtopologies, with the numbers of partitions that are decided."""
+    """``topology``: with the numbers of partitions that are decided."""
 
     error: Error
     group: str
     state: str = ""
     epoch: int = 0
     assignment_epoch: int = 0
-    topology: tuple[int, tuple[DescribedSubtopology, ...]] | None = None
+    topology: Topology | None = None
     members: tuple[DescribedStreamsMember, ...] = ()
     assignor: str | None = None
     description_status: DescriptionStatus = DescriptionStatus.NOT_REQUESTED

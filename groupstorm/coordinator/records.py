@@ -1,7 +1,7 @@
 """The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
 Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
-OffsetCommitValue; those of consumer groups stand in `consumer.records`, of streams groups in `streams.records`.
+OffsetCommitValue; `consumer.records` and `streams.records` have those of the other kinds of group.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import BrokerEffects
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.groups import AnyGroup
 from groupstorm.problems import InputError
@@ -192,11 +193,11 @@ class ServerControl:
     def view(self, group: str) -> GroupView:
         """The group as it is now."""
         known = self._group(group)
-        if known is None:
-            return NO_GROUP
         if isinstance(known, ClassicGroup):
             return classic_group(known)
-        return consumer_group(known, self._coordinator.topic_name)
+        if isinstance(known, ConsumerGroup):
+            return consumer_group(known, self._coordinator.topic_name)
+        return NO_GROUP
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
         """The committed offset; None if the group has not committed any."""

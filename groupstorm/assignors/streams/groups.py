@@ -1,7 +1,7 @@
 """The sticky task assignor of streams groups (KIP-1071), which runs in the broker.
 
-Kafka: org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor, ProcessState. It has nothing but
-the name in common with the assignor of KIP-924 in `sticky`, which runs in the clients.
+Kafka: org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor, ProcessState. The assignor of
+KIP-924 in `sticky` runs in the clients and has nothing but the name in common with it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from groupstorm.javahash import JavaHashMap
 
 #: A task: its subtopology and its number.
 Task = tuple[str, int]
+#: Tasks as requests and responses list them: subtopology and numbers.
+TaskIds = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 class TaskMember(NamedTuple):
@@ -152,7 +154,7 @@ class _Draft:
             for task, offset in member.offsets.items():
                 if task not in member.standby:
                     candidates.setdefault(task, []).append((True, -offset, member_id))
-        #: The earlier holders of a task's state: those that have it as a standby first, the latest offset first.
+        #: The earlier holders of a task's state: standbys first, and the latest offset first.
         self._candidates = {
             task: [one[2] for one in sorted(listed, key=lambda one: one[:2])]
             for task, listed in candidates.items()

@@ -17,6 +17,8 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
 )
 from groupstorm.assignors.userdata.wire import read_int16
+from groupstorm.coordinator.change_events import emit_downgraded
+from groupstorm.coordinator.changes import restart_session, restore
 from groupstorm.coordinator.classic.changes import answer_all_parked, cancel_timers
 from groupstorm.coordinator.classic.changes import restart_session as restart_classic_session
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
@@ -24,8 +26,6 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
-from groupstorm.coordinator.changes import restart_session, restore
-from groupstorm.coordinator.change_events import emit_downgraded
 from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     JOIN_EPOCH,

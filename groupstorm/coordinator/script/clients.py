@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeat,
@@ -21,7 +22,6 @@ from groupstorm.coordinator.messages import (
     StreamsGroupHeartbeatResponse,
     SyncGroup,
     SyncGroupResponse,
-    TaskIds,
 )
 from groupstorm.coordinator.script.names import Names, is_name
 

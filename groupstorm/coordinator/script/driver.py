@@ -36,6 +36,13 @@ class EndlessTimers(Exception):
     """Timers set each other again and again at one instant."""
 
 
+class StreamsSetting(NamedTuple):
+    """Topologies by the names that steps give them, and whether the broker has a plugin for descriptions."""
+
+    topologies: Mapping[str, Any]
+    has_plugin: bool = False
+
+
 class Sent(NamedTuple):
     """A request and the client label that sent it. ``by_members``: a LeaveGroup that named its members."""
 
@@ -65,8 +72,7 @@ class Driver:
 
     ``member_ids``: draws the member ids, by default those of ``names``. ``coordinator``: makes the
     coordinator, as `GroupCoordinator` does. ``append_delay_ms`` and ``append_error`` say how appends go from
-    now on; ``appended`` keeps all records if ``keeps_records`` is set. ``topologies``: by the names that steps
-    give them; ``has_plugin``: the broker has one for topology descriptions.
+    now on; ``appended`` keeps all records if ``keeps_records`` is set.
     """
 
     def __init__(
@@ -79,8 +85,7 @@ class Driver:
         has_racks: bool = False,
         coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
         keeps_records: bool = False,
-        topologies: Mapping[str, Any] | None = None,
-        has_plugin: bool = False,
+        streams: StreamsSetting | None = None,
     ) -> None:
         self.now_ms = 0
         self.clients = Clients(names)
@@ -97,10 +102,10 @@ class Driver:
         self.unanswered: dict[Hashable, Sent] = {}
         self._names = names
         self._keeps_records = keeps_records
-        self._topologies = topologies or {}
+        self._streams = streams or StreamsSetting({})
         self._plugin = ScriptedPlugin()
         options: dict[str, Any] = {"whole_records": True} if keeps_records else {}
-        if has_plugin:
+        if self._streams.has_plugin:
             options["description_plugin"] = self._plugin
         self.coordinator = coordinator(
             config, member_ids=member_ids or names.draw, append=self._append, **options
@@ -132,7 +137,9 @@ class Driver:
 
     def request(self, step: Mapping[str, Any], label: str) -> Request:
         """The request of a step; `InvalidStep` if it cannot be made into one."""
-        return build_request(step, label, Scene(self.clients, self._names, self.topics, self._topologies))
+        return build_request(
+            step, label, Scene(self.clients, self._names, self.topics, self._streams.topologies)
+        )
 
     def send_step(self, step: Mapping[str, Any], token: Hashable) -> Outcome:
         """Send the request of a step of `groupstorm script`, for the client that it names."""

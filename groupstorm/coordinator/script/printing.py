@@ -67,17 +67,19 @@ def ids_in_groups(groups: Iterable[AnyGroup]) -> Iterator[str]:
             yield group.leader
 
 
-def print_response(
-    response: Response, names: Names, topics: TopicNames, *, is_4_4: bool
-) -> dict[str, Any]:
+def print_response(response: Response, names: Names, topics: TopicNames, *, is_4_4: bool) -> dict[str, Any]:
     """The fields of an answer that follow t, step, kind and as; ``topics``: topic id -> name."""
-    if isinstance(response, StreamsGroupHeartbeatResponse):
-        return print_heartbeat(response, is_4_4=is_4_4)
-    if isinstance(response, DescribeStreamsGroupResponse):
-        return print_described(response, names, is_4_4=is_4_4)
-    if isinstance(response, ConsumerGroupHeartbeatResponse):
-        return _consumer_heartbeat(response, names, topics)
-    return _print_response(response, names)
+    match response:
+        case ConsumerGroupHeartbeatResponse():
+            return _consumer_heartbeat(response, names, topics)
+        case StreamsGroupHeartbeatResponse():
+            return print_heartbeat(response, is_4_4=is_4_4)
+        case DescribeStreamsGroupResponse():
+            return print_described(response, names, is_4_4=is_4_4)
+        case UpdateTopologyDescriptionResponse():
+            return {"error": response.error.name, "message": response.error_message}
+        case _:
+            return _print_response(response, names)
 
 
 def _print_response(response: Response, names: Names) -> dict[str, Any]:
@@ -101,8 +103,6 @@ def _print_response(response: Response, names: Names) -> dict[str, Any]:
             return _describe(response, names)
         case OffsetCommitResponse() | OffsetFetchResponse() | OffsetDeleteResponse():
             return _offsets(response)
-        case UpdateTopologyDescriptionResponse():
-            return {"error": response.error.name, "message": response.error_message}
         case _:
             return {"error": response.error.name}
 

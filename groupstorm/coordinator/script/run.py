@@ -8,10 +8,10 @@ from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.messages import DeleteGroup
+from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
 from groupstorm.coordinator.script.admin import ADMIN_STEPS, administer
 from groupstorm.coordinator.script.clients import InvalidStep
-from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent
+from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent, StreamsSetting
 from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
 from groupstorm.coordinator.script.heartbeats import group_options
 from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
@@ -83,13 +83,13 @@ class _Run:
             topics=topics,
             has_racks=scenario.config.get("racks", False),
             coordinator=coordinator,
-            topologies=scenario.config.get("topologies", {}),
-            has_plugin=scenario.config.get("description_plugin", False),
+            streams=StreamsSetting(
+                scenario.config.get("topologies", {}), scenario.config.get("description_plugin", False)
+            ),
         )
         self._is_4_4 = kafka.is_4_4
         self._topic_names = {topic_uuid(name): name for name in topics}
-        self._group_options = group_options_of(scenario)
-        for group, options in self._group_options.items():
+        for group, options in group_options_of(scenario).items():
             self._driver.coordinator.set_group_options(group, options)
         self._step = 0
         #: The client labels that steps name: answers to them show the label.
@@ -173,16 +173,15 @@ class _Run:
         self._answers += self._driver.change_topics(changed, removed).answers
 
     def _change_group(self, step: Mapping[str, Any]) -> None:
-        """More options of one group."""
+        """The options of one group, all of them: those that are left out are the broker's again."""
         group = step.get("group", "g")
         if not isinstance(group, str):
             raise InvalidStep(f"group: {group!r} is no text")
-        options = {**self._group_options.get(group, {}), **group_options(step.get("set", {}))}
+        options = group_options(step.get("set", {}))
         try:
             self._driver.coordinator.set_group_options(group, options)
         except InputError as problem:
             raise InvalidStep(f"set: {problem}") from problem
-        self._group_options[group] = options
 
     def _advance(self, duration_ms: int) -> None:
         """From deadline to deadline, each at its own millisecond."""
@@ -209,7 +208,11 @@ class _Run:
         names.see(member for _, response in self._answers for member in ids_in_response(response))
         names.see(ids_in_groups(found))
         shown = [
-            (_step_of(sent), sent.kind, print_response(response, names, self._topic_names, is_4_4=self._is_4_4))
+            (
+                _step_of(sent),
+                sent.kind,
+                print_response(response, names, self._topic_names, is_4_4=self._is_4_4),
+            )
             for sent, response in self._answers
             if not isinstance(sent.request, DeleteGroup)
         ]
@@ -229,7 +232,7 @@ class _Run:
     def _take_deletions(self) -> list[tuple[int, list[list[str]]]]:
         """The groups and errors of each DeleteGroups step that has all its answers."""
         for sent, response in self._answers:
-            if isinstance(sent.request, DeleteGroup):
+            if isinstance(sent.request, DeleteGroup) and isinstance(response, DeleteGroupResponse):
                 self._deleted.setdefault(_step_of(sent), []).append([sent.request.group, response.error.name])
         waiting = {_step_of(sent) for sent in self._driver.unanswered.values()}
         return [(step, sorted(self._deleted.pop(step))) for step in self._deleted.keys() - waiting]

@@ -97,7 +97,9 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
     if not isinstance(config.get("topologies", {}), dict):
         raise InputError(f"topologies: {_short(config['topologies'])} is no object of topologies")
     if not isinstance(config.get("description_plugin", False), bool):
-        raise InputError(f"description_plugin: {_short(config['description_plugin'])} is neither true nor false")
+        raise InputError(
+            f"description_plugin: {_short(config['description_plugin'])} is neither true nor false"
+        )
 
 
 def group_options_of(scenario: Scenario) -> dict[str, dict[str, int | str]]:

@@ -6,23 +6,21 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from groupstorm.assignors.streams.groups import Task
+from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.coordinator.listing import STREAMS_TYPE
 from groupstorm.coordinator.messages import (
     DescribedStreamsMember,
-    DescribedSubtopology,
-    DescribedTopic,
     DescribeStreamsGroupResponse,
     DescriptionNode,
     EndpointPartitions,
     StreamsGroupHeartbeatResponse,
-    TaskIds,
     TopologyDescription,
 )
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
+from groupstorm.coordinator.streams.topology import TopicInfo, Topology
 
 _KINDS = ("active", "standby", "warmup")
 
@@ -36,11 +34,17 @@ def print_heartbeat(response: StreamsGroupHeartbeatResponse, *, is_4_4: bool) ->
         "epoch": response.member_epoch,
         "heartbeat_ms": response.heartbeat_interval_ms,
         "statuses": [[Status(code).name, detail] for code, detail in response.statuses],
-        **dict(zip(_KINDS, map(_by_subtopology, (response.active, response.standby, response.warmup)), strict=True)),
+        **dict(
+            zip(
+                _KINDS,
+                map(_by_subtopology, (response.active, response.standby, response.warmup)),
+                strict=True,
+            )
+        ),
         "endpoint_epoch": response.endpoint_epoch,
         "endpoints": None if endpoints is None else sorted(map(_endpoint, endpoints), key=_endpoint_key),
         "create": {
-            name: [topic.partitions, topic.replication, dict(topic.configs)]
+            name: [topic.partitions, topic.replication or -1, dict(topic.configs)]
             for name, topic in response.to_create.items()
         },
     }
@@ -66,17 +70,13 @@ def _endpoint_key(entry: list[Any]) -> tuple[str, int, str]:
 
 def print_described(response: DescribeStreamsGroupResponse, names: Names, *, is_4_4: bool) -> dict[str, Any]:
     """An answer to a description. Kafka 4.3.1 has neither assignor nor the topology's description."""
-    topology = None
-    if response.topology is not None:
-        epoch, subtopologies = response.topology
-        topology = {"epoch": epoch, "subtopologies": [_subtopology(one) for one in subtopologies]}
-    members = sorted(response.members, key=lambda member: names.key(names.name(member.member_id)))
+    members = sorted(response.members, key=lambda one: names.key(names.name(one.member.member_id)))
     printed = {
         "error": response.error.name,
         "state": response.state,
         "epoch": response.epoch,
         "assignment_epoch": response.assignment_epoch,
-        "topology": topology,
+        "topology": None if response.topology is None else _topology(response.topology),
         "members": [_described_member(member, names, is_4_4=is_4_4) for member in members],
     }
     if is_4_4:
@@ -87,21 +87,28 @@ def print_described(response: DescribeStreamsGroupResponse, names: Names, *, is_
     return printed
 
 
-def _subtopology(one: DescribedSubtopology) -> dict[str, Any]:
+def _topology(topology: Topology) -> dict[str, Any]:
     return {
-        "id": one.id,
-        "sources": sorted(one.sources),
-        "sinks": sorted(one.sinks),
-        "repartition": list(map(_topic, one.repartition)),
-        "changelogs": list(map(_topic, one.changelogs)),
+        "epoch": topology.epoch,
+        "subtopologies": [
+            {
+                "id": one.id,
+                "sources": list(one.sources),
+                "sinks": list(one.sinks),
+                "repartition": list(map(_topic, one.repartition)),
+                "changelogs": list(map(_topic, one.changelogs)),
+            }
+            for one in topology.subtopologies
+        ],
     }
 
 
-def _topic(topic: DescribedTopic) -> list[Any]:
+def _topic(topic: TopicInfo) -> list[Any]:
     return [topic.name, topic.partitions, topic.replication, dict(topic.configs)]
 
 
-def _described_member(member: DescribedStreamsMember, names: Names, *, is_4_4: bool) -> dict[str, Any]:
+def _described_member(described: DescribedStreamsMember, names: Names, *, is_4_4: bool) -> dict[str, Any]:
+    member = described.member
     printed: dict[str, Any] = {
         "member": names.name(member.member_id),
         "epoch": member.epoch,
@@ -112,13 +119,12 @@ def _described_member(member: DescribedStreamsMember, names: Names, *, is_4_4: b
         "process": member.process,
         "endpoint": None if member.endpoint is None else list(member.endpoint),
         "tags": dict(member.tags),
-        "assigned": _kinds(member.assigned),
-        "target": _kinds(member.target),
+        "assigned": _kinds(member.assigned.without_epochs()),
+        "target": _kinds(described.target),
     }
     if is_4_4:
-        printed["task_offsets"] = _nested(((name, task), offset) for name, task, offset in member.task_offsets)
-        ends = (((name, task), offset) for name, task, offset in member.task_end_offsets)
-        printed["task_end_offsets"] = _nested(ends)
+        printed["task_offsets"] = _nested(described.task_offsets.items())
+        printed["task_end_offsets"] = _nested(described.task_end_offsets.items())
     return printed
 
 
@@ -185,9 +191,9 @@ def _member(group: StreamsGroup, member: StreamsMember, names: Names) -> dict[st
         "state": member.state.value,
         "process": member.process,
         "topology_epoch": member.topology_epoch,
-        "assigned": _kinds(_listed(member.assigned.without_epochs())),
-        "revoking": _kinds(_listed(member.revoking.without_epochs())),
-        "target": _kinds(_listed(group.target(member.member_id))),
+        "assigned": _kinds(member.assigned.without_epochs()),
+        "revoking": _kinds(member.revoking.without_epochs()),
+        "target": _kinds(group.target(member.member_id)),
         "task_epochs": _nested((*member.assigned.active.items(), *member.revoking.active.items())),
     }
     rest = {
@@ -201,14 +207,9 @@ def _member(group: StreamsGroup, member: StreamsMember, names: Names) -> dict[st
     return printed | {name: value for name, value in rest.items() if value is not None}
 
 
-def _listed(tasks: Tasks) -> tuple[TaskIds, TaskIds, TaskIds]:
-    return listed(tasks.active), listed(tasks.standby), listed(tasks.warmup)
-
-
-def _kinds(tasks: tuple[TaskIds, TaskIds, TaskIds]) -> dict[str, Any]:
+def _kinds(tasks: Tasks) -> dict[str, Any]:
     """Without what is empty."""
-    kinds = zip(_KINDS, map(_by_subtopology, tasks), strict=True)
-    return {kind: by_subtopology for kind, by_subtopology in kinds if by_subtopology}
+    return {kind: _by_subtopology(listed(one)) for kind, one in zip(_KINDS, tasks, strict=True) if one}
 
 
 def _nested(entries: Iterable[tuple[Task, int]]) -> dict[str, dict[str, int]]:
@@ -216,5 +217,3 @@ def _nested(entries: Iterable[tuple[Task, int]]) -> dict[str, dict[str, int]]:
     for (name, number), value in entries:
         nested.setdefault(name, {})[str(number)] = value
     return nested
-
-

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.config import INT_MAX
 from groupstorm.coordinator.messages import (
     DescribeStreamsGroup,
     DescriptionNode,
     StreamsGroupHeartbeat,
-    TaskIds,
     TopologyDescription,
     UpdateTopologyDescription,
 )
@@ -83,10 +83,8 @@ def _endpoint(value: Any) -> tuple[str, int] | None:
     match value:
         case None:
             return None
-        case [str(host), port]:
-            number = whole_number("endpoint", port, _PORT_MAX)
-            if number >= 0:
-                return host, number
+        case [str(host), int(port)] if 0 <= port <= _PORT_MAX:
+            return host, port
     raise InvalidStep(f"endpoint: {value!r} is no pair of host and port")
 
 
@@ -106,16 +104,15 @@ def _offsets(name: str, value: Any) -> tuple[tuple[str, int, int], ...] | None:
     """Offsets by subtopology and task, or a list of all three, which may name a task twice."""
     if value is None:
         return None
+    rows = value if isinstance(value, list) else [value]
     if isinstance(value, dict):
         rows = [
             [subtopology, partition_number(name, number), offset]
             for subtopology in value
             for number, offset in Fields(value).table(subtopology).items()
         ]
-    else:
-        rows = value
     offsets = []
-    for row in rows if isinstance(rows, list) else [rows]:
+    for row in rows:
         match row:
             case [str(subtopology), number, offset]:
                 task = whole_number(name, number, INT_MAX)

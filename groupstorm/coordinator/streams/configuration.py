@@ -1,6 +1,6 @@
 """Topics of a topology, checked and counted: numbers of partitions, tasks, and internal topics to create.
 
-Kafka: InternalTopicManager, RepartitionTopics, CopartitionedTopicsEnforcer, ChangelogTopics, ConfiguredTopology.
+Kafka: InternalTopicManager, RepartitionTopics, CopartitionedTopicsEnforcer, ChangelogTopics.
 """
 
 from __future__ import annotations
@@ -30,34 +30,23 @@ class Status(IntEnum):
     MISSING_CLIENT_TAGS = 6
 
 
-class InternalTopic(NamedTuple):
-    """An internal topic with the number of partitions that it has to have; ``replication`` 0: the broker's."""
-
-    partitions: int
-    replication: int
-    configs: tuple[tuple[str, str], ...]
-
-
 class ConfiguredSubtopology(NamedTuple):
-    """A subtopology with its number of tasks; topics are by name."""
+    """A subtopology, its internal topics with the partitions that they must have, and its number of tasks."""
 
     tasks: int
-    sources: tuple[str, ...]
-    sinks: tuple[str, ...]
-    repartition: Mapping[str, InternalTopic]
-    changelogs: Mapping[str, InternalTopic]
+    topics: Subtopology
 
 
 class ConfiguredTopology(NamedTuple):
     """A topology against the topics of the cluster.
 
-    ``subtopologies``: sorted by id; None while the numbers of tasks cannot be known. ``problem``: what keeps the
-    group from being ready, and Kafka's words for it. ``to_create``: the internal topics that do not exist.
+    ``subtopologies``: sorted by id; None while the numbers of tasks cannot be known. ``problem``: what keeps
+    the group from being ready, and Kafka's words for it. ``to_create``: internal topics that do not exist.
     """
 
     subtopologies: Mapping[str, ConfiguredSubtopology] | None
     problem: tuple[Status, str] | None = None
-    to_create: Mapping[str, InternalTopic] = {}
+    to_create: Mapping[str, TopicInfo] = {}
 
 
 class _Problem(Exception):
@@ -87,9 +76,7 @@ class _Configuration:
         self._topology = topology
         self._topics = topics
         self._subtopologies = topology.in_order()
-        self._groups = [
-            [topic_names(one, group) for group in one.copartition] for one in self._subtopologies
-        ]
+        self._groups = [[topic_names(one, group) for group in one.copartition] for one in self._subtopologies]
         self._decided: dict[str, int] = {}
 
     def decide(self) -> ConfiguredTopology:
@@ -190,30 +177,28 @@ class _Configuration:
         self._decided.update(dict.fromkeys(internal, partitions))
 
     def _configured(self, one: Subtopology) -> ConfiguredSubtopology:
-        return ConfiguredSubtopology(
-            max(self._count(topic) for topic in one.inputs),
-            tuple(sorted(set(one.sources))),
-            tuple(sorted(set(one.sinks))),
-            self._internal(one.repartition),
-            self._internal(one.changelogs),
+        topics = one._replace(
+            sources=tuple(dict.fromkeys(one.sources)),
+            sinks=tuple(dict.fromkeys(one.sinks)),
+            repartition=self._internal(one.repartition),
+            changelogs=self._internal(one.changelogs),
+        )
+        return ConfiguredSubtopology(max(self._count(topic) for topic in one.inputs), topics)
+
+    def _internal(self, topics: tuple[TopicInfo, ...]) -> tuple[TopicInfo, ...]:
+        if len({topic.name for topic in topics}) < len(topics):
+            raise CoordinatorFault("a subtopology names an internal topic twice")
+        return tuple(
+            topic._replace(partitions=topic.partitions or self._decided[topic.name]) for topic in topics
         )
 
-    def _internal(self, topics: tuple[TopicInfo, ...]) -> dict[str, InternalTopic]:
-        """By name, in the order of Kafka's map."""
-        table: JavaHashMap[str, InternalTopic] = JavaHashMap()
-        for topic in topics:
-            if topic.name in table:
-                raise CoordinatorFault(f"a subtopology names the internal topic {topic.name} twice")
-            partitions = topic.partitions or self._decided[topic.name]
-            table.put(topic.name, InternalTopic(partitions, topic.replication, topic.configs))
-        return dict(table.items())
-
-    def _to_create(self, configured: Mapping[str, ConfiguredSubtopology]) -> dict[str, InternalTopic]:
-        table: JavaHashMap[str, InternalTopic] = JavaHashMap()
+    def _to_create(self, configured: Mapping[str, ConfiguredSubtopology]) -> dict[str, TopicInfo]:
+        table: JavaHashMap[str, TopicInfo] = JavaHashMap()
         for one in configured.values():
-            for topics in (one.repartition, one.changelogs):
-                for name, topic in topics.items():
-                    table.put(name, topic)
+            for topics in (one.topics.repartition, one.topics.changelogs):
+                by_name = {topic.name: topic for topic in topics}
+                for name in hash_order(by_name):
+                    table.put(name, by_name[name])
         for name in self._topology.required_topics():
             found = self._existing(name)
             expected = None if found is None else table.remove(name)

@@ -1,4 +1,4 @@
-"""The plugin that keeps descriptions of topologies, and how long the broker waits before it asks for one again.
+"""The plugin that keeps descriptions of topologies, and the waits before a member is asked for one again.
 
 Kafka: StreamsGroupTopologyDescriptionPlugin, StreamsGroupTopologyDescriptionBackoff (KIP-1331).
 """

@@ -9,26 +9,19 @@ StreamsGroupTopologyDescriptionManager.attachTopologyDescriptions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import (
     DescribedStreamsMember,
-    DescribedSubtopology,
-    DescribedTopic,
     DescribeStreamsGroup,
     DescribeStreamsGroupResponse,
     DescriptionStatus,
-    TaskIds,
 )
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.configuration import InternalTopic
 from groupstorm.coordinator.streams.description_plugin import Outcome
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
-from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
-from groupstorm.coordinator.streams.topology import TopicInfo
+from groupstorm.coordinator.streams.member import StreamsMember
+from groupstorm.coordinator.streams.topology import Subtopology, Topology
 from groupstorm.coordinator.streams_config import STICKY
 
 
@@ -55,76 +48,42 @@ def handle_describe_streams_group(shard: Shard, request: DescribeStreamsGroup, r
 
 
 def _describe(group: StreamsGroup) -> DescribeStreamsGroupResponse:
-    topology = None if group.topology is None else (group.topology.epoch, _subtopologies(group))
     return DescribeStreamsGroupResponse(
         NO_ERROR,
         group.name,
         group.state.value,
         group.epoch,
         group.assignment_epoch,
-        topology,
+        _topology(group),
         tuple([_member(group, member) for member in group.members.values()]),
         STICKY,
     )
 
 
-def _subtopologies(group: StreamsGroup) -> tuple[DescribedSubtopology, ...]:
-    """The subtopologies with the numbers of partitions that are decided, else as they were sent."""
+def _topology(group: StreamsGroup) -> Topology | None:
+    """The topology with the numbers of partitions that are decided, else as it was sent; sorted."""
     configured = group.read_configured
+    if group.topology is None:
+        return None
+    subtopologies = group.topology.subtopologies
     if configured is not None and configured.problem is None:
-        return tuple(
-            DescribedSubtopology(
-                name, one.sources, one.sinks, _decided(one.repartition), _decided(one.changelogs)
-            )
-            for name, one in (configured.subtopologies or {}).items()
-        )
-    sent = () if group.topology is None else group.topology.subtopologies
-    return tuple(
-        DescribedSubtopology(
-            one.id,
-            tuple(sorted(one.sources)),
-            tuple(sorted(one.sinks)),
-            _sent(one.repartition),
-            _sent(one.changelogs),
-        )
-        for one in sorted(sent, key=lambda one: one.id)
+        subtopologies = tuple(one.topics for one in (configured.subtopologies or {}).values())
+    in_order = sorted(subtopologies, key=lambda one: one.id)
+    return group.topology._replace(subtopologies=tuple(map(_sorted, in_order)))
+
+
+def _sorted(one: Subtopology) -> Subtopology:
+    return one._replace(
+        sources=tuple(sorted(one.sources)),
+        sinks=tuple(sorted(one.sinks)),
+        repartition=tuple(sorted(one.repartition)),
+        changelogs=tuple(sorted(one.changelogs)),
     )
-
-
-def _decided(topics: Mapping[str, InternalTopic]) -> tuple[DescribedTopic, ...]:
-    return tuple(DescribedTopic(name, *topics[name]) for name in sorted(topics))
-
-
-def _sent(topics: tuple[TopicInfo, ...]) -> tuple[DescribedTopic, ...]:
-    return tuple(DescribedTopic(*topic) for topic in sorted(topics, key=lambda topic: topic.name))
 
 
 def _member(group: StreamsGroup, member: StreamsMember) -> DescribedStreamsMember:
-    offsets = group.task_offsets.get(member.member_id, TaskOffsets())
-    return DescribedStreamsMember(
-        member.member_id,
-        member.epoch,
-        member.instance,
-        member.rack,
-        member.client_id,
-        member.client_host,
-        member.topology_epoch,
-        member.process,
-        member.endpoint,
-        member.tags,
-        _kinds(member.assigned.without_epochs()),
-        _kinds(group.target(member.member_id)),
-        _offsets(offsets.offsets),
-        _offsets(offsets.end_offsets),
-    )
-
-
-def _kinds(tasks: Tasks) -> tuple[TaskIds, TaskIds, TaskIds]:
-    return listed(tasks.active), listed(tasks.standby), listed(tasks.warmup)
-
-
-def _offsets(offsets: Mapping[Task, int]) -> tuple[tuple[str, int, int], ...]:
-    return tuple((*task, offsets[task]) for task in sorted(offsets))
+    reported = group.task_offsets.get(member.member_id, TaskOffsets())
+    return DescribedStreamsMember(member, group.target(member.member_id), *reported)
 
 
 def _with_description(
@@ -141,6 +100,4 @@ def _with_description(
         return described._replace(description_status=DescriptionStatus.ERROR)
     if answer.description is None:
         return described._replace(description_status=DescriptionStatus.NOT_STORED)
-    return described._replace(
-        description_status=DescriptionStatus.AVAILABLE, description=answer.description
-    )
+    return described._replace(description_status=DescriptionStatus.AVAILABLE, description=answer.description)

@@ -54,7 +54,7 @@ def _partitions(shard: Shard, group: StreamsGroup, tasks: Iterable[Task]) -> dic
     partitions: dict[str, tuple[int, ...]] = {}
     for name, numbers in listed(tasks):
         one = subtopologies[name]
-        for topic in dict.fromkeys((*one.sources, *one.repartition)):
+        for topic in dict.fromkeys(one.topics.inputs):
             known = shard.topics.by_name.get(topic)
             if known is None:
                 raise CoordinatorFault(f"Topic {topic} not found in metadata image")

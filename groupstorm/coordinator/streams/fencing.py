@@ -16,7 +16,7 @@ from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import NEVER, StreamsGroup
-from groupstorm.coordinator.streams.member import LEAVE_STATIC_EPOCH, HeldTasks, StreamsMember
+from groupstorm.coordinator.streams.member import LEAVE_STATIC_EPOCH, NOTHING_HELD, StreamsMember
 from groupstorm.coordinator.streams.membership import group_of, known_member, removal
 from groupstorm.coordinator.streams.records import (
     CurrentTasks,
@@ -49,7 +49,7 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
 def _gone_for_a_while(group: StreamsGroup, member: StreamsMember) -> StreamsCurrentRecord:
     """The member keeps what is assigned to it; its session goes on running."""
     assigned = member.assigned._replace(active=dict.fromkeys(member.assigned.active, 0))
-    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=HeldTasks())
+    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
     return StreamsCurrentRecord(group.name, member.member_id, CurrentTasks.of(gone))
 
 

@@ -1,7 +1,7 @@
 """A streams group: its members, epochs, targets and topology, and which process holds which task.
 
-Records change a group (`replay`), and every change leaves its inverse in ``undo``. What is no record (the
-configured topology, the remembered assignment, task offsets, endpoints, the wish to shut down) is set directly.
+Records change a group (`replay`), and every change leaves its inverse in ``undo``. The configured topology,
+the remembered assignment, task offsets, endpoints and the wish to shut down are no records.
 Kafka: StreamsGroup.
 """
 
@@ -88,7 +88,7 @@ class StreamsGroup:
         self.endpoint_epoch = 0
         self.endpoints: dict[str, EndpointPartitions] = {}
         self.shutdown_member: str | None = None
-        #: A topic of the topology has changed, or the group epoch was taken back that looked at the topics last.
+        #: A topic of the topology has changed; the epoch in which the group looked at its topics last.
         self.refresh_is_due, self.refresh_epoch = True, 0
         #: A record of the group is committed, so that reads see it.
         self.committed = False

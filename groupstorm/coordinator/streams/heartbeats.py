@@ -15,21 +15,26 @@ from typing import NamedTuple
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.changes import respond
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault, Refused, refuse_blank
+from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import (
-    CreatableTopic,
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
-    TaskIds,
 )
 from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.checks import check_heartbeat, check_tasks, invalid
 from groupstorm.coordinator.streams.configuration import ConfiguredTopology, Status, configure
 from groupstorm.coordinator.streams.endpoints import endpoints_of
 from groupstorm.coordinator.streams.fencing import leave
-from groupstorm.coordinator.streams.group import NO_TASKS, Remembered, StreamsGroup, StreamsGroupState, TaskOffsets
+from groupstorm.coordinator.streams.group import (
+    NO_TASKS,
+    Remembered,
+    StreamsGroup,
+    StreamsGroupState,
+    TaskOffsets,
+)
 from groupstorm.coordinator.streams.member import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -65,10 +70,12 @@ from groupstorm.coordinator.timers import MEMBER_REBALANCE, MEMBER_SESSION, STRE
 _TAGS_SINCE = 1
 
 
-def handle_streams_heartbeat(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
+def handle_streams_heartbeat(
+    shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply
+) -> Write | None:
     """Answer with the member's epoch, and with its tasks if they are news to the member."""
     try:
-        _check(shard, request)
+        check_heartbeat(shard.config.compatibility, request)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return leave(shard, request, reply)
         return _heartbeat(shard, request, reply)
@@ -76,59 +83,6 @@ def handle_streams_heartbeat(shard: Shard, request: StreamsGroupHeartbeat, reply
         response = StreamsGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
         shard.answer(reply, response)
         return None
-
-
-def _invalid(message: str) -> Refused:
-    return Refused(Error.INVALID_REQUEST, message)
-
-
-def _check(shard: Shard, request: StreamsGroupHeartbeat) -> None:
-    """Refuse what no group can answer (throwIfStreamsGroupHeartbeatRequestIsInvalid)."""
-    topology = request.topology
-    if not shard.config.compatibility.is_4_4:
-        _check_4_3(request)
-    if topology is not None and any(one.source_regexes for one in topology.subtopologies):
-        raise _invalid("Regular expressions for source topics are not supported yet.")
-    refuse_blank(request.member_id, "MemberId")
-    refuse_blank(request.group, "GroupId")
-    refuse_blank(request.group_instance_id, "InstanceId")
-    refuse_blank(request.rack, "RackId")
-    lists = (request.active, request.standby, request.warmup)
-    if request.member_epoch == JOIN_EPOCH:
-        if request.rebalance_timeout_ms == -1:
-            raise _invalid("RebalanceTimeoutMs must be provided in first request.")
-        for name, tasks in zip(("ActiveTasks", "StandbyTasks", "WarmupTasks"), lists, strict=True):
-            if tasks is None or tasks:
-                raise _invalid(f"{name} must be empty when (re-)joining.")
-        if topology is None:
-            raise _invalid("Topology must be non-null when (re-)joining.")
-        for topic in (topic for one in topology.subtopologies for topic in one.changelogs):
-            if topic.partitions:
-                raise Refused(
-                    Error.STREAMS_INVALID_TOPOLOGY,
-                    f"Changelog topic {topic.name} must have an undefined partition count, "
-                    f"but it is set to {topic.partitions}.",
-                )
-    elif request.member_epoch == LEAVE_STATIC_EPOCH and request.group_instance_id is None:
-        raise _invalid("InstanceId can't be null.")
-    elif request.member_epoch < LEAVE_STATIC_EPOCH:
-        raise _invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
-    if len({tasks is None for tasks in lists}) > 1:
-        raise _invalid("If one task-type is non-null, all must be non-null.")
-    if request.member_epoch != JOIN_EPOCH and topology is not None:
-        raise _invalid("Topology can only be provided when (re-)joining.")
-
-
-def _check_4_3(request: StreamsGroupHeartbeat) -> None:
-    """Kafka 4.3.1 has no static members, task offsets and warm-up tasks in streams groups."""
-    for value, message in (
-        (request.group_instance_id, "Static membership is not yet supported."),
-        (request.task_offsets, "TaskOffsets are not supported yet."),
-        (request.task_end_offsets, "TaskEndOffsets are not supported yet."),
-        (request.warmup or None, "WarmupTasks are not supported yet."),
-    ):
-        if value is not None:
-            raise _invalid(message)
 
 
 class _Noticed(NamedTuple):
@@ -177,7 +131,9 @@ def _answer(
     )
     statuses += status_of(targets)
     wanted = _assignment(shard, group, targets, noticed).get(after.member_id, NO_TASKS)
-    after = _reconcile(shard, group, request, after, Targets(targets.epoch, {after.member_id: wanted}), records)
+    after = _reconcile(
+        shard, group, request, after, Targets(targets.epoch, {after.member_id: wanted}), records
+    )
     deadline_ms = shard.now_ms + options.session_timeout_ms
     shard.timers.set(MEMBER_SESSION, group.name, request.member_id, deadline_ms)
     if request.shutdown and group.shutdown_member is None:
@@ -220,7 +176,7 @@ def _notice(
     statuses: list[tuple[int, str]],
     records: list[Record],
 ) -> _Noticed:
-    """Count the group epoch up if the member, the topology, its topics or the options are not as they were."""
+    """Count the group epoch up if member, topology, topics or options are not as they were."""
     bumps = False
     if after != before:
         records.append(StreamsMemberRecord(group.name, after.member_id, MemberMetadata.of(after)))
@@ -244,7 +200,7 @@ def _notice(
     if configured.problem is None:
         validated_epoch = topology.epoch
         for tasks in (request.active, request.standby, request.warmup):
-            _check_tasks(configured, tasks or ())
+            check_tasks(configured, tasks or ())
     _take_offsets(group, request)
     configs = shard.group_options.streams(group.name).assignment_configs
     if not shard.config.compatibility.is_4_4:
@@ -276,7 +232,7 @@ def _topology(group: StreamsGroup, sent: Topology | None, records: list[Record])
             records.append(StreamsTopologyRecord(group.name, sent))
             return sent
         if group.topology.epoch <= sent.epoch and not group.topology.is_same_as(sent):
-            raise _invalid("Topology updates are not supported yet.")
+            raise invalid("Topology updates are not supported yet.")
     if group.topology is None:
         raise CoordinatorFault("The topology is null and the group topology is also null.")
     return group.topology
@@ -292,19 +248,6 @@ def _set_configured(shard: Shard, group: StreamsGroup, configured: ConfiguredTop
     group.endpoints.clear()
 
 
-def _check_tasks(configured: ConfiguredTopology, tasks: TaskIds) -> None:
-    for name, numbers in tasks:
-        subtopology = (configured.subtopologies or {}).get(name)
-        if subtopology is None:
-            raise _invalid(f"Subtopology {name} does not exist in the topology.")
-        for number in numbers:
-            if not 0 <= number < subtopology.tasks:
-                raise _invalid(
-                    f"Task {number} for subtopology {name} is invalid. "
-                    f"Number of tasks for this subtopology: {subtopology.tasks}"
-                )
-
-
 def _take_offsets(group: StreamsGroup, request: StreamsGroupHeartbeat) -> None:
     """Keep the offsets that the member reports; they are no records, and stay if the request fails later."""
     known = group.task_offsets.get(request.member_id, TaskOffsets())
@@ -318,8 +261,9 @@ def _by_task(reported: tuple[tuple[str, int, int], ...]) -> dict[Task, int]:
     offsets: dict[Task, int] = {}
     for subtopology, number, offset in reported:
         if (subtopology, number) in offsets:
-            raise _invalid(
-                f"Task offsets contain a duplicate entry for subtopology {subtopology} and partition {number}."
+            raise invalid(
+                "Task offsets contain a duplicate entry for "
+                f"subtopology {subtopology} and partition {number}."
             )
         offsets[subtopology, number] = offset
     return offsets
@@ -401,29 +345,25 @@ def _response(
         statuses.append(configured.problem)
     if group.shutdown_member is not None:
         detail = (
-            f"Streams group member {group.shutdown_member} encountered a fatal error and requested a shutdown "
-            "for the entire application."
+            f"Streams group member {group.shutdown_member} encountered a fatal error and requested a "
+            "shutdown for the entire application."
         )
         statuses.append((Status.SHUTDOWN_APPLICATION, detail))
     if is_4_4 and request.version >= _TAGS_SINCE:
         statuses += _missing_tags(options.rack_aware_tags, after)
-    tasks: tuple[TaskIds | None, ...] = (None, None, None)
-    if news:
-        tasks = tuple(listed(kind) for kind in after.assigned)
-    to_create = {
-        name: CreatableTopic(topic.partitions, topic.replication or -1, topic.configs)
-        for name, topic in configured.to_create.items()
-    }
+    active, standby, warmup = (listed(kind) if news else None for kind in after.assigned)
     return StreamsGroupHeartbeatResponse(
         NO_ERROR,
         after.member_id,
         after.epoch,
         options.heartbeat_interval_ms,
         tuple(statuses),
-        *tasks,
+        active,
+        standby,
+        warmup,
         group.endpoint_epoch if group.name in shard.groups else 0,
         endpoints,
-        to_create,
+        configured.to_create,
         options.acceptable_recovery_lag if is_4_4 else -1,
         options.task_offset_interval_ms if is_4_4 else 0,
     )
@@ -437,8 +377,8 @@ def _count_endpoints(
     news: bool,
     is_4_4: bool,
 ) -> None:
-    """Count the endpoint epoch up if the list of endpoints has changed. Kafka 4.3.1 counts every answer with
-    tasks."""
+    """Count the endpoint epoch up if the list of endpoints has changed. Kafka 4.3.1 counts every answer that
+    has tasks."""
     moved = after.endpoint != before.endpoint
     if news or moved or replaced is not None:
         group.endpoints.pop(after.member_id, None)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from groupstorm.assignors.streams.groups import Task
-from groupstorm.coordinator.messages import TaskIds
+from groupstorm.assignors.streams.groups import Task, TaskIds
 
 #: Member epochs with a meaning of their own (StreamsGroupHeartbeatRequest).
 JOIN_EPOCH = 0
@@ -61,8 +60,8 @@ class HeldTasks(NamedTuple):
         )
 
     def contains(self, owned: tuple[TaskIds | None, TaskIds | None, TaskIds | None]) -> bool:
-        """Whether everything that a request lists is here; a list that is left out is not, nor is a subtopology
-        without tasks of ours."""
+        """Whether everything that a request lists is here; a list that is left out is not, nor is a
+        subtopology without tasks of ours."""
         for claimed, held in zip(owned, self, strict=True):
             subtopologies = {subtopology for subtopology, _ in held}
             if claimed is None or not all(one in subtopologies for one, _ in claimed):
@@ -70,6 +69,10 @@ class HeldTasks(NamedTuple):
             if not all(task in held for task in flat(claimed)):
                 return False
         return True
+
+
+#: What a new member has.
+NOTHING_HELD = HeldTasks()
 
 
 def flat(tasks: TaskIds) -> Iterable[Task]:
@@ -103,8 +106,8 @@ class StreamsMember:
     endpoint: tuple[str, int] | None = None
     #: Client tags, sorted by name.
     tags: tuple[tuple[str, str], ...] = ()
-    assigned: HeldTasks = HeldTasks()
-    revoking: HeldTasks = HeldTasks()
+    assigned: HeldTasks = NOTHING_HELD
+    revoking: HeldTasks = NOTHING_HELD
 
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether the member has everything of the target with this epoch."""

@@ -37,7 +37,7 @@ def group_of(shard: Shard, name: str) -> StreamsGroup:
 
 
 def group_to_join(shard: Shard, name: str, records: list[Record]) -> StreamsGroup:
-    """The group; a new one if there is none, or an empty classic one. It exists once its records are taken in."""
+    """The group; if there is none, or an empty classic one, a new one that its records bring into being."""
     group = shard.classic_group(name)
     if group is not None and group.state is EMPTY:
         records.append(GroupTombstone(name))
@@ -61,9 +61,7 @@ def check_room(shard: Shard, group: StreamsGroup, request: StreamsGroupHeartbeat
     )
 
 
-def find_member(
-    group: StreamsGroup, request: StreamsGroupHeartbeat, records: list[Record]
-) -> StreamsMember:
+def find_member(group: StreamsGroup, request: StreamsGroupHeartbeat, records: list[Record]) -> StreamsMember:
     """The member that sent the heartbeat, a new one if it joins; `Refused` if its epoch or id is fenced."""
     instance, member_id = request.group_instance_id, request.member_id
     joins = request.member_epoch == JOIN_EPOCH
@@ -104,8 +102,8 @@ def known_member(group: StreamsGroup, member_id: str, instance: str | None) -> S
 
 
 def _check_epoch(member: StreamsMember, request: StreamsGroupHeartbeat) -> None:
-    """Fence every epoch but the member's own, and the one before if the member owns nothing but what is assigned
-    to it: it may have missed the answer that held its epoch."""
+    """Fence every epoch but the member's own, and the one before if the member owns nothing but what is
+    assigned to it: it may have missed the answer that held its epoch."""
     epoch = request.member_epoch
     if epoch == member.epoch:
         return

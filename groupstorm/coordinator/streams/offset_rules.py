@@ -25,7 +25,7 @@ _MEMBER_EPOCH_SINCE = 9
 
 
 def validate_commit(group: StreamsGroup, request: OffsetCommit) -> Error:
-    """Members may commit at their epoch, and at an older one for partitions whose tasks they have had since then.
+    """Members may commit at their epoch, and at an older one for partitions whose tasks they have had since.
     Others may commit while the group is empty."""
     if request.generation < 0 and not group.members:
         return NO_ERROR
@@ -38,8 +38,8 @@ def validate_commit(group: StreamsGroup, request: OffsetCommit) -> Error:
 
 
 def validate_txn_commit(group: StreamsGroup, request: TxnOffsetCommit) -> Error:
-    """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong generation
-    to older producers."""
+    """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
+    generation to older producers."""
     if request.generation < 0 and not group.members:
         return NO_ERROR
     nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None

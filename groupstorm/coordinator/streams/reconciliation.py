@@ -57,7 +57,7 @@ NEXT_STEP: Mapping[TaskState, Mapping[Situation, Step]] = {
 
 
 class Found(NamedTuple):
-    """ADVANCE finds that the member owns tasks which it has to give up, or that others hold some of its own."""
+    """ADVANCE finds that the member owns tasks which it has to give up, or that others hold what it needs."""
 
     must_revoke: bool
     others_hold: bool
@@ -80,7 +80,7 @@ class Holders(NamedTuple):
 
 
 class Reconciliation(NamedTuple):
-    """The question: a member's target, who holds tasks, and what the member says that it owns (None: nothing)."""
+    """The question: a member's target, who holds tasks, and what the member says that it owns."""
 
     target: Tasks
     target_epoch: int
@@ -111,7 +111,9 @@ def _advance(member: StreamsMember, question: Reconciliation) -> StreamsMember:
     """Keep what is in the target, give the rest up, and then take what nobody else holds."""
     before, target = member.assigned, question.target
     is_free = {
-        task: _is_free_as_active(member, question, task) for task in target.active if task not in before.active
+        task: _is_free_as_active(member, question, task)
+        for task in target.active
+        if task not in before.active
     }
     standby_is_free = {
         task: _is_free_as_standby(member, question, task)
@@ -119,7 +121,9 @@ def _advance(member: StreamsMember, question: Reconciliation) -> StreamsMember:
         if task not in before.standby
     }
     warmup_is_free = {
-        task: _is_free_as_warmup(member, question, task) for task in target.warmup if task not in before.warmup
+        task: _is_free_as_warmup(member, question, task)
+        for task in target.warmup
+        if task not in before.warmup
     }
     active = {task: epoch for task, epoch in before.active.items() if task in target.active}
     standby, warmup = before.standby & target.standby, before.warmup & target.warmup
@@ -194,6 +198,6 @@ def _in_own_process(
     holders: Mapping[Task, set[str]],
     own: frozenset[Task] | tuple[()],
 ) -> bool:
-    """Whether the own process holds the task; if kinds are converted, a holding of the member's own is none."""
+    """Whether the own process holds the task; where kinds are converted, the member itself does not count."""
     is_own = question.converts_kinds and task in own
     return member.process in holders.get(task, ()) and not is_own

@@ -11,7 +11,7 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import NEVER, StreamsGroup
-from groupstorm.coordinator.streams.member import LEAVE_EPOCH, HeldTasks, StreamsMember
+from groupstorm.coordinator.streams.member import LEAVE_EPOCH, NOTHING_HELD, StreamsMember
 from groupstorm.coordinator.streams.records import (
     CurrentTasks,
     GroupFacts,
@@ -82,9 +82,12 @@ def _replay_current(group: StreamsGroup, member_id: str, current: CurrentTasks |
     if current is not None:
         group.set_member(member_id, replace(member or StreamsMember(member_id), **current._asdict()))
     elif member is not None:
-        nothing = HeldTasks()
         left = replace(
-            member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=nothing, revoking=nothing
+            member,
+            epoch=LEAVE_EPOCH,
+            previous_epoch=LEAVE_EPOCH,
+            assigned=NOTHING_HELD,
+            revoking=NOTHING_HELD,
         )
         group.set_member(member_id, left)
 

@@ -23,7 +23,7 @@ from groupstorm.javahash import JavaHashMap
 
 
 class Targets(NamedTuple):
-    """The targets by member, and the epoch for which they were computed. ``delayed``: why there are no newer."""
+    """The targets by member, and their epoch. ``delayed``: why there are no newer ones."""
 
     epoch: int
     by_member: Mapping[str, Tasks]
@@ -47,7 +47,7 @@ def update_targets(
 ) -> Targets:
     """The targets, computed anew if the group has changed and no delay stands against it.
 
-    ``member``: the sender of the heartbeat, as it is now; ``only_epoch``: the present targets get the new epoch.
+    ``member``: the sender of the heartbeat, as it is now; ``only_epoch``: the targets stay in the new epoch.
     """
     if is_delayed(shard, group.name):
         detail = "Assignment delayed due to the configured initial rebalance delay."
@@ -123,10 +123,13 @@ def _assign(
     if configured.problem is not None or configured.subtopologies is None:
         return dict.fromkeys(specs, NO_TASKS)
     counts = [
-        TaskCounts(name, one.tasks, bool(one.changelogs)) for name, one in configured.subtopologies.items()
+        TaskCounts(name, one.tasks, bool(one.topics.changelogs))
+        for name, one in configured.subtopologies.items()
     ]
     # the delayed computation takes the options that the group was counted up with last
-    configs = group.facts.configs if member is None else shard.group_options.streams(group.name).assignment_configs
+    configs = (
+        group.facts.configs if member is None else shard.group_options.streams(group.name).assignment_configs
+    )
     replicas = int(dict(configs).get("num.standby.replicas", "0"))
     placed = assign_tasks(specs, counts, replicas, is_4_4=is_4_4)
     return {member_id: Tasks(one.active, one.standby) for member_id, one in placed.items()}

@@ -66,7 +66,7 @@ class Topology(NamedTuple):
             yield from (topic.name for topic in subtopology.changelogs)
 
     def subtopology_reading(self, topic: str) -> str | None:
-        """The id of the subtopology whose tasks read this topic; the last one in Kafka's order if several do."""
+        """The id of the subtopology that reads this topic; the last one in Kafka's order if several do."""
         reading = [one.id for one in self.in_order() if topic in one.inputs]
         return reading[-1] if reading else None
 

@@ -1,6 +1,6 @@
 """Descriptions of topologies: the coordinator asks members for them, and a plugin keeps them (KIP-1331).
 
-The plugin is asked after a record says that what it holds is uncertain, and before a record says what it holds.
+The plugin is asked between two records: one says that what it holds is uncertain, the other what it holds.
 
 Kafka: GroupCoordinatorService.streamsGroupTopologyDescriptionUpdate, cleanupTopologyBeforeConversion,
 deleteStreamsTopologyDescriptions; StreamsGroupTopologyDescriptionManager.
@@ -103,7 +103,9 @@ def _then(shard: Shard, go_on: Callable[[], Write | None]) -> Completion:
     return on_written
 
 
-def _note(shard: Shard, group: StreamsGroup, stored_epoch: int, on_written: Completion | None = None) -> Write:
+def _note(
+    shard: Shard, group: StreamsGroup, stored_epoch: int, on_written: Completion | None = None
+) -> Write:
     """Write which topology's description the plugin holds."""
     return _write_facts(shard, group, group.facts._replace(stored_epoch=stored_epoch), on_written)
 
@@ -115,9 +117,7 @@ def _write_facts(
     return write_records(shard, group.name, [record], AppendCause.DESCRIPTION, on_written)
 
 
-def _check(
-    shard: Shard, request: UpdateTopologyDescription
-) -> tuple[DescriptionPlugin, TopologyDescription]:
+def _check(shard: Shard, request: UpdateTopologyDescription) -> tuple[DescriptionPlugin, TopologyDescription]:
     plugin = shard.description_plugin
     if plugin is None:
         raise Refused(

@@ -1,0 +1,398 @@
+"""Streams groups (KIP-1071) beyond Kafka's recorded answers in `golden`: properties of random scripts, what a
+repaired coordinator does better, records, and bad input."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from groupstorm.assignors.streams.groups import Placed, TaskCounts, TaskMember, assign_tasks
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Response, StreamsGroupHeartbeatResponse
+from groupstorm.coordinator.script.driver import Driver, StreamsSetting
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
+from groupstorm.coordinator.script.streams_printing import print_streams_group
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.member import TaskState
+from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED, Found
+from groupstorm.javahash import JavaHashMap
+from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
+
+_BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
+_NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
+_OWNED = {"active": "$", "standby": "$", "warmup": "$"}
+
+
+class _Checked(GroupCoordinator):
+    """Checks the groups after every call."""
+
+    def handle(self, *arguments: Any) -> Any:
+        effects = super().handle(*arguments)
+        self._check()
+        return effects
+
+    def fire_one(self, now_ms: int) -> Any:
+        effects = super().fire_one(now_ms)
+        self._check()
+        return effects
+
+    def _check(self) -> None:
+        for name in self.groups:
+            group = self.group(name)
+            if not isinstance(group, StreamsGroup):
+                continue
+            owners = Counter(
+                task
+                for member in group.members.values()
+                for tasks in (member.assigned.active, member.revoking.active)
+                for task in tasks
+            )
+            assert not [task for task, count in owners.items() if count > 1]
+            assert set(owners) == set(group.active_process)
+            targets = Counter(task for target in group.targets.values() for task in target.active)
+            assert not [task for task, count in targets.items() if count > 1]
+            assert group.epoch >= group.assignment_epoch
+            assert all(one.epoch <= group.assignment_epoch for one in group.members.values())
+
+
+def _run(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
+    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
+    assert "failed" not in answer
+    return list(answer["events"])
+
+
+@pytest.mark.parametrize("kafka", [*_BOTH, Compatibility.KAFKA_4_3_1])
+def test_every_active_task_has_one_owner_at_any_time(kafka: Compatibility) -> None:
+    for number in range(30):
+        _run(random_streams_script(number), kafka, coordinator=_Checked)
+
+
+def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_members() -> None:
+    """Otherwise the property above says little."""
+    states: Counter[str] = Counter()
+    complete = 0
+    for number in range(30):
+        for event in _run(random_streams_script(number), Compatibility.KAFKA_4_4_0):
+            members = event["groups"]["g"]["members"] if event["kind"] == "state" and event["groups"] else []
+            states.update(member["state"] for member in members)
+            held = [member["assigned"].get("active", {}) for member in members]
+            complete += sum(len(tasks) for one in held for tasks in one.values()) == 6
+    assert set(states) == {state.value for state in TaskState}
+    assert complete > 100
+
+
+@pytest.mark.parametrize("kafka", _BOTH)
+def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -> None:
+    described = 0
+    for number in range(20):
+        script = random_streams_script(number)
+        ids = {
+            step["as"]: step["member"] for step in script["steps"] if "member" in step and step["as"] != "r0"
+        }
+        for step in list(script["steps"]):
+            script["steps"].insert(script["steps"].index(step) + 1, {"op": "describe_streams"})
+        told: dict[str, Any] = {}
+        for event in _run(script, kafka):
+            if event["kind"] == "streams" and event["active"] is not None:
+                told[event["member"]] = {kind: event[kind] for kind in _NOTHING if event[kind]}
+            elif event["kind"] == "describe_streams":
+                for member in event["members"]:
+                    if member["member"] in ids.values() and member["member"] in told:
+                        assert member["assigned"] == told[member["member"]]
+                        described += 1
+    assert described > 200
+
+
+def test_the_tables_of_reconciliation_are_complete() -> None:
+    assert set(NEXT_STEP) == set(TaskState)
+    assert set(REACHED) == {Found(revokes, holds) for revokes in (True, False) for holds in (True, False)}
+
+
+class _Streams:
+    """One streams group in virtual time, by the steps of scripts."""
+
+    def __init__(self, kafka: Compatibility, **options: Any) -> None:
+        config = {"group.streams.initial.rebalance.delay.ms": 0, "group.streams.assignment.interval.ms": 0}
+        self.driver = Driver(
+            CoordinatorConfig.from_mapping({**config, "groupstorm.compatibility": kafka, **options}),
+            names=Names("test"),
+            topics={"in": 3, "rep": 3, "store": 3},
+            keeps_records=True,
+            streams=StreamsSetting({"T": TOPOLOGY}),
+        )
+
+    def send(self, who: str, **fields: Any) -> StreamsGroupHeartbeatResponse:
+        step = {"op": "streams", "as": who, "version": 1, **fields}
+        answers = self.driver.send_step(step, object()).answers
+        response: Response = answers[-1].response
+        assert isinstance(response, StreamsGroupHeartbeatResponse)
+        return response
+
+    def join(self, who: str, **fields: Any) -> StreamsGroupHeartbeatResponse:
+        usual = {"epoch": 0, "rebalance": 5000, "process": who, "topology": "T", "member": who, **_NOTHING}
+        return self.send(who, **{**usual, **fields})
+
+    @property
+    def group(self) -> StreamsGroup:
+        group = self.driver.coordinator.group("g")
+        assert isinstance(group, StreamsGroup)
+        return group
+
+    def state(self) -> dict[str, Any]:
+        return print_streams_group(self.group, Names("test"))
+
+
+@pytest.mark.parametrize(("kafka", "keeps"), list(zip(_BOTH, (False, True), strict=True)))
+def test_a_refused_join_takes_no_tasks_of_the_holder_of_its_instance_id(
+    kafka: Compatibility, keeps: bool
+) -> None:
+    """Kafka 4.4.0's own defect (D39): it moves the holder's remembered assignment before it refuses."""
+    streams = _Streams(kafka)
+    streams.join("a", instance="i")
+    streams.join("b")
+    streams.send("a", instance="i", **_OWNED)
+    assert streams.join("c", instance="i").error is Error.UNRELEASED_INSTANCE_ID
+    for _ in range(3):
+        streams.send("a", instance="i", **_OWNED)
+    held = streams.group.members["a"].assigned.active
+    assert bool(held) is keeps
+
+
+def test_a_failed_write_of_a_repaired_coordinator_leaves_no_holder_of_standbys_behind() -> None:
+    """Kafka's sets of processes are no timeline (S78): there the task stays unreleased for the process."""
+    for kafka, is_clean in zip(_BOTH, (False, True), strict=True):
+        streams = _Streams(kafka, **{"group.streams.num.standby.replicas": 1})
+        for who in ("a", "b"):
+            streams.join(who)
+        for who in ("a", "b", "a", "b"):
+            streams.send(who, **_OWNED)
+        before = {task: set(held) for task, held in streams.group.standby_processes.items()}
+        assert before
+        assert streams.send("b", epoch=-1, append_error="NOT_LEADER_OR_FOLLOWER").error
+        assert (streams.group.standby_processes == before) is is_clean
+
+
+def test_another_coordinator_loads_the_group_that_was_written() -> None:
+    for number in range(12):
+        script = random_streams_script(number)
+        made: list[GroupCoordinator] = []
+
+        def keep(*arguments: Any, made: list[GroupCoordinator] = made, **options: Any) -> GroupCoordinator:
+            made.append(GroupCoordinator(*arguments, **options, whole_records=True))
+            return made[-1]
+
+        _run(script, Compatibility.KAFKA_4_4_0, coordinator=keep)
+        group = made[0].group("g")
+        other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+        other.load(made[0].snapshot(), 0)
+        loaded = other.group("g")
+        if not isinstance(group, StreamsGroup):
+            assert loaded is None
+            continue
+        assert isinstance(loaded, StreamsGroup)
+        assert (loaded.facts, loaded.topology) == (group.facts, group.topology)
+        assert loaded.assignment_epoch == group.assignment_epoch
+        assert dict(loaded.members.items()) == dict(group.members.items())
+        assert dict(loaded.targets.items()) == dict(group.targets.items())
+        assert loaded.active_process == group.active_process
+        due = [other.expire_session("g", member_id, 1) for member_id in loaded.members]
+        assert not loaded.members or due
+        assert not loaded.members
+
+
+def test_a_loaded_member_that_is_silent_is_removed() -> None:
+    streams = _Streams(Compatibility.REPAIRED_4_4_0)
+    streams.join("a")
+    other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+    for records, _ in streams.driver.appended:
+        other.load(records, 0)
+    assert other.next_deadline() == 45_000
+    other.fire(45_000)
+    group = other.group("g")
+    assert isinstance(group, StreamsGroup)
+    assert group.state == "Empty"
+
+
+_WRONG: list[tuple[dict[str, Any], Error, str]] = [
+    ({"member": " "}, Error.INVALID_REQUEST, "MemberId can't be empty."),
+    ({"instance": ""}, Error.INVALID_REQUEST, "InstanceId can't be empty."),
+    ({"rack": "\t"}, Error.INVALID_REQUEST, "RackId can't be empty."),
+    ({"rebalance": -1}, Error.INVALID_REQUEST, "RebalanceTimeoutMs must be provided in first request."),
+    ({"active": {"0": [1]}}, Error.INVALID_REQUEST, "ActiveTasks must be empty when (re-)joining."),
+    ({"standby": None}, Error.INVALID_REQUEST, "StandbyTasks must be empty when (re-)joining."),
+    ({"warmup": {"0": []}}, Error.INVALID_REQUEST, "WarmupTasks must be empty when (re-)joining."),
+    ({"topology": None}, Error.INVALID_REQUEST, "Topology must be non-null when (re-)joining."),
+    (
+        {"topology": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"], "regex": ["x"]}]}},
+        Error.INVALID_REQUEST,
+        "Regular expressions for source topics are not supported yet.",
+    ),
+    (
+        {"topology": {"subtopologies": [{"id": "0", "changelogs": [{"name": "s", "partitions": 2}]}]}},
+        Error.STREAMS_INVALID_TOPOLOGY,
+        "Changelog topic s must have an undefined partition count, but it is set to 2.",
+    ),
+    (
+        {"topology": {"epoch": 2, "subtopologies": []}},
+        Error.INVALID_REQUEST,
+        "Topology updates are not supported yet.",
+    ),
+    ({"epoch": -2, "topology": None}, Error.INVALID_REQUEST, "InstanceId can't be null."),
+    (
+        {"epoch": -3, "topology": None},
+        Error.INVALID_REQUEST,
+        "MemberEpoch is -3, but must be greater than or equal to -2.",
+    ),
+    ({"epoch": 2}, Error.INVALID_REQUEST, "Topology can only be provided when (re-)joining."),
+    (
+        {"epoch": 2, "topology": None, "warmup": None},
+        Error.INVALID_REQUEST,
+        "If one task-type is non-null, all must be non-null.",
+    ),
+    (
+        {"epoch": 2, "topology": None, "active": {"7": [0]}},
+        Error.INVALID_REQUEST,
+        "Subtopology 7 does not exist in the topology.",
+    ),
+    (
+        {"epoch": 2, "topology": None, "warmup": {"0": [3]}},
+        Error.INVALID_REQUEST,
+        "Task 3 for subtopology 0 is invalid. Number of tasks for this subtopology: 3",
+    ),
+    (
+        {"epoch": 2, "topology": None, "task_offsets": [["1", 0, 5], ["1", 0, 6]]},
+        Error.INVALID_REQUEST,
+        "Task offsets contain a duplicate entry for subtopology 1 and partition 0.",
+    ),
+    (
+        {"epoch": 9, "topology": None},
+        Error.FENCED_MEMBER_EPOCH,
+        "The streams group member has a greater member epoch (9) than the one known by the group coordinator"
+        " (2). The member must abandon all its partitions and rejoin.",
+    ),
+    (
+        {"epoch": 2, "topology": None, "member": "x"},
+        Error.UNKNOWN_MEMBER_ID,
+        "Member x is not a member of group g.",
+    ),
+    (
+        {"epoch": 2, "topology": None, "instance": "j"},
+        Error.UNKNOWN_MEMBER_ID,
+        "Instance id j is unknown.",
+    ),
+    ({"epoch": 2, "topology": None, "group": "h"}, Error.GROUP_ID_NOT_FOUND, "Streams group h not found."),
+]
+
+
+@pytest.mark.parametrize(("fields", "error", "message"), _WRONG, ids=lambda one: str(one)[:40])
+def test_a_refused_heartbeat_says_why_and_harms_nobody(
+    fields: dict[str, Any], error: Error, message: str
+) -> None:
+    streams = _Streams(Compatibility.REPAIRED_4_4_0)
+    streams.join("a")
+    streams.send("a")
+    before, written = streams.state(), len(streams.driver.appended)
+    response = streams.join("a", **fields)
+    assert (response.error, response.error_message) == (error, message)
+    assert response == StreamsGroupHeartbeatResponse(error, error_message=message)
+    assert streams.state() == before
+    assert len(streams.driver.appended) == written
+
+
+@pytest.mark.parametrize(
+    "topology",
+    [
+        {"epoch": -1, "subtopologies": []},
+        {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}, {"id": "0", "sources": ["in"]}]},
+        {"subtopologies": [{"id": "0", "sources": ["in"], "copartition": [{"sources": [1]}]}]},
+        {"subtopologies": [{"id": "0", "sources": ["in"], "copartition": [{"sources": [-1]}]}]},
+        {"subtopologies": [{"id": "0", "sources": ["in"], "changelogs": ["store", "store"]}]},
+    ],
+)
+def test_a_topology_that_kafka_cannot_read_makes_no_group(topology: dict[str, Any]) -> None:
+    streams = _Streams(Compatibility.REPAIRED_4_4_0)
+    assert streams.join("a", topology=topology).error is Error.UNKNOWN_SERVER_ERROR
+    assert streams.driver.coordinator.groups == []
+    assert streams.join("a").error is Error.NONE
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"topology": "U"},
+        {"topology": "T@x"},
+        {"topology": {"subtopologies": [{"id": 5}]}},
+        {"topology": {"subtopologies": [{"id": "0", "sources": "in"}]}},
+        {"topology": {"subtopologies": [{"id": "0", "changelogs": [3]}]}},
+        {"endpoint": ["host"]},
+        {"endpoint": ["host", 65_536]},
+        {"tags": {"zone": 3}},
+        {"active": [0]},
+        {"active": {"0": ["1"]}},
+        {"task_offsets": {"0": {"x": 1}}},
+        {"task_offsets": [["0", 1]]},
+        {"task_end_offsets": 5},
+        {"shutdown": 1},
+        {"endpoint_epoch": "x"},
+        {"version": 2},
+        {"plugin": "sometimes"},
+        {"op": "topology_update", "description": {"subtopologies": [{"nodes": [{"type": 200}]}]}},
+        {"op": "topology_update", "description": []},
+        {"op": "describe_streams", "description": "yes"},
+        {"op": "delete_groups", "groups": "g"},
+    ],
+)
+def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[str, Any]) -> None:
+    join = {"op": "streams", "epoch": 0, "member": "a", "rebalance": 5000, "topology": "T", **_NOTHING}
+    script = {"id": "x", "config": {"topologies": {"T": TOPOLOGY}}, "steps": [{**join, **step}, join]}
+    events = _run(script, Compatibility.KAFKA_4_4_0)
+    assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "streams"]
+
+
+def _placed(standby_replicas: int, *, is_4_4: bool = True, **members: TaskMember) -> dict[str, Placed]:
+    table: JavaHashMap[str, TaskMember] = JavaHashMap()
+    for name, member in members.items():
+        table.put(name, member)
+    counts = [TaskCounts("0", 4, is_stateful=True)]
+    return assign_tasks(table, counts, standby_replicas, is_4_4=is_4_4)
+
+
+def _member(process: str, active: str = "", standby: str = "", **offsets: int) -> TaskMember:
+    tasks = [frozenset(("0", int(number)) for number in listed) for listed in (active, standby)]
+    known = {("0", int(name.removeprefix("t"))): offset for name, offset in offsets.items()}
+    return TaskMember(process, tasks[0], tasks[1], known)
+
+
+def test_a_member_that_leaves_is_succeeded_by_its_standbys() -> None:
+    """By hand: a keeps 0 and 1; 2 and 3 ran on the member that has left, and their standbys are on b and a: b
+    gets both, because a has two tasks, its quota of four tasks for two members."""
+    placed = _placed(0, a=_member("p", "01", "3"), b=_member("q", "", "2"))
+    assert {name: sorted(number for _, number in one.active) for name, one in placed.items()} == {
+        "a": [0, 1],
+        "b": [2, 3],
+    }
+
+
+def test_the_state_on_disk_attracts_a_task_and_more_of_it_attracts_more() -> None:
+    placed = _placed(0, a=_member("p", t0=10, t1=10), b=_member("q", t0=99, t2=5))
+    assert ("0", 0) in placed["b"].active
+    assert ("0", 1) in placed["a"].active
+    assert ("0", 2) in placed["b"].active
+
+
+def test_no_process_has_a_task_twice() -> None:
+    placed = _placed(1, a=_member("p"), b=_member("p"))
+    assert not placed["a"].standby | placed["b"].standby
+    placed = _placed(1, a=_member("p"), b=_member("p"), c=_member("q"))
+    for one in placed.values():
+        assert not one.active & one.standby
+    standbys = Counter(task for one in placed.values() for task in one.standby)
+    assert standbys == Counter(("0", number) for number in range(4))
