@@ -32,7 +32,7 @@ from groupstorm.coordinator.records import (
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import TaskState
-from groupstorm.coordinator.timers import MEMBER_REBALANCE
+from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY
 from groupstorm.coordinator.writes import abandon
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
@@ -181,6 +181,7 @@ def _unload(shard: Shard, group: AnyGroup) -> None:
     if isinstance(group, ModernGroup):
         for member_id in group.members:
             cancel_member_timers(shard, group.name, member_id)
+        shard.timers.cancel(STREAMS_DELAY, group.name)
     else:
         answer_all_parked(shard, group, Error.NOT_COORDINATOR)
     delete_group(shard, group, Cause.UNLOADED)

@@ -156,11 +156,13 @@ class StreamsGroup:
         before = self.facts
         self.undo.append(lambda: setattr(self, "facts", before))
         self.facts = facts
+        self._forget_shutdown()
 
     def set_topology(self, topology: Topology | None) -> None:
         before = self.topology
         self.undo.append(lambda: setattr(self, "topology", before))
         self.topology = topology
+        self._forget_shutdown()
 
     def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
         before = self.assignment_epoch, self.assignment_ms
@@ -170,6 +172,7 @@ class StreamsGroup:
 
         self.undo.append(back)
         self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
+        self._forget_shutdown()
 
     def set_target(self, member_id: str, target: Tasks | None) -> None:
         """Set the member's target, or forget it (None)."""
@@ -212,6 +215,10 @@ class StreamsGroup:
             self._hold(member.process, member.revoking)
             if member.instance is not None:
                 self.static_members[member.instance] = member_id
+        self._forget_shutdown()
+
+    def _forget_shutdown(self) -> None:
+        """Nobody is left to be told."""
         if not self.members:
             self.shutdown_member = None
 
