@@ -14,7 +14,6 @@ from groupstorm.coordinator.streams_config import (
     STREAMS_GROUP_OPTIONS,
     STREAMS_GROUP_TEXTS,
     StreamsConfig,
-    StreamsGroupOptions,
 )
 from groupstorm.problems import InputError
 
@@ -120,9 +119,9 @@ class GroupOptions:
         """The options that were set for this group."""
         return self._own.get(group, {})
 
-    def streams(self, group: str) -> StreamsGroupOptions:
+    def streams(self, group: str) -> StreamsConfig:
         """The options of a streams group."""
-        return StreamsGroupOptions(self._streams, self.own(group))
+        return self._streams.of_group(self.own(group))
 
     def _value(self, group: str, name: str, default: int) -> int:
         own = self._own.get(group)

@@ -11,14 +11,14 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 
 from __future__ import annotations
 
+from groupstorm.coordinator import modern_offset_rules as modern_rules
 from groupstorm.coordinator.classic.changes import create_group, restart_session
 from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
-from groupstorm.coordinator.consumer import offset_rules as consumer_rules
-from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.groups import ModernGroup
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     OffsetCommit,
@@ -31,8 +31,6 @@ from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams import offset_rules as streams_rules
-from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.writes import answer_in_turn
 from groupstorm.trace.events import coordinator as events
 
@@ -65,10 +63,8 @@ def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> No
 def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
     """The error of a commit. An accepted commit of a member counts as a heartbeat."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ConsumerGroup):
-        return consumer_rules.validate_commit(group, shard.topics, request)
-    if isinstance(group, StreamsGroup):
-        return streams_rules.validate_commit(group, request)
+    if isinstance(group, ModernGroup):
+        return modern_rules.validate_commit(group, shard.topics, request)
     error = validate_commit(group, request)
     if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
@@ -80,10 +76,8 @@ def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingRepl
     group = shard.groups.get(request.group)
     if not request.group:
         error = Error.INVALID_GROUP_ID
-    elif isinstance(group, ConsumerGroup):
-        error = consumer_rules.validate_txn_commit(group, shard.topics, request)
-    elif isinstance(group, StreamsGroup):
-        error = streams_rules.validate_txn_commit(group, request)
+    elif isinstance(group, ModernGroup):
+        error = modern_rules.validate_txn_commit(group, shard.topics, request)
     else:
         error = validate_txn_commit(group, request)
     if error is not NO_ERROR:
@@ -181,14 +175,11 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
     committed when the request came.
     """
     group = shard.committed_group(request.group)
-    error = NO_ERROR
-    if isinstance(group, ConsumerGroup):
-        error = consumer_rules.validate_fetch(group, request)
-    elif isinstance(group, StreamsGroup):
-        error = streams_rules.validate_fetch(group, request)
-    if error:
-        shard.answer(reply, error_response(request, error))
-        return
+    if isinstance(group, ModernGroup):
+        error = modern_rules.validate_fetch(group, request)
+        if error:
+            shard.answer(reply, error_response(request, error))
+            return
     known = group is not None
     if request.topics is None:
         offsets = shard.offsets

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.consumer.offset_rules import validate_fetch
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetFetch, TxnOffsetCommit
+from groupstorm.coordinator.modern_offset_rules import validate_fetch
 from tests.coordinator.consumer_world import Group
 
 _NONE, _UNKNOWN = Error.NONE, Error.UNKNOWN_MEMBER_ID

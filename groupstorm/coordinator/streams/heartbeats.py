@@ -124,8 +124,8 @@ def _answer(
     statuses: list[tuple[int, str]] = []
     noticed = _notice(shard, group, request, before, after, statuses, records)
     options = shard.group_options.streams(group.name)
-    if not group.members and options.initial_delay_ms > 0 and not is_delayed(shard, group.name):
-        shard.timers.set(STREAMS_DELAY, group.name, "", shard.now_ms + options.initial_delay_ms)
+    if not group.members and options.initial_rebalance_delay_ms > 0 and not is_delayed(shard, group.name):
+        shard.timers.set(STREAMS_DELAY, group.name, "", shard.now_ms + options.initial_rebalance_delay_ms)
     targets = update_targets(
         shard, group, noticed.epoch, noticed.configured, after, records, only_epoch=noticed.only_epoch
     )
@@ -350,7 +350,7 @@ def _response(
         )
         statuses.append((Status.SHUTDOWN_APPLICATION, detail))
     if is_4_4 and request.version >= _TAGS_SINCE:
-        statuses += _missing_tags(options.rack_aware_tags, after)
+        statuses += _missing_tags(options.rack_aware_assignment_tags, after)
     active, standby, warmup = (listed(kind) if news else None for kind in after.assigned)
     return StreamsGroupHeartbeatResponse(
         NO_ERROR,

@@ -137,7 +137,7 @@ def _assign(
 
 def remember(shard: Shard, group: StreamsGroup, epoch: int, assignment: Mapping[str, Tasks]) -> None:
     """Keep the assignment that members are brought to in this epoch (Kafka 4.4.0 only)."""
-    if shard.config.compatibility.is_4_4 and shard.group_options.streams(group.name).warmup_replicas > 0:
+    if shard.config.compatibility.is_4_4 and shard.group_options.streams(group.name).num_warmup_replicas > 0:
         set_remembered(shard, group, Remembered(epoch, dict(assignment)))
 
 
