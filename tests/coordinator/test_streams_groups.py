@@ -14,12 +14,19 @@ from groupstorm.assignors.streams.groups import Placed, TaskCounts, TaskMember, 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import Response, StreamsGroupHeartbeatResponse
+from groupstorm.coordinator.messages import (
+    ListedGroup,
+    ListGroups,
+    ListGroupsResponse,
+    Response,
+    StreamsGroupHeartbeatResponse,
+)
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.script.streams_printing import print_streams_group
+from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import TaskState
 from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED, Found
@@ -396,3 +403,44 @@ def test_no_process_has_a_task_twice() -> None:
         assert not one.active & one.standby
     standbys = Counter(task for one in placed.values() for task in one.standby)
     assert standbys == Counter(("0", number) for number in range(4))
+
+
+def test_a_loaded_member_has_its_rebalance_timeout_to_give_tasks_up() -> None:
+    streams = _Streams(Compatibility.REPAIRED_4_4_0)
+    streams.join("a")
+    streams.join("b")
+    streams.send("a", **_OWNED)
+    assert streams.group.members["a"].state is TaskState.UNREVOKED_TASKS
+    other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+    other.load([record for records, _ in streams.driver.appended for record in records], 0)
+    assert other.next_deadline() == 5_000
+    other.fire(5_000)
+    group = other.group("g")
+    assert isinstance(group, StreamsGroup)
+    assert list(group.members) == ["b"]
+
+
+def test_a_wish_to_shut_down_is_told_to_all_until_nobody_is_left() -> None:
+    streams = _Streams(Compatibility.KAFKA_4_4_0)
+    streams.join("a")
+    streams.send("a", shutdown=True)
+    assert Status.SHUTDOWN_APPLICATION in dict(streams.join("b").statuses)
+    streams.send("a", epoch=-1)
+    assert Status.SHUTDOWN_APPLICATION in dict(streams.send("b").statuses)
+    streams.send("b", epoch=-1)
+    assert streams.group.shutdown_member is None
+    assert Status.SHUTDOWN_APPLICATION not in dict(streams.join("c").statuses)
+
+
+def test_listed_by_type_and_by_the_state_as_filters_name_it() -> None:
+    streams = _Streams(Compatibility.KAFKA_4_4_0)
+    streams.join("a", topology={"subtopologies": [{"id": "0", "sources": ["nowhere"]}]})
+    listed = ListedGroup("g", "streams", "NotReady", "streams")
+    for request, expected in (
+        (ListGroups(types=("Streams",)), (listed,)),
+        (ListGroups(states=("not_ready",)), (listed,)),
+        (ListGroups(states=("NotReady",)), ()),
+        (ListGroups(types=("consumer",)), ()),
+    ):
+        effects = streams.driver.coordinator.handle(request, 0, "list")
+        assert effects.replies == [("list", ListGroupsResponse(Error.NONE, expected))]
