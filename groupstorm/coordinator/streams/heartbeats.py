@@ -30,7 +30,6 @@ from groupstorm.coordinator.streams.endpoints import endpoints_of
 from groupstorm.coordinator.streams.fencing import leave
 from groupstorm.coordinator.streams.group import (
     NO_TASKS,
-    Remembered,
     StreamsGroup,
     StreamsGroupState,
     TaskOffsets,
@@ -57,8 +56,8 @@ from groupstorm.coordinator.streams.records import (
 from groupstorm.coordinator.streams.targets import (
     Targets,
     is_delayed,
+    relabel_remembered,
     remember,
-    set_remembered,
     status_of,
     update_targets,
 )
@@ -118,7 +117,7 @@ def _answer(
     holder = group.static_member(request.group_instance_id)
     replaced = holder if holder is not None and holder.member_id != request.member_id else None
     if replaced is not None:
-        _relabel(shard, group, replaced.member_id, request.member_id)
+        relabel_remembered(shard, group, replaced.member_id, request.member_id)
     before = find_member(group, request, records)
     after = _updated(shard, request, before)
     statuses: list[tuple[int, str]] = []
@@ -139,14 +138,6 @@ def _answer(
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id
     return _response(shard, group, request, before, after, replaced, noticed.configured, statuses)
-
-
-def _relabel(shard: Shard, group: StreamsGroup, old: str, new: str) -> None:
-    """What is remembered for the holder of an instance id goes to the member that names it."""
-    epoch, assignment = group.remembered
-    if old in assignment:
-        others = {member_id: tasks for member_id, tasks in assignment.items() if member_id != old}
-        set_remembered(shard, group, Remembered(epoch, {**others, new: assignment[old]}))
 
 
 def _updated(shard: Shard, request: StreamsGroupHeartbeat, member: StreamsMember) -> StreamsMember:

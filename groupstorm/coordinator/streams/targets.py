@@ -148,6 +148,14 @@ def set_remembered(shard: Shard, group: StreamsGroup, remembered: Remembered) ->
     group.remembered = remembered
 
 
+def relabel_remembered(shard: Shard, group: StreamsGroup, old: str, new: str) -> None:
+    """What is remembered for the holder of an instance id goes to the member that names it."""
+    epoch, assignment = group.remembered
+    if old in assignment:
+        others = {member_id: tasks for member_id, tasks in assignment.items() if member_id != old}
+        set_remembered(shard, group, Remembered(epoch, {**others, new: assignment[old]}))
+
+
 def status_of(targets: Targets) -> list[tuple[int, str]]:
     """The status of a heartbeat that a delay stands against."""
     return [] if targets.delayed is None else [(Status.ASSIGNMENT_DELAYED, targets.delayed)]
