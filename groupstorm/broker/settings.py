@@ -14,13 +14,28 @@ from groupstorm.coordinator.config import COMPATIBILITY, CoordinatorConfig
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.problems import InputError
 
+#: Why a setting of Kafka's would do nothing, by the beginning of its name.
+REFUSED: Mapping[str, str] = {
+    "offsets.commit.timeout.ms": "a commit is written at once and cannot time out",
+    "offsets.load.buffer.size": "the offsets topic has no files",
+    "offsets.topic.segment.bytes": "the offsets topic has no files",
+    "offsets.topic.compression.codec": "the offsets topic has no files",
+    "offsets.topic.replication.factor": "the offsets topic has no replicas",
+    "group.coordinator.rebalance.protocols": "classic and consumer groups are served, always",
+    "group.coordinator.": "the coordinator has no threads and no buffers",
+    "group.consumer.assignor.offload.enable": "assignors have no thread of their own",
+    "errors.deadletterqueue.": "share groups (KIP-932) are not served",
+    "group.share.": "share groups (KIP-932) are not served",
+    "group.streams.": "streams groups (KIP-1071) are not served",
+}
+
 #: Those of the group coordinator.
 COORDINATOR_SETTINGS = (
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.max.size",
-    *(name for name in COORDINATOR_OPTIONS if name.startswith("group.consumer.")),
+    *(name for name in COORDINATOR_OPTIONS if name.startswith("group.consumer.") and name not in REFUSED),
     "offset.metadata.max.bytes",
     "offsets.retention.minutes",
     "offsets.retention.check.interval.ms",
@@ -31,19 +46,6 @@ COORDINATOR_SETTINGS = (
 SETTINGS = tuple(sorted({*BROKER_OPTIONS, *COORDINATOR_SETTINGS}))
 
 _OF_AUTHORIZER = ("super.users", "allow.everyone.if.no.acl.found")
-
-#: Why a setting of Kafka's would do nothing, by the beginning of its name.
-REFUSED: Mapping[str, str] = {
-    "offsets.commit.timeout.ms": "a commit is written at once and cannot time out",
-    "offsets.load.buffer.size": "the offsets topic has no files",
-    "offsets.topic.segment.bytes": "the offsets topic has no files",
-    "offsets.topic.compression.codec": "the offsets topic has no files",
-    "offsets.topic.replication.factor": "the offsets topic has no replicas",
-    "group.coordinator.rebalance.protocols": "classic and consumer groups are served, always",
-    "group.coordinator.": "the coordinator has no threads and no buffers",
-    "group.share.": "share groups (KIP-932) are not served",
-    "group.streams.": "streams groups (KIP-1071) are not served",
-}
 
 
 def read_settings(settings: Mapping[str, str]) -> tuple[BrokerConfig, CoordinatorConfig]:

@@ -118,8 +118,6 @@ def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply)
         error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
     else:
         error = Error.GROUP_ID_NOT_FOUND if group is None else validate_delete_group(group)
-    if not request.group:
-        error = Error.INVALID_GROUP_ID
     if error or group is None:
         shard.answer(reply, DeleteGroupResponse(error))
         return None

@@ -71,7 +71,7 @@ def _with_classic_member(append_ms: int, error: Error | None = None) -> Group:
         group.sync("c")
         group.settle()
     group.driver.append_delay_ms, group.driver.append_error = append_ms, error
-    group.step(op="commit", **{"as": "c-a"}, epoch=True, offsets={"t": {"0": 5}})
+    group.step(op="commit", **{"as": "c-a"}, epoch=True, generation="$", offsets={"t": {"0": 5}})
     return group
 
 
