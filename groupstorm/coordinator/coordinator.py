@@ -49,7 +49,6 @@ from groupstorm.coordinator.messages import (
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
-    DescribeStreamsGroup,
     Heartbeat,
     JoinGroup,
     JoinGroupResponse,
@@ -59,11 +58,9 @@ from groupstorm.coordinator.messages import (
     OffsetDelete,
     OffsetFetch,
     Request,
-    StreamsGroupHeartbeat,
     SyncGroup,
     SyncGroupResponse,
     TxnOffsetCommit,
-    UpdateTopologyDescription,
 )
 from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
 from groupstorm.coordinator.pending_writes import Write
@@ -74,6 +71,11 @@ from groupstorm.coordinator.streams.descriptions import handle_describe_streams_
 from groupstorm.coordinator.streams.fencing import on_streams_timer
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.heartbeats import handle_streams_heartbeat
+from groupstorm.coordinator.streams.messages import (
+    DescribeStreamsGroup,
+    StreamsGroupHeartbeat,
+    UpdateTopologyDescription,
+)
 from groupstorm.coordinator.streams.topology_descriptions import handle_update_description
 from groupstorm.coordinator.timers import (
     APPEND,

@@ -15,8 +15,6 @@ from groupstorm.coordinator.messages import (
     DescribeConsumerGroupResponse,
     DescribeGroup,
     DescribeGroupResponse,
-    DescribeStreamsGroup,
-    DescribeStreamsGroupResponse,
     Heartbeat,
     HeartbeatResponse,
     JoinGroup,
@@ -31,11 +29,15 @@ from groupstorm.coordinator.messages import (
     OffsetFetch,
     OffsetFetchResponse,
     Response,
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     SyncGroup,
     SyncGroupResponse,
     TxnOffsetCommit,
+)
+from groupstorm.coordinator.streams.messages import (
+    DescribeStreamsGroup,
+    DescribeStreamsGroupResponse,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
     UpdateTopologyDescription,
     UpdateTopologyDescriptionResponse,
 )

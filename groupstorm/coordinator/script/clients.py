@@ -18,12 +18,11 @@ from groupstorm.coordinator.messages import (
     LeaveGroupResponse,
     Request,
     Response,
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     SyncGroup,
     SyncGroupResponse,
 )
 from groupstorm.coordinator.script.names import Names, is_name
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 
 _NUMBER = re.compile(r"\$(?P<label>.*?)(?P<plus>[+-]\d+)?", re.DOTALL)
 PENDING = "PENDING"

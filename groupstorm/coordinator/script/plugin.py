@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from groupstorm.coordinator.messages import TopologyDescription
 from groupstorm.coordinator.streams.description_plugin import Outcome, PluginAnswer
+from groupstorm.coordinator.streams.messages import TopologyDescription
 
 NOTHING = "none"
 _FAILURES = {

@@ -15,16 +15,13 @@ from groupstorm.coordinator.listing import CLASSIC_TYPE, CONSUMER_TYPE
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeGroupResponse,
-    DescribeStreamsGroupResponse,
     JoinGroupResponse,
     LeaveGroupResponse,
     OffsetCommitResponse,
     OffsetDeleteResponse,
     OffsetFetchResponse,
     Response,
-    StreamsGroupHeartbeatResponse,
     SyncGroupResponse,
-    UpdateTopologyDescriptionResponse,
 )
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.streams_printing import (
@@ -33,6 +30,11 @@ from groupstorm.coordinator.script.streams_printing import (
     print_streams_group,
 )
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.messages import (
+    DescribeStreamsGroupResponse,
+    StreamsGroupHeartbeatResponse,
+    UpdateTopologyDescriptionResponse,
+)
 
 #: topic id -> name, of every topic that a script has had
 TopicNames = Mapping[UUID, str]

@@ -8,7 +8,11 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.coordinator.listing import STREAMS_TYPE
-from groupstorm.coordinator.messages import (
+from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.streams.configuration import Status
+from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
+from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
+from groupstorm.coordinator.streams.messages import (
     DescribedStreamsMember,
     DescribeStreamsGroupResponse,
     DescriptionNode,
@@ -16,10 +20,6 @@ from groupstorm.coordinator.messages import (
     StreamsGroupHeartbeatResponse,
     TopologyDescription,
 )
-from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.streams.configuration import Status
-from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
-from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
 from groupstorm.coordinator.streams.topology import TopicInfo, Topology
 
 _KINDS = ("active", "standby", "warmup")

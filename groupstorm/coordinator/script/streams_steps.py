@@ -7,15 +7,15 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.config import INT_MAX
-from groupstorm.coordinator.messages import (
+from groupstorm.coordinator.script.clients import Client, InvalidStep, Scene
+from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
+from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,
     DescriptionNode,
     StreamsGroupHeartbeat,
     TopologyDescription,
     UpdateTopologyDescription,
 )
-from groupstorm.coordinator.script.clients import Client, InvalidStep, Scene
-from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
 
 _SHORT_MAX = 2**15 - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
-from groupstorm.coordinator.messages import TopologyDescription
+from groupstorm.coordinator.streams.messages import TopologyDescription
 
 _FIRST_WAIT_MS = 30_000
 _LONGEST_WAIT_MS = 3_600_000

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import (
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.description_plugin import Outcome
+from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
+from groupstorm.coordinator.streams.member import StreamsMember
+from groupstorm.coordinator.streams.messages import (
     DescribedStreamsMember,
     DescribeStreamsGroup,
     DescribeStreamsGroupResponse,
     DescriptionStatus,
 )
-from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.description_plugin import Outcome
-from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
-from groupstorm.coordinator.streams.member import StreamsMember
 from groupstorm.coordinator.streams.topology import Subtopology, Topology
 from groupstorm.coordinator.streams_config import STICKY
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.messages import EndpointPartitions
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import StreamsMember, listed
+from groupstorm.coordinator.streams.messages import EndpointPartitions
 
 
 def endpoints_of(

@@ -11,13 +11,13 @@ from typing import cast
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import NEVER, StreamsGroup
 from groupstorm.coordinator.streams.member import LEAVE_STATIC_EPOCH, NOTHING_HELD, StreamsMember
 from groupstorm.coordinator.streams.membership import group_of, known_member, removal
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.records import (
     CurrentTasks,
     StreamsCurrentRecord,

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.coordinator.messages import EndpointPartitions
 from groupstorm.coordinator.streams.configuration import ConfiguredTopology
 from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
+from groupstorm.coordinator.streams.messages import EndpointPartitions
 from groupstorm.coordinator.streams.records import GroupFacts
 from groupstorm.coordinator.streams.topology import Topology
 from groupstorm.javahash import TimelineHashMap

@@ -17,10 +17,6 @@ from groupstorm.coordinator.changes import respond
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
-from groupstorm.coordinator.messages import (
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
-)
 from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -44,6 +40,7 @@ from groupstorm.coordinator.streams.member import (
     listed,
 )
 from groupstorm.coordinator.streams.membership import check_room, find_member, group_of, group_to_join
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import Holders, Reconciliation, reconcile
 from groupstorm.coordinator.streams.records import (
     CurrentTasks,

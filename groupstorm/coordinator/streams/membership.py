@@ -11,11 +11,11 @@ from dataclasses import replace
 from groupstorm.coordinator.classic.states import EMPTY
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
-from groupstorm.coordinator.messages import StreamsGroupHeartbeat
 from groupstorm.coordinator.records import GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH, StreamsMember
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat
 from groupstorm.coordinator.streams.records import (
     CurrentTasks,
     MemberMetadata,

@@ -14,7 +14,13 @@ from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused, refuse_blank
-from groupstorm.coordinator.messages import (
+from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
+from groupstorm.coordinator.records import AppendCause, operation_error
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.configuration import Status
+from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, Outcome, PluginAnswer
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.messages import (
     DescriptionNode,
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
@@ -22,12 +28,6 @@ from groupstorm.coordinator.messages import (
     UpdateTopologyDescription,
     UpdateTopologyDescriptionResponse,
 )
-from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
-from groupstorm.coordinator.records import AppendCause, operation_error
-from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.configuration import Status
-from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, Outcome, PluginAnswer
-from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.records import GroupFacts, StreamsGroupRecord
 from groupstorm.coordinator.writes import submit
 
