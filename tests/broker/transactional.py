@@ -98,8 +98,8 @@ class TransactionalProducer:
             committed_offset=offset,
             committed_metadata=None,
         )
-        (known,) = self.driver.ask(wire.METADATA, 10, topics=None).topics
-        names = {"name": known.name, "topic_id": known.topic_id}
+        known = self.driver.ask(wire.METADATA, 10, topics=None).topics
+        names = next({"name": one.name, "topic_id": one.topic_id} for one in known if one.name == "orders")
         topic = structure(
             wire.TXN_OFFSET_COMMIT, version, "TxnOffsetCommitRequestTopic", partitions=(asked,), **names
         )

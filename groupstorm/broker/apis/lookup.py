@@ -158,6 +158,7 @@ def topics_with_errors(
             )
             for one in topic.partitions
         )
-        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **same_topic(topic)))
+        named = {field: getattr(topic, field) for field in ("name", "topic_id") if hasattr(topic, field)}
+        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **named))
         yield 1
     return tuple(topics)

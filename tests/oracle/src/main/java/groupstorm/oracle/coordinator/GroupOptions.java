@@ -1,7 +1,6 @@
 package groupstorm.oracle.coordinator;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.KafkaException;
@@ -9,11 +8,10 @@ import org.apache.kafka.coordinator.group.GroupConfigManager;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 
-/** The options of single groups, added to one by one; Kafka's manager takes all of a group at once. */
+/** The options of single groups: those that are not named are the broker's again. */
 final class GroupOptions {
 
     private final GroupConfigManager manager;
-    private final Map<String, Map<String, String>> options = new HashMap<>();
 
     GroupOptions(GroupCoordinatorConfig broker, ShareGroupConfig share) {
         manager = new GroupConfigManager(broker.extractGroupConfigMap(share), broker, share);
@@ -23,16 +21,13 @@ final class GroupOptions {
         return manager;
     }
 
-    void add(String group, Iterable<Map.Entry<String, JsonNode>> added) {
-        Map<String, String> all = new HashMap<>(options.getOrDefault(group, Map.of()));
-        added.forEach(option -> all.put(option.getKey(), option.getValue().asText()));
+    void set(String group, Iterable<Map.Entry<String, JsonNode>> options) {
         Properties properties = new Properties();
-        properties.putAll(all);
+        options.forEach(option -> properties.put(option.getKey(), option.getValue().asText()));
         try {
             manager.updateGroupConfig(group, properties);
         } catch (KafkaException refused) {
             throw new InvalidStep("set: " + refused.getMessage());
         }
-        options.put(group, all);
     }
 }

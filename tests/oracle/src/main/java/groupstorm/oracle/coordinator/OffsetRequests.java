@@ -32,7 +32,7 @@ final class OffsetRequests {
     }
 
     Call commit(Step step, String label) {
-        ToIntFunction<Client> read = step.value("epoch").asBoolean(false) ? client -> client.epoch : client -> client.generation;
+        ToIntFunction<Client> read = step.value("epoch").asBoolean(false) && step.has("generation") ? client -> client.epoch : client -> client.generation;
         JsonNode generation = step.has("generation") ? step.value("generation") : OWN;
         var request = new OffsetCommitRequestData()
             .setGroupId(step.text("group", "g"))

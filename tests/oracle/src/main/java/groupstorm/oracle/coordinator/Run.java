@@ -163,7 +163,7 @@ final class Run {
 
     /** More options of one group, as IncrementalAlterConfigs sets them. */
     private void changeGroup(Step taken) {
-        groupOptions.add(taken.text("group", "g"), taken.entries("set"));
+        groupOptions.set(taken.text("group", "g"), taken.entries("set"));
     }
 
     /** From deadline to deadline, each at its own millisecond; what is due at the end comes with the step's end. */

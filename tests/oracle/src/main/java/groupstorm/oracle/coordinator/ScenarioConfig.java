@@ -32,7 +32,7 @@ final class ScenarioConfig {
             broker = GroupCoordinatorConfig.fromProps(options);
             groupOptions = new GroupOptions(broker, ShareGroupConfig.fromProps(options));
             config.path("groups").properties().forEach(
-                group -> groupOptions.add(group.getKey(), group.getValue().properties()));
+                group -> groupOptions.set(group.getKey(), group.getValue().properties()));
         } catch (KafkaException | IllegalArgumentException refused) {
             throw new ScenarioFailed("config: " + refused.getMessage());
         }
