@@ -33,6 +33,10 @@ class OracleUnavailable(Exception):
     """Kafka's classes cannot be run here; the message is one line that says what to install or to do."""
 
 
+class OracleBroke(Exception):
+    """The Java side does not compile, or ended before its time; the message holds its last words."""
+
+
 class Built(NamedTuple):
     """What a JVM is started with."""
 
@@ -95,17 +99,20 @@ def _run_maven(java: Path, classes: Path, lib: Path) -> None:
             deadline_s=BUILD_DEADLINE_S,
         )
         if answer.returncode != 0:
-            raise OracleUnavailable(_explain(answer.stdout + answer.stderr))
+            raise _problem(answer.stdout + answer.stderr)
         _put_in_place(built / "classes", classes)
         if jars.is_dir():
             _put_in_place(jars, lib)
 
 
-def _explain(output: str) -> str:
+def _problem(output: str) -> OracleUnavailable | OracleBroke:
     if any(words in output for words in _NO_NETWORK):
-        return "Maven cannot fetch Kafka's jars: it reaches no repository (later runs need none)"
+        return OracleUnavailable(
+            "Maven cannot fetch Kafka's jars: it reaches no repository (later runs need none)"
+        )
     errors = [line for line in output.splitlines() if line.startswith("[ERROR]")] or output.splitlines()
-    return "Maven could not build the oracle: " + (errors[0] if errors else "it said nothing")
+    said = "Maven could not build the oracle: " + (errors[0] if errors else "it said nothing")
+    return OracleBroke(said) if ".java:[" in said else OracleUnavailable(said)
 
 
 def _put_in_place(built: Path, place: Path) -> None:

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from tests.oracle import consumer, coordinator, history, server
-from tests.oracle.build import OracleUnavailable
+from tests.oracle.build import OracleBroke, OracleUnavailable
 from tests.oracle.group_member import command as group_member
-from tests.oracle.jvm import OracleBroke
 from tests.oracle.member import command as member
 from tests.oracle.streams import command as streams
 

@@ -7,15 +7,11 @@ import tempfile
 from types import TracebackType
 from typing import IO
 
-from tests.oracle.build import Built
+from tests.oracle.build import Built, OracleBroke
 from tests.processes import killed_after
 
 #: How long a JVM may take to end after its last line.
 _END_SECONDS = 30
-
-
-class OracleBroke(Exception):
-    """The Java side ended before its time; the message holds its last words."""
 
 
 class Jvm:

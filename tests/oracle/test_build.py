@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle import build as building
-from tests.oracle.build import OracleUnavailable, build, find_java
+from tests.oracle.build import OracleBroke, OracleUnavailable, build, find_java
 from tests.oracle.command import main
 
 #: What `java -XshowSettings:properties -version` prints, as far as it is read.
@@ -133,19 +133,28 @@ def test_it_is_built_once_for_one_content(
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("printed", "kind", "said"),
     [
-        ("[ERROR] Could not transfer artifact org.apache.kafka:x", "it reaches no repository"),
-        ("[INFO] so\n[ERROR] A.java:[1,2] not a statement\n[ERROR] more", r"A.java:\[1,2\] not a statement$"),
+        (
+            "[ERROR] Could not transfer artifact org.apache.kafka:x",
+            OracleUnavailable,
+            "it reaches no repository",
+        ),
+        (
+            "[INFO] so\n[ERROR] A.java:[1,2] not a statement\n[ERROR] more",
+            OracleBroke,
+            r"A.java:\[1,2\] not a statement$",
+        ),
     ],
 )
 def test_a_failed_build_is_explained_in_one_line(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, printed: str, said: str
+    machine: Path, monkeypatch: pytest.MonkeyPatch, printed: str, kind: type[Exception], said: str
 ) -> None:
+    """Tests are skipped where Maven is not or reaches nothing, and fail if our own Java does not compile."""
     _give_java(machine, 17)
     _give_maven(machine)
     monkeypatch.setenv("FAKE_MAVEN", printed)
-    with pytest.raises(OracleUnavailable, match=said) as caught:
+    with pytest.raises(kind, match=said) as caught:
         build(machine / "cache")
     assert "\n" not in str(caught.value)
     assert list((machine / "cache").iterdir()) == [], "nothing half-built is left"

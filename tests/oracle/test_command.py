@@ -9,12 +9,12 @@ from types import TracebackType
 import pytest
 
 from tests.oracle import coordinator, report
-from tests.oracle.build import Built
+from tests.oracle.build import Built, OracleBroke
 from tests.oracle.command import main
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import Outcome, our_answer
 from tests.oracle.faults import DeafToRebalances
-from tests.oracle.jvm import Jvm, OracleBroke
+from tests.oracle.jvm import Jvm
 from tests.oracle.report import summary
 from tests.oracle.running import Seconds
 
