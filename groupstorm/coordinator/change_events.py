@@ -128,7 +128,7 @@ class ChangeEvents:
 
 
 def _subscription(member: _Member) -> tuple[object, ...]:
-    """What the member says for itself that may change the targets."""
+    """The facts that the member tells of itself and that may change the targets."""
     if isinstance(member, StreamsMember):
         return member.topology_epoch, member.process, member.endpoint, member.tags, member.rack
     return member.topics, member.regex

@@ -106,7 +106,7 @@ class StreamsConfig:
 
     @property
     def assignment_configs(self) -> tuple[tuple[str, str], ...]:
-        """What an assignor is told, by name: a change counts the group epoch up."""
+        """The configuration of the assignor, by name: a change counts the group epoch up."""
         configs = (("num.standby.replicas", str(self.num_standby_replicas)),)
         tags = self.rack_aware_assignment_tags
         return (*configs, ("rack.aware.assignment.tags", ",".join(tags))) if tags else configs

@@ -118,7 +118,7 @@ class Frontier:
 
 
 def course(distances: tuple[Distance, ...], now_us: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """How the lag of a partition goes on if nothing happens: its slope now, and (time, change of slope).
+    """The course of a partition's lag if nothing happens: its slope now, and (time, change of slope).
 
     The lag is the least of the ``distances``, and never below zero.
     """

@@ -69,7 +69,7 @@ def append_error(step: Mapping[str, Any]) -> Error | None:
 
 
 def plugin_way(step: Mapping[str, Any]) -> str | None:
-    """How the plugin for topology descriptions answers what the step makes the coordinator ask."""
+    """The answer of the plugin for topology descriptions to what the step makes the coordinator ask."""
     way = step.get("plugin")
     if way is not None and way not in WAYS:
         raise InvalidStep(f"plugin: {way!r} is not one of {', '.join(WAYS)}")

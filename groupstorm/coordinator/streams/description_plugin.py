@@ -15,7 +15,7 @@ _LONGEST_WAIT_MS = 3_600_000
 
 
 class Outcome(Enum):
-    """What has become of a call of the plugin."""
+    """The outcome of a call of the plugin."""
 
     DONE = auto()
     #: It refuses the description for good.

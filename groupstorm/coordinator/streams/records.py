@@ -46,7 +46,7 @@ class CurrentTasks(NamedTuple):
 
 
 class GroupFacts(NamedTuple):
-    """What is true of the whole group.
+    """The facts about the whole group.
 
     ``validated_epoch``: of the topology whose topics are as it needs them; ``configs``: of the assignment;
     ``stored_epoch`` and ``failed_epoch``: of the topology whose description the plugin holds or refused.

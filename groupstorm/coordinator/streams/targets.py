@@ -142,14 +142,14 @@ def remember(shard: Shard, group: StreamsGroup, epoch: int, assignment: Mapping[
 
 
 def set_remembered(shard: Shard, group: StreamsGroup, remembered: Remembered) -> None:
-    """What is remembered is no record, but goes back if the next append fails."""
+    """A remembered assignment is no record, but goes back if the next append fails."""
     before = group.remembered
     shard.since_written.append(Unwritten(lambda: setattr(group, "remembered", before)))
     group.remembered = remembered
 
 
 def relabel_remembered(shard: Shard, group: StreamsGroup, old: str, new: str) -> None:
-    """What is remembered for the holder of an instance id goes to the member that names it."""
+    """The tasks remembered for the holder of an instance id go to the member that names it."""
     epoch, assignment = group.remembered
     if old in assignment:
         others = {member_id: tasks for member_id, tasks in assignment.items() if member_id != old}
