@@ -33,7 +33,9 @@ def test_offsets_expire_when_nobody_reads_the_topic_and_the_empty_group_with_the
     group = Group()
     group.driver.coordinator.load((), 0)
     group.join("a")
-    group.step(op="commit", **{"as": "c-a"}, epoch=True, generation="$", offsets={"t": {"0": 5}, "u": {"1": 6}})
+    group.step(
+        op="commit", **{"as": "c-a"}, epoch=True, generation="$", offsets={"t": {"0": 5}, "u": {"1": 6}}
+    )
     for _ in range(8 * 24 * 60 * 2):
         group.advance(30_000)
         group.beat("a")

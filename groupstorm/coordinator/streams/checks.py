@@ -1,4 +1,4 @@
-"""What no streams group answers: fields of a heartbeat that are wrong by themselves, tasks that do not exist.
+"""Checks of heartbeats to streams groups: fields that are wrong by themselves, tasks that do not exist.
 
 Kafka: GroupCoordinatorService.throwIfStreamsGroupHeartbeatRequestIsInvalid and ...IsUsingUnsupportedFeatures,
 GroupMetadataManager.throwIfRequestContainsInvalidTasks.

@@ -25,7 +25,7 @@ async def test_no_process_outlives_a_pool_whose_start_is_cancelled() -> None:
         tasks.append(asyncio.ensure_future(work))
 
     before = children()
-    pool = WorkerPool("the worker", [sys.executable, "-c", "import time; time.sleep(999)"], 1, spawn)
+    pool = WorkerPool("the worker", [sys.executable, "-c", "import signal; signal.pause()"], 1, spawn)
     preparing = asyncio.ensure_future(pool.prepare(COUNT))
     async with asyncio.timeout(60):
         while len(children() - before) < COUNT:
