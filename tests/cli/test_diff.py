@@ -62,6 +62,7 @@ def test_what_is_printed_fits_eighty_columns(folder: Path) -> None:
     assert {row["figure"] for row in rows} >= {"settled_after_ms"}
 
 
+@pytest.mark.slow
 def test_a_run_is_compared_with_the_median_of_seeds(folder: Path) -> None:
     (pair,) = json.loads(groupstorm("diff", "a", "seeds", "--json", cwd=folder).stdout)["pairs"]
     found = sorted(
@@ -72,6 +73,7 @@ def test_a_run_is_compared_with_the_median_of_seeds(folder: Path) -> None:
     assert "within_spread" in pair["figures"]["settled_after_ms"]
 
 
+@pytest.mark.slow
 def test_comparisons_are_compared_by_variant(folder: Path) -> None:
     pairs = json.loads(groupstorm("diff", "c", "d", "--json", cwd=folder).stdout)["pairs"]
     assert [pair["variants"] for pair in pairs] == [["no-delay", "no-delay"]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.command import groupstorm, refused
 
@@ -15,6 +17,7 @@ steps: [{at_ms: 0, do: start}]
 """
 
 
+@pytest.mark.slow
 def test_a_scenario_has_the_options_of_the_broker_or_is_refused(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SCENARIO)

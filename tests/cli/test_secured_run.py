@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.security.listener import ListenerSecurity, tls_context
 from groupstorm.broker.security.users import Users
@@ -19,6 +21,7 @@ steps: [{at_ms: 0, do: start}]
 HURRIED = "settle_timeout_ms: 2000, if_never_settled: report"
 
 
+@pytest.mark.slow
 def test_members_come_in_with_the_file_that_kafkas_tools_take(tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SCENARIO)

@@ -110,6 +110,7 @@ def test_librdkafka_administers_acls_and_credentials(secured: EmbeddedBroker) ->
     assert TOPIC in boss.list_topics(timeout=10).topics
 
 
+@pytest.mark.slow
 def test_librdkafka_tells_its_application_that_it_is_throttled() -> None:
     checked("confluent-kafka")
     from confluent_kafka import Producer

@@ -41,6 +41,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> _StandIn:
     return java
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_not_known_ends_with_1_and_both_sides(
     stand_in: _StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,7 @@ def found(golden: Mapping[str, dict[str, Json]]) -> Found:
     return asyncio.run(meet_all(golden))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("situation", SITUATIONS, ids=str)
 def test_our_member_asks_what_kafkas_asks(situation: Situation, found: Found) -> None:
     differing = found[str(situation)]
@@ -40,6 +41,7 @@ def test_our_member_asks_what_kafkas_asks(situation: Situation, found: Found) ->
     assert not sentences, "\n".join([*sentences, *map(str, differing)])
 
 
+@pytest.mark.slow
 def test_every_known_difference_is_met(found: Found) -> None:
     """Rows for several situations: a row for one is checked with that one."""
     met = [

@@ -89,6 +89,7 @@ async def test_a_careful_service_has_no_fault(broker: Broker) -> None:
     assert report.processed == RECORDS
 
 
+@pytest.mark.slow
 async def test_a_service_that_commits_first(broker: Broker) -> None:
     """An instance that ends in the middle of a record has lost it."""
 
@@ -109,6 +110,7 @@ async def test_a_service_that_commits_first(broker: Broker) -> None:
     assert f"commits {lost.partition} up to offset {lost.offset + 1}" in story
 
 
+@pytest.mark.slow
 async def test_a_service_that_ends_before_its_commit(broker: Broker) -> None:
     """The record is processed again, and at-least-once allows it."""
 
