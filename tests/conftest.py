@@ -15,7 +15,7 @@ import pytest
 from tests.hypothesis_examples import load_profile, soak_properties
 
 #: One process runs all tests of such a folder: they share a Spark session, or brokers that start slowly.
-_ONE_PROCESS = frozenset({"conformance", "containers", "pipeline"})
+_ONE_PROCESS = frozenset({"conformance", "containers", "pipeline", "website"})
 
 #: A slow test takes about as long as so many others.
 _SLOW_WEIGHT = 50

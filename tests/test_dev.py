@@ -149,7 +149,7 @@ def test_the_first_run_sets_up_and_the_second_starts_at_once(checkout: Checkout)
         ("run watch 127.0.0.1:9092 --topic t", "base spark-build spark"),
         ("run watch traces --prometheus 0", "base watch"),
         ("run serve --trace-to host:9092/trace", "base kafka"),
-        ("test", "base test kafka otel spark-build spark watch"),
+        ("test", "base test kafka otel spark-build spark watch site"),
     ],
 )
 def test_a_command_installs_what_it_needs_and_nothing_else(

@@ -1,0 +1,72 @@
+"""The pages that the site is built from: docs/, the first page, and a page for each preset."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
+
+#: Pages outside docs/, with their names on the site.
+OTHERS = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "compose/README.md": "compose.md",
+}
+
+_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+_ELSEWHERE = re.compile(r"[a-z]+:")
+
+
+def stage_pages(root: Path, pages: Path) -> None:
+    """Write the folder ``pages``. Links to files that the site has not become their names."""
+    shutil.copytree(root / "docs", pages)
+    sources = {f"docs/{page.name}": page.name for page in pages.glob("*.md")} | OTHERS
+    for source, name in sources.items():
+        text = (root / source).read_text("utf-8")
+        (pages / name).write_text(_with_links(text, Path(source).parent, root, sources), "utf-8")
+    folder = pages / "presets"
+    folder.mkdir()
+    for name, text in preset_pages().items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def _with_links(text: str, folder: Path, root: Path, names: dict[str, str]) -> str:
+    def on_site(found: re.Match[str]) -> str:
+        shown, target = found.groups()
+        if target.startswith("#") or _ELSEWHERE.match(target):
+            return found[0]
+        path, hash_, anchor = target.partition("#")
+        source = (root / folder / path).resolve().relative_to(root.resolve()).as_posix()
+        if source in names:
+            return f"[{shown}]({names[source]}{hash_}{anchor})"
+        if source.startswith("docs/") and (root / source).is_file():
+            return f"[{shown}]({source.removeprefix('docs/')}{hash_}{anchor})"
+        return f"{shown} (`{source}`)" if source not in shown else shown
+
+    return _LINK.sub(on_site, text)
+
+
+def preset_pages() -> dict[str, str]:
+    """Return the pages of the presets by file name: question, variants, the scenario, how to run it."""
+    index = [
+        "# Presets",
+        "",
+        "Each is a question with its variants; `groupstorm compare NAME` answers it.",
+        "",
+    ]
+    index += ["| preset | question |", "|---|---|"]
+    pages = {}
+    for name, question, variants in preset_summaries():
+        index.append(f"| [{name}]({name}.md) | {question} |")
+        pages[f"{name}.md"] = (
+            f"# {name}\n\n{question}\n\n"
+            f"```sh\ngroupstorm compare {name}\n```\n\n"
+            f'<p><a href="../../playground/#{name}">Run it in the browser</a></p>\n\n'
+            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n"
+            f"## The scenario\n\n```yaml\n{preset_text(name)}```\n\n"
+            "[Scenarios](../scenarios.md) explains each setting and step.\n"
+        )
+    return {"index.md": "\n".join(index) + "\n", **pages}
