@@ -1,4 +1,4 @@
-"""What the README shows is what the commands print."""
+"""The page of all commands shows what they print."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.command import groupstorm
 from tests.generated_pages import DOCS, check_section
 
-README = "../README.md"
+OVERVIEW = "overview.md"
 COMPARED = "compare rolling-deploy --set members=20 --set partitions=100 --out runs/deploy"
 STORY = "trace runs/deploy/cooperative/seed-0 --partition topic-0-7 --to 300"
 
@@ -20,8 +20,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(command: str, folder: Path) -> str:
-    """The output of a command that the README names."""
-    assert f"`./dev run {command}`" in (DOCS / README).read_text("utf-8")
+    """The output of a command that the page names."""
+    assert f"`./dev run {command}`" in (DOCS / OVERVIEW).read_text("utf-8")
     done = groupstorm(*command.split(), cwd=folder, GROUPSTORM_COMMAND="./dev run")
     assert done.returncode == 0, done.stderr
     return done.stdout.rstrip()
@@ -31,5 +31,5 @@ def printed(command: str, folder: Path) -> str:
 def test_a_comparison_and_the_story_of_a_partition(folder: Path) -> None:
     """GROUPSTORM_REWRITE=1 writes them anew. The last lines tell how long it took, and where files are."""
     answer, _ = printed(COMPARED, folder).rsplit("\n\n", 1)
-    check_section(README, "compare", f"```\n{answer.rstrip()}\n```")
-    check_section(README, "story", f"```\n{printed(STORY, folder)}\n```")
+    check_section(OVERVIEW, "compare", f"```\n{answer.rstrip()}\n```")
+    check_section(OVERVIEW, "story", f"```\n{printed(STORY, folder)}\n```")
