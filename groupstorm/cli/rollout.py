@@ -12,9 +12,11 @@ import typer
 import yaml
 
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
+from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
 from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json
+from groupstorm.cli.rollout_against import compare_versions
 from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
 from groupstorm.cli.whatif import GroupOption
@@ -66,6 +68,14 @@ def rollout(
         ),
     ] = None,
     group: GroupOption = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="REF|FILE",
+            help="Print the cost of the change from this version, a revision of git or a file, as Markdown.",
+        ),
+    ] = None,
     alone: Annotated[
         bool, typer.Option("--alone", help="Run the manifest as it is, without alternatives.")
     ] = False,
@@ -93,7 +103,24 @@ def rollout(
     given = overrides(settings)
     if group is not None and trace is None:
         raise InputError("--group: means something only with --from")
-    plan = _plan(manifest, workload, given, NO_TRACE if trace is None else measure(trace, group))
+    measured = NO_TRACE if trace is None else measure(trace, group)
+    if against is not None:
+        unused = {"--alone": alone, "--all": everything, "--out": out is not None}
+        for option in (name for name, is_given in unused.items() if is_given):
+            raise InputError(f"{option}: means nothing with --against, which runs both versions as they are")
+        compare_versions(
+            manifest,
+            against,
+            lambda version: _plan_of(version.text, version.source, workload, given, measured),
+            lambda plan: _as_yaml(plan.scenario()),
+            given,
+            range(seed or 0, (seed or 0) + seeds),
+            required,
+            command_line(*sys.argv[1:]),
+            as_json,
+        )
+        return
+    plan = _plan(manifest, workload, given, measured)
     # a file must not name code: assignors of the user's own go with each run
     code = {STRATEGY: given[STRATEGY]} if named_code(given) is not None else {}
     as_it_is = parse(_as_yaml(plan.scenario()), "yaml", SCENARIO_FILE).resolve(None, None, code).settings
@@ -143,6 +170,13 @@ def _plan(manifest: str, workload: str | None, given: Mapping[str, Any], measure
         text = text_of(sys.stdin.buffer, source, MANIFEST_BYTES_MAX)
     else:
         text = read_text(Path(manifest), MANIFEST_BYTES_MAX)
+    return _plan_of(text, source, workload, given, measured)
+
+
+def _plan_of(
+    text: str, source: str, workload: str | None, given: Mapping[str, Any], measured: Measured
+) -> Plan:
+    """The plan of the manifests in ``text``. Raises InputError."""
     consumer = choose_consumer(read_objects(text, source), source, workload)
     for name, value in given.items():
         read(name, value, "--set ")

@@ -72,6 +72,22 @@ class Choice(NamedTuple):
     is_only: bool = False
 
 
+class Change(NamedTuple):
+    """A figure before and after a change of settings, over the same seeds."""
+
+    measure: Measure
+    old: Spread
+    new: Spread
+
+    @property
+    def is_better(self) -> bool:
+        return self.new.median < self.old.median
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.measure.phrase} {_widely(self.measure, self.old)} -> {_widely(self.measure, self.new)}"
+
+
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
     """The choice; None if fewer than two can be ranked, or no figure of the ranking has a value."""
     unfit = unfit_variants(variants)
@@ -174,10 +190,16 @@ def _widely(measure: Measure, spread: Spread) -> str:
 
 
 def _against(before: Sequence[Figures], after: Sequence[Figures], variants: Runs) -> str:
-    """What changes for the better and for the worse, if it is more than the seeds and than people notice."""
     every = [figures for runs in variants.values() for figures in runs]
-    better: list[str] = []
-    worse: list[str] = []
+    return changes_sentence(changes(before, after, every))
+
+
+def changes(before: Sequence[Figures], after: Sequence[Figures], every: Sequence[Figures]) -> list[Change]:
+    """Return what gets better or worse by more than the seeds and by more than people notice.
+
+    ``every``: the runs whose records say how many of them are worth noticing.
+    """
+    found: list[Change] = []
     families: set[str] = set()
     for measure in MEASURES:
         old, new = _spread(measure, before), _spread(measure, after)
@@ -188,8 +210,14 @@ def _against(before: Sequence[Figures], after: Sequence[Figures], variants: Runs
         if family in families or measure.figure == "unowned_partition_seconds":
             continue
         families.add(family)
-        change = f"{measure.phrase} {_widely(measure, old)} -> {_widely(measure, new)}"
-        (better if new.median < old.median else worse).append(change)
+        found.append(Change(measure, old, new))
+    return found
+
+
+def changes_sentence(found: Sequence[Change]) -> str:
+    """Return what a change buys, and what it costs."""
+    better = [one.sentence for one in found if one.is_better]
+    worse = [one.sentence for one in found if not one.is_better]
     buys = f"it buys: {'; '.join(better)}" if better else "it buys nothing that a person would notice"
     costs = f"it costs: {'; '.join(worse)}" if worse else "nothing gets noticeably worse"
     return f"{buys}. For that {costs}."
