@@ -21,7 +21,8 @@ QUESTIONS = {
     "cooperative-or-eager": "compare rolling-deploy --variant eager --variant cooperative"
     " --set members=12 --set partitions=48 --seeds 3",
     "session-timeout-and-gc-pauses": "sweep deploy-and-crash --over session.timeout.ms=6s,10s,20s,45s"
-    " --set members=8 --set partitions=24 --set 'gc_pause_ms={p50: 3s, p95: 12s}' --set gc_interval_ms=60s --seeds 3",
+    " --set members=8 --set partitions=24 --set 'gc_pause_ms={p50: 3s, p95: 12s}' --set gc_interval_ms=60s"
+    " --seeds 3",
     "migrate-to-kip-848": "compare migrate-to-consumer-protocol"
     " --set members=6 --set partitions=24 --seeds 3",
 }
