@@ -15,13 +15,14 @@ from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.transactions import AbortedTransaction
 from groupstorm.broker.quotas.entities import Entity
 from groupstorm.broker.security.scram import Credential
+from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
-    EntryRecord,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
     TransactionEndRecord,
 )
+from groupstorm.coordinator.streams.records import StreamsRecord
 
 
 class ClusterNamed(NamedTuple):
@@ -208,5 +209,6 @@ Change = (
     | GroupTombstone
     | OffsetCommitRecord
     | TransactionEndRecord
-    | EntryRecord
+    | ConsumerRecord
+    | StreamsRecord
 )

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from groupstorm.broker.apis.api import OFFSETS_TOPIC, AskCoordinator, BrokerState, KioMessage
 from groupstorm.broker.apis.internal_topics import move_internal_topic
+from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.unfinished import Unfinished
@@ -112,7 +113,7 @@ class GroupCoordination:
     def take(self, effects: Effects) -> None:
         """Collect what a call of the coordinator has brought about."""
         self.events.extend(effects.events)
-        self._state.changes += effects.records
+        self._state.changes += cast("list[Change]", effects.records)
         for token, response in effects.replies:
             if isinstance(token, _Token):
                 self._take_reply(token, response)

@@ -211,7 +211,7 @@ def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = Fals
                 yield LogKept(topic.name, index, log.state())
     for transaction in state.transactions:
         yield changed_transaction(transaction)
-    yield from records
+    yield from cast("Iterable[Change]", records)
 
 
 def _administered(state: BrokerState) -> Iterator[Change]:

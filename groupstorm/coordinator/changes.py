@@ -7,21 +7,20 @@ snapshot if the append fails.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from groupstorm.coordinator.change_events import ChangeEvents
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import ConsumerRecord
-from groupstorm.coordinator.consumer.replay import replay as replay_consumer
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.groups import AnyGroup, ModernGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.modern.member import UNREVOKED, ModernMember
+from groupstorm.coordinator.modern.records import EntryRecord
 from groupstorm.coordinator.pending_writes import Completion, Write
-from groupstorm.coordinator.records import AppendCause, EntryRecord, GroupTombstone, Record
+from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.member import StreamsMember
-from groupstorm.coordinator.streams.replay import replay as replay_streams
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
@@ -29,14 +28,24 @@ from groupstorm.trace.events.group_states import Cause
 MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
 
 
-def replay(shard: Shard, record: EntryRecord) -> ModernGroup | None:
+def replay(shard: Shard, record: EntryRecord) -> ModernGroup[Any, Any] | None:
     """Take one record in; the group that it changed or deleted, None if there was nothing to delete.
 
     `CoordinatorFault` if the group is of another kind, or the record does not fit it.
     """
-    if isinstance(record, ConsumerRecord):
-        return replay_consumer(shard, record)
-    return replay_streams(shard, record)
+    kind = shard.wings.of_record[type(record)]
+    group = shard.groups.get(record.group)
+    if group is None or group.is_simple:
+        if record.value is None:
+            return None
+        group = kind.new(record.group, shard.config.compatibility)
+        shard.groups.put(record.group, group)
+    if not isinstance(group, kind):
+        raise CoordinatorFault(f"group {record.group!r} is not a {kind.kind} group")
+    group.take(record)
+    if record.value is None and type(record) is kind.types.group:
+        shard.groups.remove(group.name)
+    return group
 
 
 class _Replay:
@@ -46,15 +55,15 @@ class _Replay:
         self._shard = shard
         self._name = name
         self._before = shard.groups.get(name)
-        self._groups: list[ModernGroup] = []
+        self._groups: list[ModernGroup[Any, Any]] = []
         self._undo: list[Callable[[], None]] = []
 
     def take(self, record: Record) -> None:
         """Take one record in; `CoordinatorFault` if it does not fit."""
         if isinstance(record, GroupTombstone):
             self._shard.groups.remove(record.group)
-        elif isinstance(record, EntryRecord):
-            group = replay(self._shard, record)
+        elif type(record) in self._shard.wings.of_record:
+            group = replay(self._shard, cast("EntryRecord", record))
             if group is not None:
                 self._undo += group.take_undo()
                 if group not in self._groups:
@@ -97,7 +106,7 @@ def write_records(
     return write
 
 
-def restore(shard: Shard, name: str, group: AnyGroup | None) -> None:
+def restore(shard: Shard, name: str, group: Group | None) -> None:
     """Put back the group that had this name, or nothing."""
     if shard.groups.get(name) is group:
         return
@@ -133,12 +142,19 @@ def respond(
     return write_records(shard, request.group, records, cause, answering(shard, reply, response))
 
 
-def restart_session(
-    shard: Shard, group: str, member: ConsumerMember | StreamsMember, timeout_ms: int | None = None
-) -> None:
+def restart_session(shard: Shard, group: str, member: ModernMember, timeout_ms: int | None = None) -> None:
     """The member has sent a request: its session begins again."""
     duration_ms = shard.group_options.session_timeout_ms(group) if timeout_ms is None else timeout_ms
     shard.timers.set(MEMBER_SESSION, group, member.member_id, shard.now_ms + duration_ms)
+
+
+def watch_revocation(shard: Shard, group: str, member: ModernMember) -> None:
+    """While the member has something to give up, its rebalance timeout runs."""
+    if member.state in UNREVOKED:
+        deadline_ms = shard.now_ms + member.rebalance_timeout_ms
+        shard.timers.set(MEMBER_REBALANCE, group, member.member_id, deadline_ms, member.epoch)
+    else:
+        shard.timers.cancel(MEMBER_REBALANCE, group, member.member_id)
 
 
 def cancel_member_timers(shard: Shard, group: str, member_id: str) -> None:

@@ -20,6 +20,7 @@ from uuid import UUID
 
 from groupstorm.coordinator.changes import MEMBER_TIMERS
 from groupstorm.coordinator.classic.descriptions import handle_describe
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_timer, on_sync_timer
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
@@ -41,7 +42,8 @@ from groupstorm.coordinator.effects import Effects, PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
-from groupstorm.coordinator.groups import AnyGroup, ModernGroup
+from groupstorm.coordinator.groups import Group
+from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.listing import handle_list
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.messages import (
@@ -132,7 +134,7 @@ class GroupCoordinator:
         check refuses. ``whole_records``: records of groups hold their members, as `load` and `move` need
         them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`.
         ``description_plugin``: keeps descriptions of the topologies of streams groups."""
-        self._shard = Shard(config, member_ids, append, whole_records)
+        self._shard = Shard(config, member_ids, append, whole_records, WINGS)
         self._handlers: Mapping[type, Handler] = HANDLERS
         self._shard.description_plugin = description_plugin
         self._resolves_in_turns = resolves_in_turns
@@ -241,7 +243,7 @@ class GroupCoordinator:
             submit(self._shard, write)
         return True
 
-    def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
+    def _on_group_timer(self, group: Group, timer: Timer) -> Write | None:
         kind, _, name = timer.key
         is_member_timer = kind in MEMBER_TIMERS
         if isinstance(group, ConsumerGroup):
@@ -251,11 +253,12 @@ class GroupCoordinator:
             return on_streams_timer(self._shard, group, timer) if is_own else None
         if is_member_timer or kind is STREAMS_DELAY:
             return None  # it was set before the group changed its protocol
+        classic = cast("ClassicGroup", group)
         if kind is SESSION:
-            return on_session_timer(self._shard, group, name)
+            return on_session_timer(self._shard, classic, name)
         if kind is JOIN:
-            return on_join_timer(self._shard, group, cast("InitialDelay | None", timer.payload))
-        return on_sync_timer(self._shard, group, cast("int", timer.payload))
+            return on_join_timer(self._shard, classic, cast("InitialDelay | None", timer.payload))
+        return on_sync_timer(self._shard, classic, cast("int", timer.payload))
 
     # what a broker needs besides requests
 
@@ -313,11 +316,11 @@ class GroupCoordinator:
         member is new: then its five minutes end. If there is no such member, nothing changes.
         """
         known = self._shard.groups.get(group)
-        if isinstance(known, ModernGroup):
-            if member_id in known.members:
-                self._shard.timers.set(MEMBER_SESSION, group, member_id, now_ms)
-        elif known is not None and (member_id in known.pending_members or known.members.get(member_id)):
-            self._shard.timers.set(SESSION, group, member_id, now_ms)
+        if isinstance(known, ClassicGroup):
+            if member_id in known.pending_members or known.members.get(member_id):
+                self._shard.timers.set(SESSION, group, member_id, now_ms)
+        elif known is not None and member_id in known.members:
+            self._shard.timers.set(MEMBER_SESSION, group, member_id, now_ms)
         return self.fire(now_ms)
 
     def _submit(self, writes: Iterable[Write]) -> Effects:
@@ -332,7 +335,7 @@ class GroupCoordinator:
         """The names of the groups, in Kafka's order."""
         return self._shard.groups.keys()
 
-    def group(self, name: str) -> AnyGroup | None:
+    def group(self, name: str) -> Group | None:
         """The group as it is now, to look at: only the coordinator changes it."""
         return self._shard.groups.get(name)
 

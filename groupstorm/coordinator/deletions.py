@@ -20,20 +20,21 @@ from groupstorm.coordinator.classic.offset_rules import (
 from groupstorm.coordinator.classic.states import EMPTY
 from groupstorm.coordinator.classic.subscriptions import is_subscribed_to
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.dispatch import tombstones_of
+from groupstorm.coordinator.dispatch import ending_of
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import AnyGroup, ModernGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import (
     DeleteGroup,
     DeleteGroupResponse,
     OffsetDelete,
     OffsetDeleteResponse,
 )
+from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Completion, Write
-from groupstorm.coordinator.records import AppendCause, GroupTombstone, OffsetCommitRecord, Record
+from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.topology_descriptions import forget_description, must_be_forgotten
@@ -69,7 +70,7 @@ def handle_offset_delete(shard: Shard, request: OffsetDelete, reply: PendingRepl
     return _forgetting(shard, group.name, gone, AppendCause.OFFSETS_DELETED, on_written)
 
 
-def _check_offset_delete(request: OffsetDelete, group: AnyGroup | None) -> Error:
+def _check_offset_delete(request: OffsetDelete, group: Group | None) -> Error:
     if not request.group:
         return Error.INVALID_GROUP_ID
     if group is None:
@@ -77,14 +78,14 @@ def _check_offset_delete(request: OffsetDelete, group: AnyGroup | None) -> Error
     return validate_offset_delete(group) if isinstance(group, ClassicGroup) else Error.NONE
 
 
-def _reads(group: AnyGroup, topic: str, compatibility: Compatibility) -> bool:
+def _reads(group: Group, topic: str, compatibility: Compatibility) -> bool:
     """Whether members of the group read this topic."""
     if isinstance(group, ClassicGroup):
         return is_subscribed_to(group, topic, compatibility)
-    return group.is_subscribed_to(topic)
+    return isinstance(group, ModernGroup) and group.is_subscribed_to(topic)
 
 
-def _is_empty(group: AnyGroup) -> bool:
+def _is_empty(group: Group) -> bool:
     return group.state is EMPTY if isinstance(group, ClassicGroup) else not group.members
 
 
@@ -114,10 +115,12 @@ def _forgetting(
 def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply) -> Write | None:
     """Delete an empty group with all its offsets."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ModernGroup):
-        error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
+    if isinstance(group, ClassicGroup):
+        error = validate_delete_group(group)
+    elif group is None:
+        error = Error.GROUP_ID_NOT_FOUND
     else:
-        error = Error.GROUP_ID_NOT_FOUND if group is None else validate_delete_group(group)
+        error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
     if error or group is None:
         shard.answer(reply, DeleteGroupResponse(error))
         return None
@@ -128,7 +131,7 @@ def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply)
     return _delete_group(shard, group, reply)
 
 
-def _delete_group(shard: Shard, group: AnyGroup, reply: PendingReply) -> Write:
+def _delete_group(shard: Shard, group: Group, reply: PendingReply) -> Write:
     on_written = answering(shard, reply, DeleteGroupResponse(Error.NONE))
     everything = _partitions_of(shard, group.name)
     write = _forgetting(shard, group.name, everything, AppendCause.GROUP_DELETED, on_written)
@@ -141,7 +144,7 @@ def _partitions_of(shard: Shard, group: str) -> list[_Partition]:
     return list(dict.fromkeys([*committed, *shard.pending_offsets.of_group(group)]))
 
 
-def _ending(shard: Shard, group: AnyGroup, write: Write, cause: Cause) -> Write:
+def _ending(shard: Shard, group: Group, write: Write, cause: Cause) -> Write:
     """Let the write delete the group too, unless a member has joined when the write is done."""
     forget, records = write.apply, list[Record](write.records)
 
@@ -152,8 +155,7 @@ def _ending(shard: Shard, group: AnyGroup, write: Write, cause: Cause) -> Write:
             delete_group(shard, group, cause)
 
     write.apply = apply
-    ending = tombstones_of(shard, group) if isinstance(group, ModernGroup) else [GroupTombstone(group.name)]
-    write.records = [*records, *ending]
+    write.records = [*records, *ending_of(shard, group)]
     return write
 
 
@@ -196,12 +198,11 @@ def _expire(shard: Shard, name: str) -> Write | None:
     return _ending(shard, group, write, Cause.EXPIRED) if ends else write
 
 
-def _expired_offsets(shard: Shard, group: AnyGroup) -> tuple[list[_Partition], bool]:
+def _expired_offsets(shard: Shard, group: Group) -> tuple[list[_Partition], bool]:
     """The expired offsets, and whether they are all (OffsetMetadataManager.cleanupExpiredOffsets)."""
     compatibility = shard.config.compatibility
-    if isinstance(group, ModernGroup):
-        base_time_ms: BaseTime | None = _commit_time
-    else:
+    base_time_ms: BaseTime | None = _commit_time
+    if isinstance(group, ClassicGroup):
         base_time_ms = expiration_base_time(group, compatibility)
     if base_time_ms is None:
         return [], False

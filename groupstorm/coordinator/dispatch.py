@@ -16,21 +16,21 @@ from groupstorm.coordinator.consumer.classic_members import (
     sync_consumer_group,
 )
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.migration import tombstones
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.groups import ModernGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Heartbeat, JoinGroup, JoinGroupResponse, LeaveGroup, SyncGroup
+from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.pending_writes import Write
-from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.records import GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.fencing import streams_tombstones
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.topology_descriptions import (
     UNCERTAIN,
     forget_description,
     must_be_forgotten,
 )
+from groupstorm.coordinator.timers import STREAMS_DELAY
 
 
 def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
@@ -42,7 +42,7 @@ def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write 
         return None
     if isinstance(group, StreamsGroup):
         return _join_streams_group(shard, request, reply, group)
-    if group.members:
+    if isinstance(group, ConsumerGroup) and group.members:
         return join_consumer_group(shard, request, reply, group)
     return _convert(shard, request, reply, group)
 
@@ -74,11 +74,11 @@ def _answer(shard: Shard, request: JoinGroup, reply: PendingReply, response: Joi
     answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
 
 
-def _convert(shard: Shard, request: JoinGroup, reply: PendingReply, group: ModernGroup) -> Write | None:
+def _convert(shard: Shard, request: JoinGroup, reply: PendingReply, group: Group) -> Write | None:
     """Let a classic group take the place of the empty group."""
     shard.groups.remove(group.name)
     write = joins.handle_join(shard, request, reply)
-    ending = tombstones_of(shard, group)
+    ending = ending_of(shard, group)
     if write is not None:
         write.records = [*ending, *write.records]
         write.revert = lambda: restore(shard, group.name, group)
@@ -89,9 +89,12 @@ def _convert(shard: Shard, request: JoinGroup, reply: PendingReply, group: Moder
     return write
 
 
-def tombstones_of(shard: Shard, group: ModernGroup) -> list[Record]:
-    """The records that delete the group."""
-    return streams_tombstones(shard, group) if isinstance(group, StreamsGroup) else tombstones(group)
+def ending_of(shard: Shard, group: Group) -> list[Record]:
+    """The records that delete the group. The initial delay of a streams group is over."""
+    if not isinstance(group, ModernGroup):
+        return [GroupTombstone(group.name)]
+    shard.timers.cancel(STREAMS_DELAY, group.name)
+    return group.tombstones()
 
 
 def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write | None:

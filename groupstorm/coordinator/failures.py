@@ -16,7 +16,6 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.coordinator.classic.failures import fail_group, is_stalled
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.messages import Request
 from groupstorm.coordinator.pending_writes import Write
@@ -65,10 +64,10 @@ def broken_off(
         _emit(shard, group_name, cause, f"{type(problem).__name__}: {problem}")
     if refuse is not None:
         refuse(*arguments)
-    to_the_letter = shard.config.compatibility.is_to_the_letter
-    if isinstance(problem, CoordinatorFault) and (to_the_letter or not is_stalled(shard, group_name)):
+    is_fault = isinstance(problem, CoordinatorFault)
+    if is_fault and shard.config.compatibility.is_to_the_letter:
         return None
-    return fail_group(shard, group_name)
+    return shard.wings.rescue(shard, group_name, is_fault)
 
 
 def _emit(shard: Shard, group_name: str, cause: Request | str | None, detail: str) -> None:

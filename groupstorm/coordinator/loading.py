@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from groupstorm.coordinator.changes import cancel_member_timers, replay
+from groupstorm.coordinator.changes import cancel_member_timers, replay, watch_revocation
 from groupstorm.coordinator.changes import restart_session as restart_member_session
 from groupstorm.coordinator.classic.changes import answer_all_parked, delete_group, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
-from groupstorm.coordinator.consumer.member import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import AnyGroup, ModernGroup
+from groupstorm.coordinator.groups import Group, GroupType
+from groupstorm.coordinator.modern.member import UNREVOKED
+from groupstorm.coordinator.modern.records import EntryRecord
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
-    EntryRecord,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
@@ -30,9 +30,7 @@ from groupstorm.coordinator.records import (
     TransactionEndRecord,
 )
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import TaskState
-from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY
+from groupstorm.coordinator.timers import STREAMS_DELAY
 from groupstorm.coordinator.writes import abandon
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
@@ -51,7 +49,7 @@ def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
 def _on_loaded(shard: Shard, name: str) -> list[Write]:
     group = shard.groups[name]
     shard.emit(events.GroupCreated(group.name, "loaded"))
-    if isinstance(group, ModernGroup):
+    if not isinstance(group, ClassicGroup):
         _begin_member_sessions(shard, group)
         return []
     write = attempt(shard, name, None, _begin_classic_sessions, (shard, group))
@@ -67,16 +65,15 @@ def _begin_classic_sessions(shard: Shard, group: ClassicGroup) -> Write | None:
     return prepare_rebalance(shard, group, Cause.OVER_CAPACITY, None)
 
 
-def _begin_member_sessions(shard: Shard, group: ModernGroup) -> None:
+def _begin_member_sessions(shard: Shard, group: Group) -> None:
     """Begin the members' sessions, and the rebalance timeouts of those that have something to give up."""
     for member in group.members.values():
         timeout_ms = None
-        if isinstance(group, StreamsGroup):
+        if group.kind is GroupType.STREAMS:
             timeout_ms = shard.group_options.streams(group.name).session_timeout_ms
         restart_member_session(shard, group.name, member, timeout_ms)
-        if member.state in (MemberState.UNREVOKED_PARTITIONS, TaskState.UNREVOKED_TASKS):
-            deadline_ms = shard.now_ms + member.rebalance_timeout_ms
-            shard.timers.set(MEMBER_REBALANCE, group.name, member.member_id, deadline_ms, member.epoch)
+        if member.state in UNREVOKED:
+            watch_revocation(shard, group.name, member)
 
 
 def _replay(shard: Shard, record: Record) -> None:
@@ -176,9 +173,9 @@ def unload(shard: Shard) -> None:
         _unload(shard, shard.groups[name])
 
 
-def _unload(shard: Shard, group: AnyGroup) -> None:
+def _unload(shard: Shard, group: Group) -> None:
     """Answer every parked request NOT_COORDINATOR and forget the group; only classic groups have any."""
-    if isinstance(group, ModernGroup):
+    if not isinstance(group, ClassicGroup):
         for member_id in group.members:
             cancel_member_timers(shard, group.name, member_id)
         shard.timers.cancel(STREAMS_DELAY, group.name)

@@ -11,14 +11,15 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 
 from __future__ import annotations
 
-from groupstorm.coordinator import modern_offset_rules as modern_rules
+from typing import cast
+
 from groupstorm.coordinator.classic.changes import create_group, restart_session
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.groups import ModernGroup
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     OffsetCommit,
@@ -27,6 +28,8 @@ from groupstorm.coordinator.messages import (
     OffsetFetchResponse,
     TxnOffsetCommit,
 )
+from groupstorm.coordinator.modern import offset_rules as modern_rules
+from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
@@ -65,9 +68,10 @@ def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
     group = shard.groups.get(request.group)
     if isinstance(group, ModernGroup):
         return modern_rules.validate_commit(group, shard.topics, request)
-    error = validate_commit(group, request)
-    if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
-        restart_session(shard, group, group.members[request.member_id])
+    classic = cast("ClassicGroup | None", group)
+    error = validate_commit(classic, request)
+    if error is NO_ERROR and classic is not None and classic.state in (STABLE, PREPARING_REBALANCE):
+        restart_session(shard, classic, classic.members[request.member_id])
     return error
 
 
@@ -79,7 +83,7 @@ def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingRepl
     elif isinstance(group, ModernGroup):
         error = modern_rules.validate_txn_commit(group, shard.topics, request)
     else:
-        error = validate_txn_commit(group, request)
+        error = validate_txn_commit(cast("ClassicGroup | None", group), request)
     if error is not NO_ERROR:
         _refuse(shard, request, reply, error)
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import AppendCause, Record
 
@@ -14,10 +13,10 @@ Completion = Callable[[Error | None], None]
 
 
 class Unwritten(NamedTuple):
-    """A change without a record, which a read sees only after the next write: ``back`` takes it back if that
-    write fails, ``keep`` shows it to reads."""
+    """A change that a read sees only after a write: ``back`` takes it back if that write fails, ``keep``
+    shows it to reads."""
 
-    back: Callable[[], None]
+    back: Callable[[Error], None]
     keep: Callable[[], None] | None = None
 
 
@@ -61,7 +60,7 @@ class Write:
         #: Takes back what the records have changed already, if they cannot be written.
         self.revert: Callable[[], None] | None = None
         #: Groups that exist only if this write succeeds.
-        self.created: list[ClassicGroup] = []
+        self.created: list[Unwritten] = []
         #: The write that an operation without records waits for.
         self.behind: Write | None = None
         self.error: Error | None = None
@@ -90,7 +89,7 @@ class PendingWrites:
         self._names = 0
         self._numbers = 0
         #: Groups that no write covers yet: they exist only if the next write succeeds.
-        self.created: list[ClassicGroup] = []
+        self.created: list[Unwritten] = []
 
     def next_number(self) -> int:
         """Count a record, as its offset in the offsets topic does."""

@@ -1,7 +1,7 @@
 """The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
 Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
-OffsetCommitValue; `consumer.records` and `streams.records` have those of the other kinds of group.
+OffsetCommitValue; the wings have those of the other kinds of group.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
-from groupstorm.coordinator.streams.records import StreamsRecord
+from groupstorm.coordinator.modern.records import EntryRecord
 
 
 class MemberRecord(NamedTuple):
@@ -77,8 +76,6 @@ class TransactionEndRecord(NamedTuple):
     is_commit: bool
 
 
-#: Records of which each is one entry of a group's state.
-EntryRecord = ConsumerRecord | StreamsRecord
 Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord | EntryRecord
 
 

@@ -4,26 +4,38 @@ this call, and the effects that the call collects. Kafka: GroupCoordinatorShard.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.consumer_config import GroupOptions
 from groupstorm.coordinator.effects import Effects, PendingReply, Reply
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.modern.records import EntryRecord, key_of
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets
-from groupstorm.coordinator.pending_writes import PendingWrites, Unwritten
+from groupstorm.coordinator.pending_writes import PendingWrites, Unwritten, Write
 from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, GroupTombstone, Record
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, DescriptionWaits
-from groupstorm.coordinator.streams.records import StreamsRecord
 from groupstorm.coordinator.timers import Timers
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import TimelineHashMap
 from groupstorm.trace.events.coordinator import Event
+
+_G = TypeVar("_G")
+
+
+class Wings(NamedTuple):
+    """The parts of the wings for classic, consumer and streams groups that every kind of group may come to.
+
+    ``of_record``: the kind of group whose entry a record is, by the record's class. ``rescue``: lets a group
+    fail that an operation has broken; True: only if the group would wait for ever.
+    """
+
+    of_record: Mapping[type, type[ModernGroup[Any, Any]]]
+    rescue: Callable[[Shard, str, bool], Write | None]
 
 
 class Shard:
@@ -50,6 +62,7 @@ class Shard:
         "timers",
         "topics",
         "whole_records",
+        "wings",
         "writes",
         "written",
         "written_entries",
@@ -61,15 +74,17 @@ class Shard:
         member_ids: Callable[[str], str],
         append: AppendPolicy,
         whole_records: bool,
+        wings: Wings,
     ) -> None:
+        self.wings = wings
         self.config = config
         self.member_ids = member_ids
         self.append = append
         self.whole_records = whole_records
-        self.groups: TimelineHashMap[str, AnyGroup] = TimelineHashMap()
+        self.groups: TimelineHashMap[str, Group] = TimelineHashMap()
         self.topics = Topics()
         #: Groups that are gone without a record: Kafka 4.3.1's reads see them until the next write succeeds.
-        self.still_read: dict[str, AnyGroup] = {}
+        self.still_read: dict[str, Group] = {}
         #: Options of single groups.
         self.group_options = GroupOptions(config.consumer, config.streams)
         #: Regular expressions to resolve after this call, each with its group and `may_match`.
@@ -82,7 +97,7 @@ class Shard:
         #: ``whole_records``.
         self.written: dict[str, GroupMetadataRecord] = {}
         #: The written records of consumer and streams groups: the last one of each of a group's entries.
-        self.written_entries: dict[str, dict[Hashable, ConsumerRecord | StreamsRecord]] = {}
+        self.written_entries: dict[str, dict[Hashable, EntryRecord]] = {}
         #: The changes without a record since the last write, the latest last.
         self.since_written: list[Unwritten] = []
         #: Keeps the descriptions of topologies; None: the broker has no such plugin.
@@ -111,19 +126,14 @@ class Shard:
             reply.done = True
             self._replies.append((reply.token, response))
 
-    def exists(self, group: AnyGroup) -> bool:
+    def exists(self, group: Group) -> bool:
         """Whether the group of that name is still this one: a write may outlive its group."""
         return self.groups.get(group.name) is group
 
-    def classic_group(self, name: str) -> ClassicGroup | None:
-        """The group, if it is a classic one."""
+    def group_as(self, name: str, kind: type[_G]) -> _G | None:
+        """The group, if it is of this kind."""
         group = self.groups.get(name)
-        return group if isinstance(group, ClassicGroup) else None
-
-    def consumer_group(self, name: str) -> ConsumerGroup | None:
-        """The group, if it is a consumer group."""
-        group = self.groups.get(name)
-        return group if isinstance(group, ConsumerGroup) else None
+        return group if isinstance(group, kind) else None
 
     def draw_uuid(self) -> str:
         """A member id of a consumer group: a UUID as Kafka prints it (Uuid.randomUuid)."""
@@ -136,7 +146,7 @@ class Shard:
             if "-" not in (text if self.config.compatibility.is_4_4 else text[0]):
                 return text
 
-    def committed_group(self, name: str) -> AnyGroup | None:
+    def committed_group(self, name: str) -> Group | None:
         """The group as reads see it."""
         group = self.groups.get(name) or self.still_read.get(name)
         return group if group is not None and group.committed else None
@@ -148,9 +158,11 @@ class Shard:
                 self.written[record.group] = record
             elif isinstance(record, GroupTombstone):
                 self.written.pop(record.group, None)
-            elif isinstance(record, ConsumerRecord | StreamsRecord):
-                self.written_entries.setdefault(record.group, {}).pop(record.key, None)
-                if not record.is_tombstone:
-                    self.written_entries[record.group][record.key] = record
+            elif type(record) in self.wings.of_record:
+                record = cast("EntryRecord", record)
+                key = key_of(record)
+                self.written_entries.setdefault(record.group, {}).pop(key, None)
+                if record.value is not None:
+                    self.written_entries[record.group][key] = record
                 elif not self.written_entries[record.group]:
                     del self.written_entries[record.group]

@@ -17,7 +17,7 @@ from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.pending_writes import Write
@@ -162,7 +162,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
 
     def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
         """Members of a consumer group that no session removes: their member ids and client ids."""
-        known, timers = self._shard.consumer_group(group), self._shard.timers
+        known, timers = self._shard.group_as(group, ConsumerGroup), self._shard.timers
         members = () if known is None else tuple(known.members.values())
         return tuple(
             (member.member_id, member.client_id)
@@ -170,7 +170,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             if timers.deadline_of(MEMBER_SESSION, group, member.member_id) is None
         )
 
-    def _on_group_timer(self, group: AnyGroup, timer: Timer) -> Write | None:
+    def _on_group_timer(self, group: Group, timer: Timer) -> Write | None:
         kind, _, member_id = timer.key
         if kind in _SESSIONS and member_id in self._suspended:
             return None

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.coordinator.classic.changes import forget_group
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.messages import JoinGroup, Response, SyncGroup
-from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
 from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND
@@ -78,8 +77,8 @@ def _finish(shard: Shard, write: Write) -> None:
         return
     error = write.error
     if error is None:
-        for group in write.created:
-            group.committed = True
+        for created in write.created:
+            _keep(created)
         shard.offsets.written()
         shard.still_read.clear()
         _end_unwritten(shard, None)
@@ -92,8 +91,8 @@ def _finish(shard: Shard, write: Write) -> None:
         _take_back(shard, write, error)
     _complete(shard, write, error)
     if error is not None:
-        for group in write.created:
-            forget_group(shard, group, error)
+        for created in write.created:
+            created.back(error)
         if write.revert is not None:
             write.revert()
         _end_unwritten(shard, error)
@@ -103,10 +102,15 @@ def _end_unwritten(shard: Shard, error: Error | None) -> None:
     """A write has succeeded or failed, and with it the changes before it that made no records."""
     while shard.since_written:
         change = shard.since_written.pop(0 if error is None else -1)
-        if error is not None:
-            change.back()
-        elif change.keep is not None:
-            change.keep()
+        if error is None:
+            _keep(change)
+        else:
+            change.back(error)
+
+
+def _keep(change: Unwritten) -> None:
+    if change.keep is not None:
+        change.keep()
 
 
 def abandon(shard: Shard, group: str) -> None:

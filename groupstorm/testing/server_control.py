@@ -14,7 +14,7 @@ from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.conditions import Conditions
@@ -132,7 +132,7 @@ class ServerControl:
         self._server.apply(lambda broker, now_ms: broker.expire_session(group, member_id, now_ms))
         return member_id
 
-    def _known_group(self, group: str) -> AnyGroup:
+    def _known_group(self, group: str) -> Group:
         known = self._group(text("group", group))
         if known is None:
             there = listed(self._coordinator.groups)
@@ -256,7 +256,7 @@ class ServerControl:
         assert isinstance(coordinator, GroupCoordinator)
         return coordinator
 
-    def _group(self, group: str) -> AnyGroup | None:
+    def _group(self, group: str) -> Group | None:
         return self._coordinator.group(group)
 
 

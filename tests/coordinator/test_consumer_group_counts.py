@@ -22,7 +22,6 @@ from groupstorm.coordinator.consumer.group import is_homogeneous as group_is_hom
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
-    MemberState,
 )
 from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
@@ -31,6 +30,8 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_without,
 )
 from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.kinds import WINGS
+from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state, held_partitions
@@ -173,7 +174,7 @@ def test_what_a_member_would_change_is_what_it_changes(
     before = group.members.get("a")
     topics = subscribed_topics(group, before, after)
     assignor = group.preferred_assignor(before, after)
-    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    shard = Shard(CoordinatorConfig(), str, immediate, False, WINGS)
     noticed = notice_topics(shard, group, True, before or ConsumerMember("a"), after, [])
     assert noticed.epoch == group.epoch + 1
     group.set_member("a", after)

@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
-from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
+from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import (
     ConsumerCurrentRecord,
     ConsumerMemberRecord,
@@ -21,6 +21,7 @@ from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeConsumerGroup,
 )
+from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.script.driver import Driver
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -114,7 +115,7 @@ def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None
         run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Written)
         coordinator = _Written.last
         other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
-        records, _ = decode(encode(coordinator.snapshot()))
+        records, _ = decode(encode(cast("list[Change]", coordinator.snapshot())))
         other.load(cast("list[Record]", records), 0)
         for name in coordinator.groups:
             group, loaded = coordinator.group(name), other.group(name)

@@ -11,9 +11,14 @@ import pytest
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ResolvedRegex
 from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import ConsumerTargetRecord
+from groupstorm.coordinator.consumer.records import (
+    ConsumerEpochRecord,
+    ConsumerRegexRecord,
+    ConsumerTargetRecord,
+)
 from groupstorm.coordinator.consumer.subscriptions import take_resolved
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.messages import DeleteGroup, LeaveGroup, LeavingMember
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.script.names import topic_uuid
@@ -232,12 +237,12 @@ def test_an_expression_that_matches_nothing_new_changes_no_epoch() -> None:
 
 
 def test_what_nobody_subscribes_to_any_more_is_not_written_when_it_is_resolved() -> None:
-    shard = Shard(CoordinatorConfig(), str, immediate, False)
+    shard = Shard(CoordinatorConfig(), str, immediate, False, WINGS)
     group = ConsumerGroup("g")
     assert take_resolved(shard, group, {"t": ResolvedRegex(frozenset({"t"}), 1, 0)}) == []
     group.set_member("a", ConsumerMember("a", regex="t"))
     written = take_resolved(shard, group, {"t": ResolvedRegex(frozenset({"t"}), 1, 5)})
-    assert [tuple(one) for one in written] == [("g", "t", ("t",), 1, 5), ("g", 2, 0)]
+    assert written == [ConsumerRegexRecord("g", "t", ("t",), 1, 5), ConsumerEpochRecord("g", 2, 0)]
 
 
 # topics

@@ -15,6 +15,8 @@ from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ListedGroup, ListGroups, ListGroupsResponse, Response
+from groupstorm.coordinator.modern.member import TaskState
+from groupstorm.coordinator.modern.reconciliation import Found
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.run import run_scenario
@@ -22,9 +24,8 @@ from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.script.streams_printing import print_streams_group
 from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import TaskState
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED, Found
+from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
 from groupstorm.javahash import JavaHashMap
 from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
 

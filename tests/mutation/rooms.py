@@ -34,7 +34,9 @@ ROOMS: Final[dict[str, Room]] = {
         ("groupstorm/coordinator/*.py", "groupstorm/coordinator/classic/*.py"),
         ("tests/coordinator",),
     ),
-    "consumer-groups": Room(("groupstorm/coordinator/consumer/*.py",), ("tests/coordinator",)),
+    "consumer-groups": Room(
+        ("groupstorm/coordinator/consumer/*.py", "groupstorm/coordinator/modern/*.py"), ("tests/coordinator",)
+    ),
     "members": Room(
         (
             "groupstorm/clients/causes.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groupstorm.coordinator.consumer.member import MemberState
+from groupstorm.coordinator.modern.member import MemberState
 from tests.oracle.coverage import NO_GROUP, Coverage
 from tests.oracle.differential import Outcome
 from tests.oracle.running import Seconds

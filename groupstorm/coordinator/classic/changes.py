@@ -7,8 +7,9 @@ from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.replies import answer_parked_join, answer_parked_sync
 from groupstorm.coordinator.classic.states import next_state
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.groups import AnyGroup
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import JoinGroupResponse
+from groupstorm.coordinator.pending_writes import Unwritten
 from groupstorm.coordinator.records import group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC
@@ -21,12 +22,21 @@ def create_group(shard: Shard, name: str, cause: str) -> ClassicGroup:
     group = ClassicGroup(name)
     group.state_since_ms = shard.now_ms
     shard.groups.put(name, group)
-    shard.writes.created.append(group)
+    exists_if_written(shard, group)
     shard.emit(events.GroupCreated(name, cause))
     return group
 
 
-def forget_group(shard: Shard, group: ClassicGroup, error: Error) -> None:
+def exists_if_written(shard: Shard, group: ClassicGroup) -> None:
+    """The group exists only if the next write succeeds."""
+
+    def keep() -> None:
+        group.committed = True
+
+    shard.writes.created.append(Unwritten(lambda error: _forget_group(shard, group, error), keep))
+
+
+def _forget_group(shard: Shard, group: ClassicGroup, error: Error) -> None:
     """The group's first record could not be written: the group was never there.
 
     Members that joined while that write was under way are answered with the error. Kafka 4.3.1 never
@@ -40,7 +50,7 @@ def forget_group(shard: Shard, group: ClassicGroup, error: Error) -> None:
     shard.emit(events.GroupDeleted(group.name, Cause.APPEND_FAILED))
 
 
-def delete_group(shard: Shard, group: AnyGroup, cause: Cause) -> None:
+def delete_group(shard: Shard, group: Group, cause: Cause) -> None:
     """The group ends, and its timers with it."""
     if not shard.exists(group):
         return

@@ -11,6 +11,7 @@ from groupstorm.coordinator.classic.changes import (
     answer_all_parked,
     cancel_timers,
     emit_member_removed,
+    exists_if_written,
     transition,
 )
 from groupstorm.coordinator.classic.group import ClassicGroup
@@ -25,27 +26,25 @@ from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
 
 
-def is_stalled(shard: Shard, name: str) -> bool:
+def _is_stalled(shard: Shard, group: ClassicGroup) -> bool:
     """Whether the group waits for something that neither a timer nor a write will bring about."""
-    group = shard.classic_group(name)
-    if group is None:
-        return False
     if group.state is PREPARING_REBALANCE:
-        return shard.timers.deadline_of(JOIN, name) is None
+        return shard.timers.deadline_of(JOIN, group.name) is None
     if group.state is COMPLETING_REBALANCE:
-        plan_is_written = any(write.cause is AppendCause.GENERATION for write in shard.writes.of_group(name))
-        return not plan_is_written and shard.timers.deadline_of(SYNC, name) is None
+        pending = shard.writes.of_group(group.name)
+        plan_is_written = any(write.cause is AppendCause.GENERATION for write in pending)
+        return not plan_is_written and shard.timers.deadline_of(SYNC, group.name) is None
     return False
 
 
-def fail_group(shard: Shard, name: str) -> Write | None:
+def rescue(shard: Shard, name: str, only_if_stalled: bool) -> Write | None:
     """Put an empty group in the place of this one. Returns the write of its record, None without a group.
 
     The new group keeps generation, protocol type and offsets. Writes under way find that their group is gone,
     and change nothing.
     """
-    group = shard.classic_group(name)
-    if group is None:
+    group = shard.group_as(name, ClassicGroup)
+    if group is None or (only_if_stalled and not _is_stalled(shard, group)):
         return None
     cancel_timers(shard, group)
     answer_all_parked(shard, group, Error.COORDINATOR_NOT_AVAILABLE)
@@ -58,7 +57,7 @@ def fail_group(shard: Shard, name: str) -> Write | None:
     if empty.state is not EMPTY:
         transition(shard, empty, Cause.FAILED, None)
     if not group.committed:
-        shard.writes.created.append(empty)
+        exists_if_written(shard, empty)
     return Write(name, [group_record(shard, empty)], AppendCause.EMPTY_GROUP)
 
 

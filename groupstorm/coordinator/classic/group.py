@@ -6,11 +6,16 @@ Nothing here sets timers, answers or emits events: the modules beside it decide 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import ClassVar
+
 from groupstorm.coordinator.classic.states import EMPTY, PREPARING_REBALANCE
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import JoinGroupMember
+from groupstorm.coordinator.modern.member import ModernMember
 from groupstorm.javahash import JavaHashMap
 from groupstorm.trace.events.group_states import GroupState
 
@@ -101,6 +106,8 @@ class ClassicGroup:
         "supported",
     )
 
+    kind: ClassVar[GroupType] = GroupType.CLASSIC
+
     def __init__(self, name: str) -> None:
         self.name = name
         self.state = EMPTY
@@ -132,6 +139,20 @@ class ClassicGroup:
         #: The members' metadata when the last generation began, from which Kafka takes the subscribed
         #: topics; None before, and in groups whose metadata it does not read.
         self.subscriptions: tuple[bytes, ...] | None = None
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether only offsets were ever committed to the group (ClassicGroup.isSimpleGroup)."""
+        return self.protocol_type is None and not self.members
+
+    def former(self, ids: Iterable[str]) -> dict[str, ModernMember]:
+        """The members, as those of a group to which this one is upgraded; all of them, whichever ``ids``."""
+        return {
+            one.member_id: ModernMember(
+                one.member_id, instance=one.group_instance_id, client_id=one.client_id
+            )
+            for one in self.members.values()
+        }
 
     def add(self, member: Member, join: PendingReply | None) -> None:
         """Add a member; the first one leads (ClassicGroup.add).

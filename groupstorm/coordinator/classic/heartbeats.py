@@ -6,6 +6,7 @@ Kafka: GroupMetadataManager.classicGroupHeartbeatToClassicGroup.
 from __future__ import annotations
 
 from groupstorm.coordinator.classic.changes import restart_session
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
@@ -35,7 +36,7 @@ def heartbeat(
     member's session starts again."""
     if not group_name:
         return Error.INVALID_GROUP_ID
-    group = shard.classic_group(group_name)
+    group = shard.group_as(group_name, ClassicGroup)
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.validate(member_id, group_instance_id)

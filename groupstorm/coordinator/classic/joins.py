@@ -36,7 +36,7 @@ _KNOWN_MEMBER_ID_SINCE = 4
 
 def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
     """Answer at once, or park the request in the group's round."""
-    group = shard.classic_group(request.group)
+    group = shard.group_as(request.group, ClassicGroup)
     error = _check(shard, request, group)
     if error is not NO_ERROR:
         return _refuse(shard, request, reply, error)

@@ -34,7 +34,7 @@ def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Writ
     if not request.group:
         shard.answer(reply, LeaveGroupResponse(Error.INVALID_GROUP_ID))
         return None
-    group = shard.classic_group(request.group)
+    group = shard.group_as(request.group, ClassicGroup)
     if group is None:
         shard.answer(reply, error_response(request, Error.UNKNOWN_MEMBER_ID))
         return None

@@ -28,7 +28,7 @@ from groupstorm.trace.events.group_states import Cause
 
 def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write | None:
     """Answer at once, or park the request until the leader's assignments are written."""
-    group = shard.classic_group(request.group)
+    group = shard.group_as(request.group, ClassicGroup)
     error = _validate(request, group)
     if error or group is None:
         who = (request.group, request.client_id, request.member_id)

@@ -28,22 +28,15 @@ from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
-    MemberState,
     Owned,
     hash_set,
 )
-from groupstorm.coordinator.consumer.membership import (
-    check_room,
-    known_member,
-    owner_of_instance,
-    replace_member,
-)
+from groupstorm.coordinator.consumer.membership import check_room, member_to_join
 from groupstorm.coordinator.consumer.migration import (
     downgrade,
     encode_partitions,
     in_hash_order,
     may_downgrade_replacing,
-    tombstones,
 )
 from groupstorm.coordinator.consumer.progress import reconcile_member
 from groupstorm.coordinator.consumer.subscriptions import (
@@ -72,6 +65,8 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -144,13 +139,13 @@ def _joining(
     group: ConsumerGroup, member_id: str, instance: str | None, is_new: bool, records: list[Record]
 ) -> ConsumerMember:
     if instance is None:
-        return known_member(group, member_id, may_be_new=True)
+        return member_to_join(group, member_id)
     known = group.static_member(instance)
     if not is_new:
         return owner_of_instance(known, member_id, instance)
     if known is None:
-        return known_member(group, member_id, may_be_new=True)
-    return replace_member(group, known, member_id, records)
+        return member_to_join(group, member_id)
+    return group.replaced(known, member_id, records)
 
 
 def _subscription(shard: Shard, protocols: tuple[tuple[str, bytes], ...]) -> Subscription:
@@ -224,7 +219,7 @@ def _replace_last(
     """A classic static member takes the place of the last member of the new protocol: the group becomes a
     classic one. It rebalances only if the targets are behind."""
     request, reply, group = join
-    records += tombstones(group, (existing.member_id, after.member_id))
+    records += group.tombstones_under({existing.member_id: after.member_id})
     emit_replaced(shard, group, existing, after)
     emit_downgraded(shard, group, (), Cause.STATIC_MEMBER)
     return downgrade(

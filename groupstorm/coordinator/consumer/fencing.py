@@ -7,24 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
-from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
-from groupstorm.coordinator.consumer.member import LEAVE_STATIC_EPOCH, ConsumerMember, Partitions
-from groupstorm.coordinator.consumer.membership import known_member, owner_of_instance, remove_member
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import ConsumerMember, Partitions
 from groupstorm.coordinator.consumer.migration import downgrade_without, may_downgrade_without
 from groupstorm.coordinator.consumer.records import (
-    ConsumerCurrentRecord,
     ConsumerEpochRecord,
     ConsumerRegexRecord,
     ConsumerTargetEpochRecord,
-    CurrentAssignment,
 )
 from groupstorm.coordinator.consumer.subscriptions import topics_without
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.modern.group import NEVER
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH
+from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -57,11 +58,11 @@ def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) ->
     )
 
 
-def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> ConsumerCurrentRecord:
+def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> Any:
     """The member keeps what is assigned to it; its session goes on running."""
     nothing_known: Partitions = {topic: dict.fromkeys(held, 0) for topic, held in member.assigned.items()}
     gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=nothing_known, revoking={})
-    return ConsumerCurrentRecord(group.name, member.member_id, CurrentAssignment.of(gone))
+    return group.current_record(gone)
 
 
 def fence(
@@ -77,7 +78,7 @@ def fence(
         return downgrade_without(shard, group, members, cause, on_written)
     records: list[Record] = []
     for member in members:
-        remove_member(group, member.member_id, records)
+        records += group.removal(member.member_id)
     regexes = _last_subscribed(group, members)
     records += [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
     metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))

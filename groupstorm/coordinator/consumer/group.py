@@ -6,24 +6,34 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.consumer.member import ConsumerMember, Partitions, hash_set
+from groupstorm.coordinator.consumer.records import (
+    ConsumerCurrentRecord,
+    ConsumerEpochRecord,
+    ConsumerMemberRecord,
+    ConsumerRecord,
+    ConsumerRegexRecord,
+    ConsumerTargetEpochRecord,
+    ConsumerTargetRecord,
+    CurrentAssignment,
+    MemberSubscription,
+)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.groups import GroupType
+from groupstorm.coordinator.modern.group import FIRST_EPOCH, ModernGroup, entries, merge, put
+from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.records import WingTypes
+from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-#: The epochs of a new group (ModernGroup, TargetAssignmentMetadata.INITIAL).
-FIRST_EPOCH = 1
-#: The targets were never computed (Kafka: 0, which no clock of its shows).
-NEVER = -1
 #: No member holds the partition.
 NO_EPOCH = -1
 
@@ -97,7 +107,7 @@ def is_homogeneous(regexes: dict[str, int], topics: SubscribedTopics, members: i
     return all(matches == 1 and names == 0 for names, matches in topics.values())
 
 
-class ConsumerGroup:
+class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     """The state of one group, and what can be read from it directly."""
 
     __slots__ = (
@@ -106,40 +116,37 @@ class ConsumerGroup:
         "_counted",
         "_is_homogeneous",
         "_stable_at",
-        "assignment_epoch",
-        "assignment_ms",
         "classic_members",
-        "committed",
         "epoch",
         "frees_instances",
-        "members",
         "metadata_hash",
-        "name",
         "partition_epochs",
         "refresh_epoch",
         "refresh_ms",
         "regexes",
         "resolved",
-        "static_members",
         "subscribed",
-        "targets",
-        "undo",
+    )
+
+    epoch: int
+    kind = GroupType.CONSUMER
+    types = WingTypes(
+        ConsumerMember,
+        MemberSubscription,
+        CurrentAssignment,
+        ConsumerMemberRecord,
+        ConsumerCurrentRecord,
+        ConsumerTargetRecord,
+        ConsumerTargetEpochRecord,
+        ConsumerEpochRecord,
     )
 
     def __init__(self, name: str, *, frees_instances: bool = False) -> None:
-        self.name = name
+        super().__init__(name)
         #: A member that takes another instance id gives its old one up, as in Kafka 4.4.0.
         self.frees_instances = frees_instances
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
-        self.assignment_epoch = FIRST_EPOCH
-        #: When the targets were computed; `NEVER` if they were not.
-        self.assignment_ms = NEVER
-        #: Kafka's order decides how assignors deal partitions.
-        self.members: TimelineHashMap[str, ConsumerMember] = TimelineHashMap()
-        self.targets: TimelineHashMap[str, Target] = TimelineHashMap()
-        #: group.instance.id -> member id
-        self.static_members: dict[str, str] = {}
         #: Topic id -> partition -> the epoch of the member that holds it, be it assigned or being revoked.
         self.partition_epochs: dict[UUID, dict[int, int]] = {}
         self.subscribed: SubscribedTopics = {}
@@ -157,10 +164,10 @@ class ConsumerGroup:
         self._counted = True
         #: When the subscribed topics are looked at again, and the epoch that a failed write took back.
         self.refresh_ms, self.refresh_epoch = 0, 0
-        #: A record of the group is committed, so that reads see it.
-        self.committed = False
-        #: The inverse of every change since `take_undo`.
-        self.undo: list[Callable[[], None]] = []
+
+    @classmethod
+    def new(cls, name: str, compatibility: Compatibility) -> ConsumerGroup:
+        return cls(name, frees_instances=compatibility.is_4_4)
 
     # to read
 
@@ -174,11 +181,6 @@ class ConsumerGroup:
         if self._stable_at.get(self.assignment_epoch, 0) < len(self.members):
             return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
-
-    @property
-    def generation(self) -> int:
-        """The group epoch, under the name that both kinds of group share."""
-        return self.epoch
 
     @property
     def is_homogeneous(self) -> bool:
@@ -210,6 +212,19 @@ class ConsumerGroup:
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribed
 
+    def assigned_at(self, member: ConsumerMember, topics: Topics, topic: str, number: int) -> int | None:
+        topic_id = topics.topic_id(topic)
+        return None if topic_id is None else member.assigned_at(topic_id, number)
+
+    def names_of(self, assigned: Partitions, topics: Topics) -> tuple[str, ...]:
+        named = [
+            (name, number)
+            for topic, numbers in assigned.items()
+            if (name := topics.name(topic)) is not None
+            for number in numbers
+        ]
+        return tuple([f"{name}-{number}" for name, number in sorted(named)])
+
     def preferred_assignor(
         self, old: ConsumerMember | None = None, new: ConsumerMember | None = None
     ) -> str | None:
@@ -234,10 +249,26 @@ class ConsumerGroup:
 
     # to change
 
-    def take_undo(self) -> list[Callable[[], None]]:
-        """The inverses of the changes so far, the latest last; further ones start a new list."""
-        undo, self.undo = self.undo, []
-        return undo
+    def take_own(self, record: Any) -> None:
+        match record:
+            case ConsumerEpochRecord(_, int(epoch), metadata_hash):
+                self.set_epoch(epoch, metadata_hash)
+            case ConsumerRegexRecord(_, regex, topics, version, at_ms):
+                resolved = None
+                if topics is not None:
+                    resolved = ResolvedRegex(frozenset(topics), version, at_ms, hash_set(topics))
+                self.set_resolved(regex, resolved)
+
+    def tombstones(self) -> list[ConsumerRecord]:
+        return self.tombstones_under({})
+
+    def tombstones_under(self, names: Mapping[str, str]) -> list[ConsumerRecord]:
+        """The records that delete the group; ``names``: of members that have another id in the log."""
+        return [
+            *self.tombstones_of_members([names.get(one, one) for one in self.members]),
+            *(ConsumerRegexRecord(self.name, regex, None) for regex in self.resolved),
+            ConsumerEpochRecord(self.name, None),
+        ]
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         before = self.epoch, self.metadata_hash
@@ -246,26 +277,6 @@ class ConsumerGroup:
 
     def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
-
-    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        before = self.assignment_epoch, self.assignment_ms
-        self.undo.append(lambda: self._put_assignment_epoch(*before))
-        self._put_assignment_epoch(epoch, computed_at_ms)
-
-    def _put_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
-
-    def set_target(self, member_id: str, target: Target | None) -> None:
-        """Set the member's target, or forget it (None)."""
-        before = self.targets.get(member_id)
-        self.undo.append(lambda: self._put_target(member_id, before))
-        self._put_target(member_id, target)
-
-    def _put_target(self, member_id: str, target: Target | None) -> None:
-        if target is None:
-            self.targets.remove(member_id)
-        else:
-            self.targets.put(member_id, target)
 
     def set_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
         """Set the topics of a regular expression, or forget them (None)."""
@@ -289,16 +300,16 @@ class ConsumerGroup:
         before = self.members.get(member_id)
         epochs = self._moved_epochs(before, member)
         held = {
-            topic: _entries(self.partition_epochs.get(topic, {}), moved) for topic, moved in epochs.items()
+            topic: entries(self.partition_epochs.get(topic, {}), moved) for topic, moved in epochs.items()
         }
         homogeneous = self._is_homogeneous
         known = [one.instance for one in (before, member) if one is not None and one.instance is not None]
-        instances = _entries(self.static_members, known)
+        instances = entries(self.static_members, known)
 
         def back() -> None:
             self._put_member(member_id, member, before)
             self._put_epochs(held)
-            _merge(self.static_members, instances)
+            merge(self.static_members, instances)
             self._is_homogeneous, self._counted = homogeneous, False
 
         self.undo.append(back)
@@ -344,13 +355,10 @@ class ConsumerGroup:
 
     def _put_epochs(self, moved: dict[UUID, dict[int, int | None]]) -> None:
         for topic, epochs in moved.items():
-            _merge(self.partition_epochs.setdefault(topic, {}), epochs)
+            merge(self.partition_epochs.setdefault(topic, {}), epochs)
 
     def _put_member(self, member_id: str, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
-        if new is None:
-            self.members.remove(member_id)
-        else:
-            self.members.put(member_id, new)
+        put(self.members, member_id, new)
         if old is None or new is None or old.topics != new.topics or old.regex != new.regex:
             self._counted = False
             count_names(self.subscribed, old, -1)
@@ -379,17 +387,3 @@ class ConsumerGroup:
             f"<ConsumerGroup {self.name!r} {self.state} epoch={self.epoch} target={self.assignment_epoch} "
             f"members={len(self.members)} held={sum(map(len, self.partition_epochs.values()))}>"
         )
-
-
-def _entries(table: dict[K, V], keys: Iterable[K]) -> dict[K, V | None]:
-    """The table's entries, None for those that are missing."""
-    return {key: table.get(key) for key in keys}
-
-
-def _merge(table: dict[K, V], changes: dict[K, V | None]) -> None:
-    """Take the changes into the table; None removes an entry."""
-    for key, value in changes.items():
-        if value is None:
-            table.pop(key, None)
-        else:
-            table[key] = value

@@ -14,13 +14,7 @@ from dataclasses import replace
 from groupstorm.coordinator.changes import respond, restart_session
 from groupstorm.coordinator.consumer.fencing import leave
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    ConsumerMember,
-    hash_set,
-)
+from groupstorm.coordinator.consumer.member import ConsumerMember, hash_set
 from groupstorm.coordinator.consumer.membership import check_room, find_member
 from groupstorm.coordinator.consumer.migration import group_to_join
 from groupstorm.coordinator.consumer.progress import reconcile_member
@@ -37,6 +31,7 @@ from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard

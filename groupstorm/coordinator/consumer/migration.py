@@ -26,28 +26,18 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
-from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
-from groupstorm.coordinator.consumer.member import (
-    JOIN_EPOCH,
-    ClassicMetadata,
-    ConsumerMember,
-    Partitions,
-    hash_set,
-)
+from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions, hash_set
 from groupstorm.coordinator.consumer.records import (
-    ConsumerCurrentRecord,
     ConsumerEpochRecord,
-    ConsumerMemberRecord,
-    ConsumerRegexRecord,
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
-    CurrentAssignment,
-    MemberSubscription,
 )
-from groupstorm.coordinator.consumer.replay import new_group
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
+from groupstorm.coordinator.modern.group import NEVER
+from groupstorm.coordinator.modern.member import JOIN_EPOCH
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
@@ -67,12 +57,12 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
     if group is None:
         if not joins:
             raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
-        return new_group(shard, request.group)
+        return ConsumerGroup.new(request.group, shard.config.compatibility)
     if not joins or not isinstance(group, ClassicGroup):
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))
-        return new_group(shard, request.group)
+        return ConsumerGroup.new(request.group, shard.config.compatibility)
     _check_upgrade(shard, group)
     return _upgrade(shard, group, records)
 
@@ -98,7 +88,7 @@ def _upgrade(shard: Shard, classic: ClassicGroup, records: list[Record]) -> Cons
     """Every member keeps its partitions; the generation becomes every epoch. Parked members rejoin."""
     answer_all_parked(shard, classic, Error.REBALANCE_IN_PROGRESS)
     records.append(GroupTombstone(classic.name))
-    group = new_group(shard, classic.name)
+    group = ConsumerGroup.new(classic.name, shard.config.compatibility)
     group.set_assignment_epoch(classic.generation, NEVER)
     for one in classic.members.values():
         member, target = _upgraded(shard, classic, one)
@@ -174,27 +164,13 @@ def in_hash_order(partitions: dict[UUID, list[int]]) -> dict[UUID, list[int]]:
 
 def group_records(group: ConsumerGroup) -> list[Record]:
     """The records that make the group anew (ConsumerGroup.createConsumerGroupRecords)."""
-    name, members = group.name, group.members.values()
+    name, members = group.name, list(group.members.values())
     return [
-        *(ConsumerMemberRecord(name, one.member_id, MemberSubscription.of(one)) for one in members),
+        *map(group.member_record, members),
         ConsumerEpochRecord(name, group.epoch, group.metadata_hash),
         *(ConsumerTargetRecord(name, one.member_id, group.target(one.member_id)) for one in members),
         ConsumerTargetEpochRecord(name, group.assignment_epoch, group.assignment_ms),
-        *(ConsumerCurrentRecord(name, one.member_id, CurrentAssignment.of(one)) for one in members),
-    ]
-
-
-def tombstones(group: ConsumerGroup, renamed: tuple[str, str] | None = None) -> list[Record]:
-    """The records that delete the group. ``renamed``: a member's id and the one that it has in the log."""
-    name = group.name
-    ids = [renamed[1] if renamed and one == renamed[0] else one for one in group.members]
-    return [
-        *(ConsumerCurrentRecord(name, one, None) for one in ids),
-        *(ConsumerTargetRecord(name, one, None) for one in ids),
-        ConsumerTargetEpochRecord(name, None),
-        *(ConsumerMemberRecord(name, one, None) for one in ids),
-        *(ConsumerRegexRecord(name, regex, None) for regex in group.resolved),
-        ConsumerEpochRecord(name, None),
+        *map(group.current_record, members),
     ]
 
 
@@ -227,7 +203,7 @@ def downgrade_without(
     on_written: Completion | None,
 ) -> Write:
     """Go on as a classic group without these members; the others rebalance."""
-    records = tombstones(group)
+    records: list[Record] = [*group.tombstones()]
     gone = {one.member_id for one in leaving}
     emit_downgraded(shard, group, leaving, cause)
     return downgrade(shard, group, gone, None, records, on_written, rebalances=True)

@@ -5,15 +5,14 @@ Kafka: GroupMetadataManager.maybeReconcile.
 
 from __future__ import annotations
 
+from groupstorm.coordinator.changes import watch_revocation
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ConsumerMember, MemberState, Owned
+from groupstorm.coordinator.consumer.member import ConsumerMember, Owned
 from groupstorm.coordinator.consumer.reconciliation import Reconciliation, reconcile
-from groupstorm.coordinator.consumer.records import ConsumerCurrentRecord, CurrentAssignment
 from groupstorm.coordinator.consumer.subscriptions import topics_of
 from groupstorm.coordinator.consumer.targets import MemberTarget
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import MEMBER_REBALANCE
 
 
 def reconcile_member(
@@ -46,15 +45,7 @@ def reconcile_member(
     )
     if reconciled == member:
         return reconciled
-    records.append(ConsumerCurrentRecord(group.name, reconciled.member_id, CurrentAssignment.of(reconciled)))
+    records.append(group.current_record(reconciled))
     if reconciled.classic is None:
-        _watch(shard, group, reconciled)
+        watch_revocation(shard, group.name, reconciled)
     return reconciled
-
-
-def _watch(shard: Shard, group: ConsumerGroup, member: ConsumerMember) -> None:
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        deadline_ms = shard.now_ms + member.rebalance_timeout_ms
-        shard.timers.set(MEMBER_REBALANCE, group.name, member.member_id, deadline_ms, member.epoch)
-    else:
-        shard.timers.cancel(MEMBER_REBALANCE, group.name, member.member_id)

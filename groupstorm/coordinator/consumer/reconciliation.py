@@ -1,83 +1,23 @@
 """Brings one member from its current assignment towards its target, a heartbeat at a time.
 
-Rule 1: `NEXT_STEP` says what a heartbeat does to a member in each state, `REACHED` in which state the member
-is after it. There are no other ways from state to state.
-Rule 2: nothing here knows another member. The group's partition epochs say which partitions are held.
-
-Kafka: CurrentAssignmentBuilder. Its state UNKNOWN, for records of newer brokers, cannot occur here.
+The group's partition epochs say which partitions are held. Kafka: CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from enum import Enum, auto
 from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.consumer.group import NO_EPOCH
-from groupstorm.coordinator.consumer.member import (
-    ConsumerMember,
-    MemberState,
-    Owned,
-    Partitions,
-    owns_any,
-)
+from groupstorm.coordinator.consumer.member import ConsumerMember, Owned, Partitions, owns_any
+from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.reconciliation import Found, Step, reached, situation, steps
 
-
-class Situation(Enum):
-    """The situation of a member that a heartbeat finds."""
-
-    #: The member is at the epoch of its target.
-    AT_TARGET = auto()
-    #: There is a target with another epoch.
-    BEHIND = auto()
-    #: The member may still own partitions that it has to give up.
-    STILL_OWNS = auto()
-    #: The member has said that it owns none of them any more.
-    HAS_REVOKED = auto()
-
-
-class Step(Enum):
-    """The step that a heartbeat takes with a member."""
-
-    #: Nothing, unless the subscription has changed: then partitions of dropped topics are taken away.
-    HOLD = auto()
-    #: Give and take partitions according to the target.
-    ADVANCE = auto()
-
-
-NEXT_STEP: Mapping[MemberState, Mapping[Situation, Step]] = {
-    MemberState.STABLE: {
-        Situation.AT_TARGET: Step.HOLD,
-        Situation.BEHIND: Step.ADVANCE,
-    },
-    MemberState.UNREVOKED_PARTITIONS: {
-        Situation.STILL_OWNS: Step.HOLD,
-        Situation.HAS_REVOKED: Step.ADVANCE,
-    },
-    MemberState.UNRELEASED_PARTITIONS: {
-        Situation.AT_TARGET: Step.ADVANCE,
-        Situation.BEHIND: Step.ADVANCE,
-    },
-}
-
-
-class Found(NamedTuple):
-    """ADVANCE finds that the member owns partitions which it has to give up, or that others hold some of its
-    own."""
-
-    must_revoke: bool
-    others_hold: bool
-
-
-REACHED: Mapping[Found, MemberState] = {
-    Found(must_revoke=True, others_hold=True): MemberState.UNREVOKED_PARTITIONS,
-    Found(must_revoke=True, others_hold=False): MemberState.UNREVOKED_PARTITIONS,
-    Found(must_revoke=False, others_hold=True): MemberState.UNRELEASED_PARTITIONS,
-    Found(must_revoke=False, others_hold=False): MemberState.STABLE,
-}
+NEXT_STEP = steps(MemberState)
+REACHED = reached(MemberState)
 
 
 class Reconciliation(NamedTuple):
@@ -98,17 +38,11 @@ class Reconciliation(NamedTuple):
 
 def reconcile(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
     """The member after this heartbeat; the same object if nothing changes."""
-    step = NEXT_STEP[member.state][_situation(member, question)]
+    still_owns = owns_any(question.owned, member.revoking)
+    step = NEXT_STEP[member.state][situation(member, question.target_epoch, still_owns)]
     if step is Step.ADVANCE:
         return _advance(member, question)
     return _drop_topics(member, question) if question.has_subscription_changed else member
-
-
-def _situation(member: ConsumerMember, question: Reconciliation) -> Situation:
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
-        still_owns = owns_any(question.owned, member.revoking)
-        return Situation.STILL_OWNS if still_owns else Situation.HAS_REVOKED
-    return Situation.AT_TARGET if member.epoch == question.target_epoch else Situation.BEHIND
 
 
 def _drop_topics(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:

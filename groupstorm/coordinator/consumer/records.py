@@ -7,16 +7,17 @@ ConsumerGroupRegularExpression.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import replace
 from typing import NamedTuple
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
-    MemberState,
     Partitions,
+    hash_set,
 )
+from groupstorm.coordinator.modern.member import MemberState
 
 
 class MemberSubscription(NamedTuple):
@@ -34,17 +35,12 @@ class MemberSubscription(NamedTuple):
 
     @classmethod
     def of(cls, member: ConsumerMember) -> MemberSubscription:
-        return cls(
-            member.instance,
-            member.rack,
-            member.rebalance_timeout_ms,
-            member.client_id,
-            member.client_host,
-            tuple(sorted(member.topics)),
-            member.regex,
-            member.assignor,
-            member.classic,
-        )
+        parts = cls(*(getattr(member, name) for name in cls._fields))
+        return parts._replace(topics=tuple(sorted(member.topics)))
+
+    def put_into(self, member: ConsumerMember) -> ConsumerMember:
+        topics = {"topics": frozenset(self.topics), "topics_in_order": hash_set(self.topics)}
+        return replace(member, **{**self._asdict(), **topics})
 
 
 class CurrentAssignment(NamedTuple):
@@ -66,15 +62,7 @@ class ConsumerMemberRecord(NamedTuple):
 
     group: str
     member_id: str
-    subscription: MemberSubscription | None
-
-    @property
-    def key(self) -> Hashable:
-        return "member", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.subscription is None
+    value: MemberSubscription | None
 
 
 class ConsumerCurrentRecord(NamedTuple):
@@ -82,15 +70,7 @@ class ConsumerCurrentRecord(NamedTuple):
 
     group: str
     member_id: str
-    current: CurrentAssignment | None
-
-    @property
-    def key(self) -> Hashable:
-        return "current", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.current is None
+    value: CurrentAssignment | None
 
 
 class ConsumerTargetRecord(NamedTuple):
@@ -98,47 +78,23 @@ class ConsumerTargetRecord(NamedTuple):
 
     group: str
     member_id: str
-    target: Target | None
-
-    @property
-    def key(self) -> Hashable:
-        return "target", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.target is None
+    value: Target | None
 
 
 class ConsumerTargetEpochRecord(NamedTuple):
     """The group epoch for which the targets were computed, and when (-1: never)."""
 
     group: str
-    epoch: int | None
+    value: int | None
     computed_at_ms: int = -1
-
-    @property
-    def key(self) -> Hashable:
-        return "target epoch"
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
 
 
 class ConsumerEpochRecord(NamedTuple):
     """The group epoch, and the hash of the topics that its members subscribe to."""
 
     group: str
-    epoch: int | None
+    value: int | None
     metadata_hash: int = 0
-
-    @property
-    def key(self) -> Hashable:
-        return "epoch"
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.epoch is None
 
 
 class ConsumerRegexRecord(NamedTuple):
@@ -146,17 +102,9 @@ class ConsumerRegexRecord(NamedTuple):
 
     group: str
     regex: str
-    topics: tuple[str, ...] | None
+    value: tuple[str, ...] | None
     version: int = 0
     resolved_at_ms: int = 0
-
-    @property
-    def key(self) -> Hashable:
-        return "regex", self.regex
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.topics is None
 
 
 ConsumerRecord = (

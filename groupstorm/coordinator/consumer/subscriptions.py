@@ -21,12 +21,7 @@ from groupstorm.coordinator.consumer.group import (
     is_homogeneous,
 )
 from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
-    ConsumerEpochRecord,
-    ConsumerMemberRecord,
-    ConsumerRegexRecord,
-    MemberSubscription,
-)
+from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, ConsumerRegexRecord
 from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of, resolve
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
@@ -77,7 +72,7 @@ def write_subscription(
     """Write the member's subscription if anything in it changed; whether the named topics did."""
     if after is before or after == before:
         return False
-    records.append(ConsumerMemberRecord(group.name, after.member_id, MemberSubscription.of(after)))
+    records.append(group.member_record(after))
     return after.topics != before.topics
 
 
@@ -222,7 +217,7 @@ def resolve_regexes(
 ) -> Turns[Write | None]:
     """The write of the topics that the expressions match; None if the group is gone or nothing is new."""
     resolved = yield from resolve(shard.topics, regexes, shard.now_ms, may_match)
-    group = shard.consumer_group(name)
+    group = shard.group_as(name, ConsumerGroup)
     if group is None:
         return None
     records = take_resolved(shard, group, resolved)

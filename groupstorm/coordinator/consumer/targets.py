@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groupstorm.assignors.server import AssignmentRefused, MemberSpec, Target, TopicDescription, get
-from groupstorm.coordinator.consumer.group import NEVER, ConsumerGroup
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import (
     ConsumerTargetEpochRecord,
@@ -16,6 +16,7 @@ from groupstorm.coordinator.consumer.records import (
 )
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
 from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.groups import AnyGroup, ModernGroup
-from groupstorm.coordinator.listing import CLASSIC_TYPE, CONSUMER_TYPE
+from groupstorm.coordinator.groups import Group, GroupType
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeatResponse,
     DescribeGroupResponse,
@@ -57,11 +56,11 @@ def ids_in_response(response: Response) -> Iterator[str]:
             yield member_id
 
 
-def ids_in_groups(groups: Iterable[AnyGroup]) -> Iterator[str]:
+def ids_in_groups(groups: Iterable[Group]) -> Iterator[str]:
     """The member ids in the state of groups."""
     for group in groups:
         yield from group.members
-        if isinstance(group, ModernGroup):
+        if not isinstance(group, ClassicGroup):
             continue
         yield from group.pending_members
         yield from group.static_members.values()
@@ -180,19 +179,19 @@ def _describe(response: DescribeGroupResponse, names: Names) -> dict[str, Any]:
     }
 
 
-def print_group(group: AnyGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
+def print_group(group: Group, names: Names, topics: TopicNames) -> dict[str, Any]:
     """A group's state; ``topics``: topic id -> name."""
     if isinstance(group, ConsumerGroup):
         return _consumer_group(group, names, topics)
     if isinstance(group, StreamsGroup):
         return print_streams_group(group, names)
-    return _classic_group(group, names)
+    return _classic_group(cast("ClassicGroup", group), names)
 
 
 def _consumer_group(group: ConsumerGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
     members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
     return {
-        "type": CONSUMER_TYPE,
+        "type": GroupType.CONSUMER,
         "state": group.state.value,
         "epoch": group.epoch,
         "assignment_epoch": group.assignment_epoch,
@@ -223,7 +222,7 @@ def _classic_group(group: ClassicGroup, names: Names) -> dict[str, Any]:
 
     members = group.members.values()
     return {
-        "type": CLASSIC_TYPE,
+        "type": GroupType.CLASSIC,
         "state": group.state.value,
         "generation": group.generation,
         "protocol_type": group.protocol_type,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
-from groupstorm.coordinator.listing import STREAMS_TYPE
+from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
@@ -159,7 +159,7 @@ def print_streams_group(group: StreamsGroup, names: Names) -> dict[str, Any]:
     members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
     described = [facts.stored_epoch, facts.failed_epoch]
     printed: dict[str, Any] = {
-        "type": STREAMS_TYPE,
+        "type": GroupType.STREAMS,
         "state": group.state.value,
         "epoch": group.epoch,
         "assignment_epoch": group.assignment_epoch,

@@ -6,27 +6,21 @@ Kafka: GroupMetadataManager.streamsGroupLeave, streamsGroupStaticMemberGroupLeav
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.modern.group import NEVER
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Completion, Write
-from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.records import AppendCause
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.group import NEVER, StreamsGroup
-from groupstorm.coordinator.streams.member import LEAVE_STATIC_EPOCH, NOTHING_HELD, StreamsMember
-from groupstorm.coordinator.streams.membership import group_of, known_member, removal
+from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsMember
+from groupstorm.coordinator.streams.membership import group_of, known_sender
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.records import (
-    CurrentTasks,
-    StreamsCurrentRecord,
-    StreamsGroupRecord,
-    StreamsMemberRecord,
-    StreamsTargetEpochRecord,
-    StreamsTargetRecord,
-    StreamsTopologyRecord,
-)
+from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTargetEpochRecord
 from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
 from groupstorm.coordinator.writes import answering
@@ -38,7 +32,7 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
     group = group_of(shard, request.group)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka
-    member = known_member(group, request.member_id, request.group_instance_id)
+    member = known_sender(group, request.member_id, request.group_instance_id)
     response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
@@ -46,11 +40,11 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
     return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, response))
 
 
-def _gone_for_a_while(group: StreamsGroup, member: StreamsMember) -> StreamsCurrentRecord:
+def _gone_for_a_while(group: StreamsGroup, member: StreamsMember) -> Any:
     """The member keeps what is assigned to it; its session goes on running."""
     assigned = member.assigned._replace(active=dict.fromkeys(member.assigned.active, 0))
     gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
-    return StreamsCurrentRecord(group.name, member.member_id, CurrentTasks.of(gone))
+    return group.current_record(gone)
 
 
 def _fence(
@@ -62,7 +56,7 @@ def _fence(
 ) -> Write:
     """Remove the member; the group epoch counts up."""
     epoch = group.epoch + 1
-    records = removal(group.name, member.member_id)
+    records = group.removal(member.member_id)
     records.append(StreamsGroupRecord(group.name, group.facts._replace(epoch=epoch)))
     if shard.config.compatibility.is_4_4 and len(group.members) == 1:
         # nobody is left to compute a target for; the next member gets one at once
@@ -85,17 +79,3 @@ def on_streams_timer(shard: Shard, group: StreamsGroup, timer: Timer) -> Write |
         return None
     cause = Cause.REBALANCE_TIMEOUT if kind is MEMBER_REBALANCE else Cause.SESSION_EXPIRED
     return _fence(shard, group, member, cause)
-
-
-def streams_tombstones(shard: Shard, group: StreamsGroup) -> list[Record]:
-    """The records that delete the group. Its initial delay is over."""
-    shard.timers.cancel(STREAMS_DELAY, group.name)
-    name, ids = group.name, list(group.members)
-    return [
-        *(StreamsCurrentRecord(name, one, None) for one in ids),
-        *(StreamsTargetRecord(name, one, None) for one in ids),
-        StreamsTargetEpochRecord(name, None),
-        *(StreamsMemberRecord(name, one, None) for one in ids),
-        StreamsGroupRecord(name, None),
-        StreamsTopologyRecord(name, None),
-    ]

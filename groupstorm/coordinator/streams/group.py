@@ -7,23 +7,33 @@ Kafka: StreamsGroup.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.groups import GroupType
+from groupstorm.coordinator.modern.group import ModernGroup, merge, put
+from groupstorm.coordinator.modern.records import WingTypes
 from groupstorm.coordinator.streams.configuration import ConfiguredTopology
 from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
 from groupstorm.coordinator.streams.messages import EndpointPartitions
-from groupstorm.coordinator.streams.records import GroupFacts
+from groupstorm.coordinator.streams.records import (
+    CurrentTasks,
+    GroupFacts,
+    MemberMetadata,
+    StreamsCurrentRecord,
+    StreamsGroupRecord,
+    StreamsMemberRecord,
+    StreamsRecord,
+    StreamsTargetEpochRecord,
+    StreamsTargetRecord,
+    StreamsTopologyRecord,
+)
 from groupstorm.coordinator.streams.topology import Topology
-from groupstorm.javahash import TimelineHashMap
+from groupstorm.coordinator.topics import Topics
 
-K = TypeVar("K")
-V = TypeVar("V")
-
-#: The targets were never computed (Kafka: 0, which no clock of its shows).
-NEVER = -1
 NO_TASKS = Tasks()
 
 
@@ -56,25 +66,29 @@ class Remembered(NamedTuple):
     assignment: Mapping[str, Tasks] = {}
 
 
-class StreamsGroup:
+class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     """The state of one group, and what can be read from it directly.
 
     ``forgets_holders``: a write that fails leaves behind which processes hold a standby, as in Kafka.
     """
 
+    kind = GroupType.STREAMS
+    types = WingTypes(
+        StreamsMember,
+        MemberMetadata,
+        CurrentTasks,
+        StreamsMemberRecord,
+        StreamsCurrentRecord,
+        StreamsTargetRecord,
+        StreamsTargetEpochRecord,
+        StreamsGroupRecord,
+    )
+
     def __init__(self, name: str, *, forgets_holders: bool = True) -> None:
-        self.name = name
+        super().__init__(name)
         self._forgets_holders = forgets_holders
         self.facts = GroupFacts()
         self.topology: Topology | None = None
-        self.assignment_epoch = 1
-        #: When the targets were computed; `NEVER` if they were not.
-        self.assignment_ms = NEVER
-        #: Kafka's order decides how the assignor places tasks.
-        self.members: TimelineHashMap[str, StreamsMember] = TimelineHashMap()
-        self.targets: TimelineHashMap[str, Tasks] = TimelineHashMap()
-        #: group.instance.id -> member id
-        self.static_members: dict[str, str] = {}
         #: The process that holds an active task, and the processes that hold it otherwise.
         self.active_process: dict[Task, str] = {}
         self.standby_processes: dict[Task, set[str]] = {}
@@ -90,10 +104,10 @@ class StreamsGroup:
         self.shutdown_member: str | None = None
         #: A topic of the topology has changed; the epoch in which the group looked at its topics last.
         self.refresh_is_due, self.refresh_epoch = True, 0
-        #: A record of the group is committed, so that reads see it.
-        self.committed = False
-        #: The inverse of every change since `take_undo`.
-        self.undo: list[Callable[[], None]] = []
+
+    @classmethod
+    def new(cls, name: str, compatibility: Compatibility) -> StreamsGroup:
+        return cls(name, forgets_holders=compatibility.is_to_the_letter)
 
     # to read
 
@@ -112,11 +126,6 @@ class StreamsGroup:
 
     @property
     def epoch(self) -> int:
-        return self.facts.epoch
-
-    @property
-    def generation(self) -> int:
-        """The group epoch, under the name that all kinds of group share."""
         return self.facts.epoch
 
     @property
@@ -141,16 +150,30 @@ class StreamsGroup:
             and self.topology.subtopology_reading(topic) is not None
         )
 
+    def assigned_at(self, member: StreamsMember, topics: Topics, topic: str, number: int) -> int | None:
+        """Of the task that reads the partition."""
+        subtopology = None if self.topology is None else self.topology.subtopology_reading(topic)
+        return None if subtopology is None else member.assigned_at((subtopology, number))
+
+    def names_of(self, assigned: HeldTasks, topics: Topics) -> tuple[str, ...]:
+        return tuple([f"{subtopology}_{number}" for subtopology, number in sorted(assigned.active)])
+
     def needs_refresh(self) -> bool:
         """Whether the group has to look at its topics (StreamsGroup.hasMetadataExpired)."""
         return self.refresh_is_due or self.epoch < self.refresh_epoch
 
     # to change
 
-    def take_undo(self) -> list[Callable[[], None]]:
-        """The inverses of the changes so far, the latest last; further ones start a new list."""
-        undo, self.undo = self.undo, []
-        return undo
+    def take_own(self, record: Any) -> None:
+        match record:
+            case StreamsGroupRecord(_, GroupFacts() as facts):
+                self.set_facts(facts)
+            case StreamsTopologyRecord(_, topology):
+                self.set_topology(topology)
+
+    def tombstones(self) -> list[StreamsRecord]:
+        ends = [StreamsGroupRecord(self.name, None), StreamsTopologyRecord(self.name, None)]
+        return [*self.tombstones_of_members(self.members), *ends]
 
     def set_facts(self, facts: GroupFacts) -> None:
         before = self.facts
@@ -165,20 +188,8 @@ class StreamsGroup:
         self._forget_shutdown()
 
     def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        before = self.assignment_epoch, self.assignment_ms
-
-        def back() -> None:
-            self.assignment_epoch, self.assignment_ms = before
-
-        self.undo.append(back)
-        self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
+        super().set_assignment_epoch(epoch, computed_at_ms)
         self._forget_shutdown()
-
-    def set_target(self, member_id: str, target: Tasks | None) -> None:
-        """Set the member's target, or forget it (None)."""
-        before = self.targets.get(member_id)
-        self.undo.append(lambda: _put(self.targets, member_id, before))
-        _put(self.targets, member_id, target)
 
     def set_member(self, member_id: str, member: StreamsMember | None) -> None:
         """Add, replace or remove (None) a member, and note which tasks its process holds."""
@@ -193,15 +204,15 @@ class StreamsGroup:
         ]
 
         def back() -> None:
-            _put(self.members, member_id, before)
-            _merge(self.static_members, instances)
-            _merge(self.active_process, active)
+            put(self.members, member_id, before)
+            merge(self.static_members, instances)
+            merge(self.active_process, active)
             for table, old in zip((self.standby_processes, self.warmup_processes), others, strict=True):
                 forgotten = {task: processes for task, processes in old.items() if processes is None}
-                _merge(table, forgotten if self._forgets_holders else old)
+                merge(table, forgotten if self._forgets_holders else old)
 
         self.undo.append(back)
-        _put(self.members, member_id, member)
+        put(self.members, member_id, member)
         self.endpoints.pop(member_id, None)
         if before is not None:
             self._release(before.process, before.assigned)
@@ -243,21 +254,5 @@ class StreamsGroup:
         )
 
 
-def _put(table: TimelineHashMap[str, V], key: str, value: V | None) -> None:
-    if value is None:
-        table.remove(key)
-    else:
-        table.put(key, value)
-
-
 def _copy(processes: set[str] | None) -> set[str] | None:
     return None if processes is None else set(processes)
-
-
-def _merge(table: dict[K, V], changes: Mapping[K, V | None]) -> None:
-    """Take the changes into the table; None removes an entry."""
-    for key, value in changes.items():
-        if value is None:
-            table.pop(key, None)
-        else:
-            table[key] = value

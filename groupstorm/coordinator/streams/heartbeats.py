@@ -13,10 +13,11 @@ from functools import partial
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.coordinator.changes import respond
+from groupstorm.coordinator.changes import respond, restart_session, watch_revocation
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -30,26 +31,11 @@ from groupstorm.coordinator.streams.group import (
     StreamsGroupState,
     TaskOffsets,
 )
-from groupstorm.coordinator.streams.member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-    StreamsMember,
-    Tasks,
-    TaskState,
-    listed,
-)
+from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
 from groupstorm.coordinator.streams.membership import check_room, find_member, group_of, group_to_join
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import Holders, Reconciliation, reconcile
-from groupstorm.coordinator.streams.records import (
-    CurrentTasks,
-    MemberMetadata,
-    StreamsCurrentRecord,
-    StreamsGroupRecord,
-    StreamsMemberRecord,
-    StreamsTopologyRecord,
-)
+from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTopologyRecord
 from groupstorm.coordinator.streams.targets import (
     Targets,
     is_delayed,
@@ -60,7 +46,7 @@ from groupstorm.coordinator.streams.targets import (
 )
 from groupstorm.coordinator.streams.topology import Topology
 from groupstorm.coordinator.streams.topology_descriptions import asks_for_description
-from groupstorm.coordinator.timers import MEMBER_REBALANCE, MEMBER_SESSION, STREAMS_DELAY
+from groupstorm.coordinator.timers import STREAMS_DELAY
 
 #: First version that is told about missing client tags.
 _TAGS_SINCE = 1
@@ -130,8 +116,7 @@ def _answer(
     after = _reconcile(
         shard, group, request, after, Targets(targets.epoch, {after.member_id: wanted}), records
     )
-    deadline_ms = shard.now_ms + options.session_timeout_ms
-    shard.timers.set(MEMBER_SESSION, group.name, request.member_id, deadline_ms)
+    restart_session(shard, group.name, after, options.session_timeout_ms)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id
     return _response(shard, group, request, before, after, replaced, noticed.configured, statuses)
@@ -167,7 +152,7 @@ def _notice(
     """Count the group epoch up if member, topology, topics or options are not as they were."""
     bumps = False
     if after != before:
-        records.append(StreamsMemberRecord(group.name, after.member_id, MemberMetadata.of(after)))
+        records.append(group.member_record(after))
         bumps = request.group_instance_id is None or _differs(before, after)
     topology = _topology(group, request.topology, records)
     if group.topology is not None and after.topology_epoch < group.topology.epoch:
@@ -229,9 +214,8 @@ def _topology(group: StreamsGroup, sent: Topology | None, records: list[Record])
 def _set_configured(shard: Shard, group: StreamsGroup, configured: ConfiguredTopology) -> None:
     """The configured topology is no record, but goes back if the next append fails, and is read after it."""
     before = group.configured
-    back = partial(setattr, group, "configured", before)
     keep = partial(setattr, group, "read_configured", configured)
-    shard.since_written.append(Unwritten(back, keep))
+    shard.since_written.append(Unwritten(lambda _: setattr(group, "configured", before), keep))
     group.configured = configured
     group.endpoints.clear()
 
@@ -303,12 +287,8 @@ def _reconcile(
     reconciled = reconcile(member, question)
     if reconciled == member:
         return reconciled
-    records.append(StreamsCurrentRecord(group.name, member.member_id, CurrentTasks.of(reconciled)))
-    if reconciled.state is TaskState.UNREVOKED_TASKS:
-        deadline_ms = shard.now_ms + reconciled.rebalance_timeout_ms
-        shard.timers.set(MEMBER_REBALANCE, group.name, member.member_id, deadline_ms, reconciled.epoch)
-    else:
-        shard.timers.cancel(MEMBER_REBALANCE, group.name, member.member_id)
+    records.append(group.current_record(reconciled))
+    watch_revocation(shard, group.name, reconciled)
     return reconciled
 
 

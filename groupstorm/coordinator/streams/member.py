@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
-
-#: Member epochs with a meaning of their own (StreamsGroupHeartbeatRequest).
-JOIN_EPOCH = 0
-LEAVE_EPOCH = -1
-LEAVE_STATIC_EPOCH = -2
-
-
-class TaskState(StrEnum):
-    """A member is at its target or on the way to it (Kafka: MemberState)."""
-
-    #: The member has all that it may have at its epoch.
-    STABLE = "STABLE"
-    #: The member has to give tasks up and has not said yet that it did.
-    UNREVOKED_TASKS = "UNREVOKED_TASKS"
-    #: The member waits for tasks that others have not given up yet.
-    UNRELEASED_TASKS = "UNRELEASED_TASKS"
+from groupstorm.coordinator.modern.member import ModernMember, TaskState
 
 
 class Tasks(NamedTuple):
@@ -89,29 +73,22 @@ def listed(tasks: Iterable[Task]) -> TaskIds:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsMember:
+class StreamsMember(ModernMember):
     """One member; ``process``: the instance of the application that it is a thread of."""
 
-    member_id: str
-    epoch: int = 0
     previous_epoch: int = 0
     state: TaskState = TaskState.STABLE
-    instance: str | None = None
-    rack: str | None = None
-    rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
+    assigned: HeldTasks = NOTHING_HELD
+    revoking: HeldTasks = NOTHING_HELD
     topology_epoch: int = -1
     process: str = ""
     endpoint: tuple[str, int] | None = None
     #: Client tags, sorted by name.
     tags: tuple[tuple[str, str], ...] = ()
-    assigned: HeldTasks = NOTHING_HELD
-    revoking: HeldTasks = NOTHING_HELD
 
-    def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether the member has everything of the target with this epoch."""
-        return self.state is TaskState.STABLE and self.epoch == epoch
+    @property
+    def subscription(self) -> tuple[object, ...]:
+        return self.topology_epoch, self.process, self.endpoint, self.tags, self.rack
 
     def assigned_at(self, task: Task) -> int | None:
         """The epoch in which the active task was assigned to the member; None if the member has it not."""

@@ -1,74 +1,24 @@
 """Brings one member from its current tasks towards its target, a heartbeat at a time.
 
-Rule 1: `NEXT_STEP` says what a heartbeat does to a member in each state, `REACHED` in which state the member
-is after it. There are no other ways from state to state.
-Rule 2: nothing here knows another member. `Holders` says which processes hold a task.
-Rule 3 (Kafka 4.4.0): a task that changes its kind within the member is converted, not given up and taken.
+`Holders` says which processes hold a task.
+Kafka 4.4.0: a task that changes its kind within the member is converted, not given up and taken.
 
-Kafka: CurrentAssignmentBuilder. Its state UNKNOWN, for records of newer brokers, cannot occur here.
+Kafka: CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from enum import Enum, auto
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks, TaskState
+from groupstorm.coordinator.modern.member import TaskState
+from groupstorm.coordinator.modern.reconciliation import Found, Step, reached, situation, steps
+from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
 
-
-class Situation(Enum):
-    """The situation of a member that a heartbeat finds."""
-
-    #: The member is at the epoch of its target.
-    AT_TARGET = auto()
-    #: There is a target with another epoch.
-    BEHIND = auto()
-    #: The member may still own tasks that it has to give up.
-    STILL_OWNS = auto()
-    #: The member has said that it owns none of them any more.
-    HAS_REVOKED = auto()
-
-
-class Step(Enum):
-    """The step that a heartbeat takes with a member."""
-
-    HOLD = auto()
-    #: Give and take tasks according to the target.
-    ADVANCE = auto()
-
-
-NEXT_STEP: Mapping[TaskState, Mapping[Situation, Step]] = {
-    TaskState.STABLE: {
-        Situation.AT_TARGET: Step.HOLD,
-        Situation.BEHIND: Step.ADVANCE,
-    },
-    TaskState.UNREVOKED_TASKS: {
-        Situation.STILL_OWNS: Step.HOLD,
-        Situation.HAS_REVOKED: Step.ADVANCE,
-    },
-    TaskState.UNRELEASED_TASKS: {
-        Situation.AT_TARGET: Step.ADVANCE,
-        Situation.BEHIND: Step.ADVANCE,
-    },
-}
-
-
-class Found(NamedTuple):
-    """ADVANCE finds that the member owns tasks which it has to give up, or that others hold what it needs."""
-
-    must_revoke: bool
-    others_hold: bool
-
-
-REACHED: Mapping[Found, TaskState] = {
-    Found(must_revoke=True, others_hold=True): TaskState.UNREVOKED_TASKS,
-    Found(must_revoke=True, others_hold=False): TaskState.UNREVOKED_TASKS,
-    Found(must_revoke=False, others_hold=True): TaskState.UNRELEASED_TASKS,
-    Found(must_revoke=False, others_hold=False): TaskState.STABLE,
-}
+NEXT_STEP = steps(TaskState)
+REACHED = reached(TaskState)
 
 
 class Holders(NamedTuple):
@@ -91,15 +41,9 @@ class Reconciliation(NamedTuple):
 
 def reconcile(member: StreamsMember, question: Reconciliation) -> StreamsMember:
     """The member after this heartbeat; the same object if nothing changes."""
-    step = NEXT_STEP[member.state][_situation(member, question)]
+    still_owns = _may_own(member.revoking, question.owned)
+    step = NEXT_STEP[member.state][situation(member, question.target_epoch, still_owns)]
     return _advance(member, question) if step is Step.ADVANCE else member
-
-
-def _situation(member: StreamsMember, question: Reconciliation) -> Situation:
-    if member.state is TaskState.UNREVOKED_TASKS:
-        still_owns = _may_own(member.revoking, question.owned)
-        return Situation.STILL_OWNS if still_owns else Situation.HAS_REVOKED
-    return Situation.AT_TARGET if member.epoch == question.target_epoch else Situation.BEHIND
 
 
 def _may_own(tasks: HeldTasks, owned: Tasks | None) -> bool:

@@ -6,10 +6,11 @@ StreamsGroupTargetAssignmentMetadata, StreamsGroupMetadata, StreamsGroupTopology
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from dataclasses import replace
 from typing import NamedTuple
 
-from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks, TaskState
+from groupstorm.coordinator.modern.member import TaskState
+from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
 from groupstorm.coordinator.streams.topology import Topology
 
 
@@ -29,6 +30,9 @@ class MemberMetadata(NamedTuple):
     @classmethod
     def of(cls, member: StreamsMember) -> MemberMetadata:
         return cls(*(getattr(member, name) for name in cls._fields))
+
+    def put_into(self, member: StreamsMember) -> StreamsMember:
+        return replace(member, **self._asdict())
 
 
 class CurrentTasks(NamedTuple):
@@ -67,14 +71,6 @@ class StreamsMemberRecord(NamedTuple):
     member_id: str
     value: MemberMetadata | None
 
-    @property
-    def key(self) -> Hashable:
-        return "member", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
-
 
 class StreamsCurrentRecord(NamedTuple):
     """A member's current tasks."""
@@ -82,14 +78,6 @@ class StreamsCurrentRecord(NamedTuple):
     group: str
     member_id: str
     value: CurrentTasks | None
-
-    @property
-    def key(self) -> Hashable:
-        return "current", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
 
 
 class StreamsTargetRecord(NamedTuple):
@@ -99,14 +87,6 @@ class StreamsTargetRecord(NamedTuple):
     member_id: str
     value: Tasks | None
 
-    @property
-    def key(self) -> Hashable:
-        return "target", self.member_id
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
-
 
 class StreamsTargetEpochRecord(NamedTuple):
     """The group epoch for which the targets were computed, and when (-1: never)."""
@@ -115,14 +95,6 @@ class StreamsTargetEpochRecord(NamedTuple):
     value: int | None
     computed_at_ms: int = -1
 
-    @property
-    def key(self) -> Hashable:
-        return "target epoch"
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
-
 
 class StreamsGroupRecord(NamedTuple):
     """The group's epoch and what else is true of all its members."""
@@ -130,28 +102,12 @@ class StreamsGroupRecord(NamedTuple):
     group: str
     value: GroupFacts | None
 
-    @property
-    def key(self) -> Hashable:
-        return "group"
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
-
 
 class StreamsTopologyRecord(NamedTuple):
     """The group's topology."""
 
     group: str
     value: Topology | None
-
-    @property
-    def key(self) -> Hashable:
-        return "topology"
-
-    @property
-    def is_tombstone(self) -> bool:
-        return self.value is None
 
 
 StreamsRecord = (

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import TaskCounts, TaskMember, assign_tasks
 from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.pending_writes import Unwritten
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.configuration import ConfiguredTopology, Status
-from groupstorm.coordinator.streams.group import NEVER, NO_TASKS, Remembered, StreamsGroup, TaskOffsets
+from groupstorm.coordinator.streams.group import NO_TASKS, Remembered, StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks
 from groupstorm.coordinator.streams.records import StreamsTargetEpochRecord, StreamsTargetRecord
 from groupstorm.coordinator.timers import STREAMS_DELAY
@@ -144,7 +145,7 @@ def remember(shard: Shard, group: StreamsGroup, epoch: int, assignment: Mapping[
 def set_remembered(shard: Shard, group: StreamsGroup, remembered: Remembered) -> None:
     """A remembered assignment is no record, but goes back if the next append fails."""
     before = group.remembered
-    shard.since_written.append(Unwritten(lambda: setattr(group, "remembered", before)))
+    shard.since_written.append(Unwritten(lambda _: setattr(group, "remembered", before)))
     group.remembered = remembered
 
 

@@ -68,7 +68,7 @@ def asks_for_description(
     before = waits.get(group.name)
     waits.begin(group.name, epoch, shard.now_ms)
     if may_fail:
-        shard.since_written.append(Unwritten(lambda: waits.restore(group.name, before)))
+        shard.since_written.append(Unwritten(lambda _: waits.restore(group.name, before)))
     return True
 
 

@@ -20,7 +20,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
-from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
@@ -297,7 +296,7 @@ class VirtualBroker:
     @property
     def group(self) -> ClassicGroup | ConsumerGroup | None:
         group = self.coordinator.group(GROUP)
-        return None if isinstance(group, StreamsGroup) else group
+        return group if isinstance(group, ClassicGroup | ConsumerGroup) else None
 
     @property
     def consumer_group(self) -> ConsumerGroup | None:

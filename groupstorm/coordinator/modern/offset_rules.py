@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.groups import ModernGroup
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
@@ -20,15 +18,14 @@ from groupstorm.coordinator.messages import (
     OffsetFetch,
     TxnOffsetCommit,
 )
-from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import StreamsMember
+from groupstorm.coordinator.modern.group import M, ModernGroup
 from groupstorm.coordinator.topics import Topics
 
 #: First version of OffsetCommit for members of the consumer protocol.
 _MEMBER_EPOCH_SINCE = 9
 
 
-def validate_commit(group: ModernGroup, topics: Topics, request: OffsetCommit) -> Error:
+def validate_commit(group: ModernGroup[M, Any], topics: Topics, request: OffsetCommit) -> Error:
     """Members may commit at their epoch, and at an older one for partitions that they have had since then.
     Others may commit while the group is empty."""
     if request.generation < 0 and not group.members:
@@ -36,12 +33,12 @@ def validate_commit(group: ModernGroup, topics: Topics, request: OffsetCommit) -
     member = group.members.get(request.member_id)
     if member is None:
         return Error.UNKNOWN_MEMBER_ID
-    if not _is_classic(member) and request.version < _MEMBER_EPOCH_SINCE:
+    if not member.speaks_classic and request.version < _MEMBER_EPOCH_SINCE:
         return Error.UNSUPPORTED_VERSION
     return _validate_epoch(group, member, topics, request.generation, request.offsets)
 
 
-def validate_txn_commit(group: ModernGroup, topics: Topics, request: TxnOffsetCommit) -> Error:
+def validate_txn_commit(group: ModernGroup[M, Any], topics: Topics, request: TxnOffsetCommit) -> Error:
     """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
     generation to older producers."""
     if request.generation < 0 and not group.members:
@@ -58,43 +55,27 @@ def validate_txn_commit(group: ModernGroup, topics: Topics, request: TxnOffsetCo
 
 
 def _validate_epoch(
-    group: ModernGroup,
-    member: ConsumerMember | StreamsMember,
+    group: ModernGroup[M, Any],
+    member: M,
     topics: Topics,
     epoch: int,
     offsets: Mapping[str, Mapping[int, Any]],
 ) -> Error:
     """Fence a newer epoch always, and an older one if the member got a partition only after it."""
-    stale = Error.ILLEGAL_GENERATION if _is_classic(member) else Error.STALE_MEMBER_EPOCH
+    stale = Error.ILLEGAL_GENERATION if member.speaks_classic else Error.STALE_MEMBER_EPOCH
     if epoch == member.epoch:
         return NO_ERROR
     if epoch > member.epoch:
         return stale
     for name, partitions in offsets.items():
         for number in partitions:
-            assigned_at = _assigned_at(group, member, topics, name, number)
+            assigned_at = group.assigned_at(member, topics, name, number)
             if assigned_at is None or epoch < assigned_at:
                 return stale
     return NO_ERROR
 
 
-def _is_classic(member: ConsumerMember | StreamsMember) -> bool:
-    return isinstance(member, ConsumerMember) and member.classic is not None
-
-
-def _assigned_at(
-    group: ModernGroup, member: ConsumerMember | StreamsMember, topics: Topics, name: str, number: int
-) -> int | None:
-    """The epoch in which the member got the partition, or the task that reads it."""
-    if isinstance(member, ConsumerMember):
-        topic = topics.topic_id(name)
-        return None if topic is None else member.assigned_at(topic, number)
-    topology = group.topology if isinstance(group, StreamsGroup) else None
-    subtopology = None if topology is None else topology.subtopology_reading(name)
-    return None if subtopology is None else member.assigned_at((subtopology, number))
-
-
-def validate_fetch(group: ModernGroup, request: OffsetFetch) -> Error:
+def validate_fetch(group: ModernGroup[M, Any], request: OffsetFetch) -> Error:
     """A fetch that names a member must name its epoch."""
     if request.member_id is None and request.member_epoch < 0:
         return NO_ERROR
@@ -103,4 +84,4 @@ def validate_fetch(group: ModernGroup, request: OffsetFetch) -> Error:
         return Error.UNKNOWN_MEMBER_ID
     if request.member_epoch == member.epoch:
         return NO_ERROR
-    return Error.ILLEGAL_GENERATION if _is_classic(member) else Error.STALE_MEMBER_EPOCH
+    return Error.ILLEGAL_GENERATION if member.speaks_classic else Error.STALE_MEMBER_EPOCH

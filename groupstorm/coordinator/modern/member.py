@@ -1,0 +1,66 @@
+"""A member of a group of the newer protocols, as a value: every change makes a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+#: Member epochs with a meaning of their own (ConsumerGroupHeartbeatRequest, StreamsGroupHeartbeatRequest).
+JOIN_EPOCH = 0
+LEAVE_EPOCH = -1
+LEAVE_STATIC_EPOCH = -2
+
+
+class MemberState(StrEnum):
+    """A member is at its target or on the way to it (Kafka: MemberState)."""
+
+    #: The member has all that it may have at its epoch.
+    STABLE = "STABLE"
+    #: The member has to give partitions up and has not said yet that it did.
+    UNREVOKED_PARTITIONS = "UNREVOKED_PARTITIONS"
+    #: The member waits for partitions that others have not given up yet.
+    UNRELEASED_PARTITIONS = "UNRELEASED_PARTITIONS"
+
+
+class TaskState(StrEnum):
+    """The same of a member of a streams group."""
+
+    STABLE = "STABLE"
+    UNREVOKED_TASKS = "UNREVOKED_TASKS"
+    UNRELEASED_TASKS = "UNRELEASED_TASKS"
+
+
+#: The states in which a member's rebalance timeout runs.
+UNREVOKED = (MemberState.UNREVOKED_PARTITIONS, TaskState.UNREVOKED_TASKS)
+
+
+@dataclass(frozen=True, slots=True)
+class ModernMember:
+    """The facts about a member that do not depend on what is assigned."""
+
+    member_id: str
+    epoch: int = 0
+    previous_epoch: int = -1
+    state: MemberState | TaskState = MemberState.STABLE
+    instance: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
+    assigned: Any = None
+    revoking: Any = None
+
+    @property
+    def subscription(self) -> tuple[object, ...]:
+        """The facts that the member tells of itself and that may change the targets."""
+        return ()
+
+    @property
+    def speaks_classic(self) -> bool:
+        """Whether the member speaks the classic protocol."""
+        return False
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        """Whether the member has everything of the target with this epoch."""
+        return self.state.value == MemberState.STABLE.value and self.epoch == epoch
