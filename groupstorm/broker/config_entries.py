@@ -98,31 +98,16 @@ _COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
 }
 
 
-#: Its settings of consumer groups -> field, type, and the place in a pair of bounds.
-_CONSUMER_OPTIONS: Mapping[str, tuple[str, ConfigType, int | None]] = {
-    "group.consumer.assignment.interval.ms": ("assignment_interval_ms", ConfigType.INT, None),
-    "group.consumer.assignors": ("assignors", ConfigType.LIST, None),
-    "group.consumer.heartbeat.interval.ms": ("heartbeat_interval_ms", ConfigType.INT, None),
-    "group.consumer.max.assignment.interval.ms": ("assignment_interval_bounds_ms", ConfigType.INT, 1),
-    "group.consumer.max.heartbeat.interval.ms": ("heartbeat_interval_bounds_ms", ConfigType.INT, 1),
-    "group.consumer.max.session.timeout.ms": ("session_timeout_bounds_ms", ConfigType.INT, 1),
-    "group.consumer.max.size": ("max_size", ConfigType.INT, None),
-    "group.consumer.migration.policy": ("migration_policy", ConfigType.STRING, None),
-    "group.consumer.min.assignment.interval.ms": ("assignment_interval_bounds_ms", ConfigType.INT, 0),
-    "group.consumer.min.heartbeat.interval.ms": ("heartbeat_interval_bounds_ms", ConfigType.INT, 0),
-    "group.consumer.min.session.timeout.ms": ("session_timeout_bounds_ms", ConfigType.INT, 0),
-    "group.consumer.regex.refresh.interval.ms": ("regex_refresh_interval_ms", ConfigType.INT, None),
-    "group.consumer.session.timeout.ms": ("session_timeout_ms", ConfigType.INT, None),
-}
+#: Its settings of consumer groups that are not of type INT.
+_CONSUMER_TYPES = {"assignors": ConfigType.LIST, "migration_policy": ConfigType.STRING}
 
 
 def _consumer_entries(consumer: ConsumerConfig) -> Iterator[Entry]:
     defaults = ConsumerConfig()
-    for name, (field, kind, bound) in _CONSUMER_OPTIONS.items():
-        value, default = getattr(consumer, field), getattr(defaults, field)
-        if bound is not None:
-            value, default = value[bound], default[bound]
-        yield _fixed(name, _text(value), _text(default), kind)
+    for field in sorted(ConsumerConfig.__match_args__):
+        value, default = _text(getattr(consumer, field)), _text(getattr(defaults, field))
+        name = f"group.consumer.{field.replace('_', '.')}"
+        yield _fixed(name, value, default, _CONSUMER_TYPES.get(field, ConfigType.INT))
 
 
 def _text(value: object) -> str:

@@ -16,7 +16,7 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.unfinished import Unfinished
-from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
+from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
@@ -97,7 +97,9 @@ class GroupCoordination:
             self.take(self._coordinator.update_topics(changed, deleted, now_ms))
         for group in state.changed_groups:
             configs = state.group_configs.get(group, {})
-            options = {name: int(value) for name, value in configs.items() if name in GROUP_OPTIONS}
+            options = {
+                name: int(value) for name, value in configs.items() if name in ConsumerConfig.own_options()
+            }
             self._coordinator.set_group_options(group, options)
         state.changed_groups = []
 

@@ -144,7 +144,7 @@ def respond(
 
 def restart_session(shard: Shard, group: str, member: ModernMember, timeout_ms: int | None = None) -> None:
     """The member has sent a request: its session begins again."""
-    duration_ms = shard.group_options.session_timeout_ms(group) if timeout_ms is None else timeout_ms
+    duration_ms = shard.group_options.consumer(group).session_timeout_ms if timeout_ms is None else timeout_ms
     shard.timers.set(MEMBER_SESSION, group, member.member_id, shard.now_ms + duration_ms)
 
 

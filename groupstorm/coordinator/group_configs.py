@@ -9,16 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check, flag, integer, long
-from groupstorm.coordinator.consumer_config import (
-    ASSIGNMENT_INTERVAL,
-    HEARTBEAT_INTERVAL,
-    SESSION_TIMEOUT,
-    ConsumerConfig,
-)
+from groupstorm.coordinator.consumer_config import ConsumerConfig
 
 #: ShareGroupAutoOffsetResetStrategy; Java's `Duration` without a sign.
 _OFFSET_RESET = (
@@ -33,9 +27,9 @@ def _of_broker(name: str, default: int, least: int = 0) -> tuple[str, Option]:
 
 _OPTIONS_4_3: Mapping[str, Option] = dict(
     (
-        _of_broker(ASSIGNMENT_INTERVAL, 1_000),
-        _of_broker(HEARTBEAT_INTERVAL, 5_000, 1),
-        _of_broker(SESSION_TIMEOUT, 45_000, 1),
+        _of_broker("consumer.assignment.interval.ms", 1_000),
+        _of_broker("consumer.heartbeat.interval.ms", 5_000, 1),
+        _of_broker("consumer.session.timeout.ms", 45_000, 1),
         _of_broker("share.assignment.interval.ms", 1_000),
         ("share.auto.offset.reset", Option(ConfigType.STRING, "latest", pattern=_OFFSET_RESET)),
         _of_broker("share.delivery.count.limit", 5, 2),
@@ -90,59 +84,48 @@ def group_options(kafka: Compatibility) -> Mapping[str, Option]:
     return _OPTIONS_4_4 if kafka.is_4_4 else _OPTIONS_4_3
 
 
-class _Bounds(NamedTuple):
-    """The values that a group may set. ``limits``: the broker's settings, with `min` or `max` in them."""
-
-    least: int | None
-    most: int | None
-    limits: str
-
-    def check(self, name: str, value: int, kafka: Compatibility) -> None:
-        """Raises ConfigError with the words of that release."""
-        too_small = self.least is not None and value < self.least
-        too_large = self.most is not None and value > self.most
-        if not (too_small or too_large):
-            return
-        if kafka.is_4_4 and self.least is not None and self.most is not None:
-            raise ConfigError(f"{name} must be in the range {self.least} to {self.most} inclusive.")
-        side, bound, limit = ("greater", self.least, "min") if too_small else ("less", self.most, "max")
-        shown = bound if kafka.is_4_4 else self.limits.format(limit)
-        raise ConfigError(f"{name} must be {side} than or equal to {shown}")
-
-
-def _bounds(consumer: ConsumerConfig) -> Mapping[str, _Bounds]:
-    """In the order in which Kafka checks them (GroupConfig.validateValues)."""
+def _bounds(consumer: ConsumerConfig) -> Mapping[str, tuple[int | None, int | None]]:
+    """The least and greatest values, in the order in which Kafka checks them (GroupConfig.validateValues)."""
+    heartbeat = (consumer.min_heartbeat_interval_ms, consumer.max_heartbeat_interval_ms)
+    assignment = (consumer.min_assignment_interval_ms, consumer.max_assignment_interval_ms)
     return {
-        HEARTBEAT_INTERVAL: _Bounds(
-            *consumer.heartbeat_interval_bounds_ms, "group.consumer.{}.heartbeat.interval.ms"
-        ),
-        SESSION_TIMEOUT: _Bounds(*consumer.session_timeout_bounds_ms, "group.consumer.{}.session.timeout.ms"),
-        ASSIGNMENT_INTERVAL: _Bounds(
-            *consumer.assignment_interval_bounds_ms, "group.consumer.{}.assignment.interval.ms"
-        ),
-        "share.heartbeat.interval.ms": _Bounds(5_000, 15_000, "group.share.{}.heartbeat.interval.ms"),
-        "share.session.timeout.ms": _Bounds(45_000, 60_000, "group.share.{}.session.timeout.ms"),
-        "share.record.lock.duration.ms": _Bounds(15_000, 60_000, "group.share.{}.record.lock.duration.ms"),
-        "share.delivery.count.limit": _Bounds(2, 10, "group.share.{}.delivery.count.limit"),
-        "share.partition.max.record.locks": _Bounds(100, 4_000, "group.share.{}.partition.max.record.locks"),
-        "share.assignment.interval.ms": _Bounds(0, 15_000, "group.share.{}.assignment.interval.ms"),
-        "streams.heartbeat.interval.ms": _Bounds(5_000, 15_000, "group.streams.{}.heartbeat.interval.ms"),
-        "streams.session.timeout.ms": _Bounds(45_000, 60_000, "group.streams.{}.session.timeout.ms"),
-        "streams.num.standby.replicas": _Bounds(None, 2, "group.streams.{}.standby.replicas"),
-        "streams.assignment.interval.ms": _Bounds(0, 15_000, "group.streams.{}.assignment.interval.ms"),
-        "streams.task.offset.interval.ms": _Bounds(15_000, None, "group.streams.{}.task.offset.interval.ms"),
-        "streams.num.warmup.replicas": _Bounds(None, 20, "group.streams.{}.warmup.replicas"),
+        "consumer.heartbeat.interval.ms": heartbeat,
+        "consumer.session.timeout.ms": (consumer.min_session_timeout_ms, consumer.max_session_timeout_ms),
+        "consumer.assignment.interval.ms": assignment,
+        "share.heartbeat.interval.ms": (5_000, 15_000),
+        "share.session.timeout.ms": (45_000, 60_000),
+        "share.record.lock.duration.ms": (15_000, 60_000),
+        "share.delivery.count.limit": (2, 10),
+        "share.partition.max.record.locks": (100, 4_000),
+        "share.assignment.interval.ms": (0, 15_000),
+        "streams.heartbeat.interval.ms": (5_000, 15_000),
+        "streams.session.timeout.ms": (45_000, 60_000),
+        "streams.num.standby.replicas": (None, 2),
+        "streams.assignment.interval.ms": (0, 15_000),
+        "streams.task.offset.interval.ms": (15_000, None),
+        "streams.num.warmup.replicas": (None, 20),
     }
+
+
+def _check_bounds(name: str, value: int, least: int | None, most: int | None, kafka: Compatibility) -> None:
+    """Raises ConfigError with the words of that release; 4.3.1 names the broker's setting."""
+    too_small = least is not None and value < least
+    too_large = most is not None and value > most
+    if not (too_small or too_large):
+        return
+    if kafka.is_4_4 and least is not None and most is not None:
+        raise ConfigError(f"{name} must be in the range {least} to {most} inclusive.")
+    side, bound, limit = ("greater", least, "min") if too_small else ("less", most, "max")
+    kind, what = name.split(".", 1)
+    shown = bound if kafka.is_4_4 else f"group.{kind}.{limit}.{what.removeprefix('num.')}"
+    raise ConfigError(f"{name} must be {side} than or equal to {shown}")
 
 
 def broker_value(option: Option, consumer: ConsumerConfig) -> str:
     """The value of an option that a group does not have of its own."""
-    own = {
-        f"group.{ASSIGNMENT_INTERVAL}": consumer.assignment_interval_ms,
-        f"group.{HEARTBEAT_INTERVAL}": consumer.heartbeat_interval_ms,
-        f"group.{SESSION_TIMEOUT}": consumer.session_timeout_ms,
-    }
-    return str(own.get(option.broker or "", option.default))
+    kind, _, what = (option.broker or "").removeprefix("group.").partition(".")
+    own = getattr(consumer, what.replace(".", "_"), None) if kind == consumer.kind else None
+    return option.default if own is None else str(own)
 
 
 def check_group(configs: Mapping[str, str], consumer: ConsumerConfig, kafka: Compatibility) -> dict[str, str]:
@@ -157,7 +140,7 @@ def check_group(configs: Mapping[str, str], consumer: ConsumerConfig, kafka: Com
     checked = {name: check(options, "group", name, value) for name, value in configs.items()}
     for name, bounds in _bounds(consumer).items():
         if name in checked:
-            bounds.check(name, int(checked[name]), kafka)
+            _check_bounds(name, int(checked[name]), *bounds, kafka)
     assignor = checked.get(_ASSIGNOR, _ASSIGNORS[0])
     if assignor not in _ASSIGNORS:
         registered = f"Registered assignors are: [{', '.join(_ASSIGNORS)}]."

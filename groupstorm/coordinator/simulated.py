@@ -154,7 +154,7 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             return
         shard.now_ms = now_ms
         if isinstance(known, ConsumerGroup):
-            kind, timeout_ms = MEMBER_SESSION, shard.group_options.session_timeout_ms(group)
+            kind, timeout_ms = MEMBER_SESSION, shard.group_options.consumer(group).session_timeout_ms
         else:
             kind, timeout_ms = SESSION, cast("Member", member).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)

@@ -92,11 +92,14 @@ def test_options_have_an_effect_under_their_own_names() -> None:
     )
     consumer = ConsumerConfig(
         50_000,
-        (49_000, 51_000),
+        49_000,
+        51_000,
         7_000,
-        (6_000, 8_000),
+        6_000,
+        8_000,
         20,
-        (19, 21),
+        19,
+        21,
         22,
         ("range",),
         config.consumer.migration_policy,
@@ -221,13 +224,14 @@ def test_a_group_has_its_own_options_and_the_brokers_for_the_rest() -> None:
     assert options.own("g") == {}
     options.set("g", {"consumer.heartbeat.interval.ms": 7_000, "consumer.session.timeout.ms": 50_000})
     found = [
-        (options.session_timeout_ms(group), options.heartbeat_interval_ms(group)) for group in ("g", "h")
+        (options.consumer(group).session_timeout_ms, options.consumer(group).heartbeat_interval_ms)
+        for group in ("g", "h")
     ]
     assert found == [(50_000, 7_000), (45_000, 5_000)]
-    assert options.assignment_interval_ms("g") == 1_000
+    assert options.consumer("g").assignment_interval_ms == 1_000
     options.set("g", {"consumer.assignment.interval.ms": 0})
     assert options.own("g") == {"consumer.assignment.interval.ms": 0}, "exactly the last ones"
-    assert options.assignment_interval_ms("g") == 0
+    assert options.consumer("g").assignment_interval_ms == 0
     options.set("g", {})
     assert options.own("g") == {}
 
@@ -247,7 +251,7 @@ def test_a_value_beyond_the_brokers_bounds_counts_as_the_nearest(
     found = []
     for value in asked:
         options.set("g", {f"consumer.{name.removesuffix('_ms').replace('_', '.')}.ms": value})
-        found.append(getattr(options, name)("g"))
+        found.append(getattr(options.consumer("g"), name))
     assert tuple(found) == is_value
 
 

@@ -97,7 +97,7 @@ def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingRepl
     restart_session(shard, group.name, after)
     news = request.member_epoch == JOIN_EPOCH or _is_full(request) or after.assigned != before.assigned
     assignment = {topic: tuple(held) for topic, held in after.assigned.items()} if news else None
-    interval_ms = shard.group_options.heartbeat_interval_ms(group.name)
+    interval_ms = shard.group_options.consumer(group.name).heartbeat_interval_ms
     response = ConsumerGroupHeartbeatResponse(NO_ERROR, after.member_id, after.epoch, interval_ms, assignment)
     return respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
 

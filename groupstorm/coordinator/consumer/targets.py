@@ -70,7 +70,7 @@ def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
 
 
 def _may_assign(shard: Shard, group: ConsumerGroup) -> bool:
-    interval_ms = shard.group_options.assignment_interval_ms(group.name)
+    interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
     if group.assignment_ms == NEVER or interval_ms == 0:
         return True
     return shard.now_ms >= group.assignment_ms + interval_ms

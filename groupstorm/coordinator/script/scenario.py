@@ -15,20 +15,18 @@ from groupstorm.coordinator.config import (
     parse_int,
 )
 from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
-from groupstorm.coordinator.script.fields import LONG_MAX
-from groupstorm.coordinator.streams_config import RECOVERY_LAG, STREAMS_GROUP_OPTIONS, STREAMS_GROUP_TEXTS
+from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
-#: Options of one group and their smallest values (GroupConfig); options that are not numbers are not checked.
+#: Options of one group and their bounds (GroupConfig); options that are not numbers are not checked.
 _GROUP_OPTIONS = {
     **GROUP_OPTIONS,
-    "share.session.timeout.ms": 1,
-    "share.heartbeat.interval.ms": 1,
-    "share.assignment.interval.ms": 0,
-    "share.record.lock.duration.ms": 1000,
-    "share.delivery.count.limit": 2,
-    "share.partition.max.record.locks": 100,
-    **{name: least for name, (least, _) in STREAMS_GROUP_OPTIONS.items()},
+    "share.session.timeout.ms": (1, INT_MAX),
+    "share.heartbeat.interval.ms": (1, INT_MAX),
+    "share.assignment.interval.ms": (0, INT_MAX),
+    "share.record.lock.duration.ms": (1000, INT_MAX),
+    "share.delivery.count.limit": (2, INT_MAX),
+    "share.partition.max.record.locks": (100, INT_MAX),
 }
 
 
@@ -92,8 +90,7 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
     for group, options in groups.items():
         for name, value in options.items():
             if name in _GROUP_OPTIONS:
-                most = LONG_MAX if name == RECOVERY_LAG else INT_MAX
-                parse_int(f"groups: {group}: {name}", value, _GROUP_OPTIONS[name], most)
+                parse_int(f"groups: {group}: {name}", value, *_GROUP_OPTIONS[name])
     if not isinstance(config.get("topologies", {}), dict):
         raise InputError(f"topologies: {_short(config['topologies'])} is no object of topologies")
     if not isinstance(config.get("description_plugin", False), bool):
@@ -104,7 +101,7 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
 
 def group_options_of(scenario: Scenario) -> dict[str, dict[str, int | str]]:
     """The options of single consumer and streams groups, by group. `broker_config` has checked them."""
-    known = {*GROUP_OPTIONS, *STREAMS_GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
+    known = {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
     return {
         group: {
             name: str(value) if name in STREAMS_GROUP_TEXTS else int(value)
