@@ -3,7 +3,6 @@ owners, epochs never go back, nothing waits for ever."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, cast
 
 import pytest
@@ -16,53 +15,38 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
+from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.group_state import group_state, held_partitions
 from tests.oracle.running import as_line
 from tests.oracle.scripts.group_scripts import random_group_script
 
 
-class _Checked(GroupCoordinator):
-    """Checks the groups after every call."""
-
+class _Checked(CheckedCoordinator):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._epochs: dict[int, tuple[int, dict[str, int]]] = {}
         self._seen: list[ConsumerGroup] = []
 
-    def handle(self, *arguments: Any) -> Any:
-        effects = super().handle(*arguments)
-        self._check()
-        return effects
-
-    def fire_one(self, now_ms: int) -> Any:
-        effects = super().fire_one(now_ms)
-        self._check()
-        return effects
-
-    def _check(self) -> None:
-        for name in self.groups:
-            group = self.group(name)
-            if isinstance(group, ConsumerGroup):
-                self._check_owners(group)
-                self._check_epochs(group)
+    def check_group(self, group: Any) -> None:
+        if isinstance(group, ConsumerGroup):
+            self._check_owners(group)
+            self._check_epochs(group)
 
     def _check_owners(self, group: ConsumerGroup) -> None:
-        owners = Counter(
+        owned = held_once(
             (topic, number)
             for member in group.members.values()
             for partitions in (member.assigned, member.revoking)
             for topic, numbers in partitions.items()
             for number in numbers
         )
-        assert not [partition for partition, count in owners.items() if count > 1]
-        assert set(owners) == set(held_partitions(group))
-        targets = Counter(
+        assert owned == set(held_partitions(group))
+        held_once(
             (topic, number)
             for target in group.targets.values()
             for topic, numbers in target.items()
             for number in numbers
         )
-        assert not [partition for partition, count in targets.items() if count > 1]
 
     def _check_epochs(self, group: ConsumerGroup) -> None:
         if group not in self._seen:

@@ -27,6 +27,7 @@ from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
 from groupstorm.javahash import JavaHashMap
+from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
 
 _BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
@@ -34,36 +35,20 @@ _NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
 _OWNED = {"active": "$", "standby": "$", "warmup": "$"}
 
 
-class _Checked(GroupCoordinator):
-    """Checks the groups after every call."""
-
-    def handle(self, *arguments: Any) -> Any:
-        effects = super().handle(*arguments)
-        self._check()
-        return effects
-
-    def fire_one(self, now_ms: int) -> Any:
-        effects = super().fire_one(now_ms)
-        self._check()
-        return effects
-
-    def _check(self) -> None:
-        for name in self.groups:
-            group = self.group(name)
-            if not isinstance(group, StreamsGroup):
-                continue
-            owners = Counter(
-                task
-                for member in group.members.values()
-                for tasks in (member.assigned.active, member.revoking.active)
-                for task in tasks
-            )
-            assert not [task for task, count in owners.items() if count > 1]
-            assert set(owners) == set(group.active_process)
-            targets = Counter(task for target in group.targets.values() for task in target.active)
-            assert not [task for task, count in targets.items() if count > 1]
-            assert group.epoch >= group.assignment_epoch
-            assert all(one.epoch <= group.assignment_epoch for one in group.members.values())
+class _Checked(CheckedCoordinator):
+    def check_group(self, group: Any) -> None:
+        if not isinstance(group, StreamsGroup):
+            return
+        owned = held_once(
+            task
+            for member in group.members.values()
+            for tasks in (member.assigned.active, member.revoking.active)
+            for task in tasks
+        )
+        assert owned == set(group.active_process)
+        held_once(task for target in group.targets.values() for task in target.active)
+        assert group.epoch >= group.assignment_epoch
+        assert all(one.epoch <= group.assignment_epoch for one in group.members.values())
 
 
 def _run(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
