@@ -17,8 +17,8 @@ from groupstorm.problems import CheckFailed
 from groupstorm.storms.scenario.knowledge import How
 from groupstorm.verdicts.spread import Spread
 from groupstorm.whatif.drafting import Draft
+from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import TIMEOUTS
-from groupstorm.whatif.reading import Reading
 from groupstorm.whatif.replaying import Replay
 from groupstorm.whatif.rounds import UNKNOWN, Round
 

@@ -12,9 +12,9 @@ import yaml
 
 from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
 from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
-from groupstorm.whatif.reading import Reading
 from groupstorm.whatif.waves import Wave, find_waves
 
 #: Before the first row of a trace that begins in the middle of a group's life: time for its members to join.

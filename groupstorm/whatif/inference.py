@@ -13,8 +13,8 @@ from groupstorm.storms.scenario.knowledge import How, Known, assumed, inferred, 
 from groupstorm.storms.scenario.quantities import milliseconds
 from groupstorm.storms.scenario.settings import Settings, read
 from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.lives import Timeouts
-from groupstorm.whatif.reading import Reading
 
 STRATEGY: Final = "partition.assignment.strategy"
 PROTOCOL: Final = "group.protocol"

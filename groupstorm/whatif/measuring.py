@@ -12,6 +12,7 @@ from groupstorm.figures.percentiles import percentile
 from groupstorm.storms.scenario.knowledge import How, Known, Measured, inferred, observed
 from groupstorm.storms.scenario.member_rules import OF_ONE_MEMBER
 from groupstorm.storms.scenario.settings import BY_NAME
+from groupstorm.whatif.facts import JOINED, REMOVED, REPLACED, Reading, Sign
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -23,7 +24,7 @@ from groupstorm.whatif.inference import (
     timeouts_of,
 )
 from groupstorm.whatif.lives import lives_of
-from groupstorm.whatif.reading import JOINED, REMOVED, REPLACED, Reading, Sign, read_run
+from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.waves import QUIET_US, Restart, restarts_of
 from groupstorm.wording import counted
 

@@ -11,7 +11,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import Scenario, parse
 from groupstorm.whatif.agreement import Agreement, agreement
 from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
-from groupstorm.whatif.reading import Reading, read_run
+from groupstorm.whatif.facts import Reading
+from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.replaying import replay_seeds
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")

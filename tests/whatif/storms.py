@@ -12,7 +12,8 @@ from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement, agreement
 from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
-from groupstorm.whatif.reading import Reading, read_run
+from groupstorm.whatif.facts import Reading
+from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.replaying import replay
 from tools.log_printing.logs import LogKind, as_log
 

@@ -11,9 +11,10 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
+from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
-from groupstorm.whatif.reading import Reading, read_run
+from groupstorm.whatif.reading import read_run
 from tests.imports.importing import LOGS, broker_line, import_texts, rows
 from tests.imports.test_broker_rounds import OFFSETS
 from tests.imports.test_ends_of_members import A, B

@@ -14,6 +14,7 @@ import pytest
 
 from groupstorm.whatif.agreement import agreement
 from groupstorm.whatif.drafting import AS_IT_WAS, draft_of, scenario_text
+from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -21,7 +22,7 @@ from groupstorm.whatif.inference import (
     POLL_INTERVAL,
     SESSION,
 )
-from groupstorm.whatif.reading import Reading, read_run
+from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.replaying import replay
 from tests.generated_pages import check_section
 from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings

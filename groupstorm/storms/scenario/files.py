@@ -23,14 +23,14 @@ from groupstorm.storms.scenario.names import is_name
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.steps import (
-    Step,
+from groupstorm.storms.scenario.step_reading import (
     created_topics,
     read_step,
     read_time,
     releases,
     with_releases,
 )
+from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import check_topics, topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 

@@ -1,0 +1,106 @@
+"""The facts of a trace about one group: what each member was seen doing, the rounds, topics and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from groupstorm.figures.table import Figures
+from groupstorm.trace.events import coordinator
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
+
+
+class Sign(NamedTuple):
+    """A row about one process. ``kind``: one of those below. ``detail``: its cause, if it has one.
+
+    ``for_us``: how long it lasts, if the row says so. ``place``: the row, or the lines of the logs behind it.
+    ``round_us``: when the round began that was under way.
+    """
+
+    time_us: int
+    kind: str
+    detail: str
+    place: str
+    for_us: int = 0
+    round_us: int | None = None
+    member_id: str = ""
+
+
+#: The kinds of signs; REVOKED: the member has given up the last of its partitions.
+STARTED, JOINED, REPLACED, PARKED, SYNCED = "started", "joined", "replaced", "parked", "synced"
+CLOSING, REVOKED, CLOSED, REMOVED, CRASHED = "closing", "revoked", "closed", "removed", "crashed"
+FAILED, LOST, REJOIN, PAUSED = "failed", "lost", "rejoin", "paused"
+#: The detail of a `JOINED` of which only the round is known: its time is when that round began.
+IN_ROUND: Final = "in-round"
+
+
+Offsets = tuple[tuple[int, int], tuple[int, int]]
+
+
+@dataclass
+class Reading:
+    """The facts of a trace about one group. Times are microseconds since the trace began."""
+
+    group: str
+    path: Path
+    signs: dict[str, list[Sign]] = field(default_factory=dict)
+    instances: dict[str, str] = field(default_factory=dict)
+    #: The topics that each member subscribes to.
+    subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Topic -> its partitions, as far as any row names them; and topics that grew, with the time.
+    topics: dict[str, int] = field(default_factory=dict)
+    grown: list[tuple[int, str, int, str]] = field(default_factory=list)
+    #: The former counts of topics that grew.
+    first_counts: dict[str, int] = field(default_factory=dict)
+    rounds: RoundReader = field(default_factory=RoundReader)
+    epochs: EpochReader = field(default_factory=EpochReader)
+    #: The ends of logs, and what the group committed, of each partition: (when, offset) first and last.
+    log_ends: dict[str, Offsets] = field(default_factory=dict)
+    commits: dict[str, Offsets] = field(default_factory=dict)
+    #: The assignors that rounds chose, each with the row that says so first.
+    assignors: dict[str, str] = field(default_factory=dict)
+    #: The settings that the scenario of a storm had, and what client logs say of each member.
+    scenario: Mapping[str, Any] = field(default_factory=dict)
+    configured: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Settings that the log of the broker has: each with its value, and the line.
+    broker_configured: dict[str, tuple[str, str]] = field(default_factory=dict)
+    #: From when on figures count: of a storm as it says, of another trace from the first complete assignment
+    #: on, before which nobody knows who could consume.
+    figures_from_us: int = 0
+    is_consumer_protocol: bool = False
+    #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
+    imported_view: str = ""
+    #: Whether the trace has rows of the members themselves.
+    has_member_rows: bool = False
+    missing: dict[str, str] = field(default_factory=dict)
+    #: Events that no scenario can repeat, in sentences.
+    problems: list[str] = field(default_factory=list)
+    first_state: coordinator.GroupStateChanged | None = None
+    #: When members joined the first round of the group, when it began and when its join phase ended.
+    first_joins_us: list[int] = field(default_factory=list)
+    first_join_phase_us: tuple[int, int] | None = None
+    #: From the end of the join phase to the assignments, of every round.
+    assigning_us: list[int] = field(default_factory=list)
+    #: The times from the beginning of a round until each member said that it knew of it.
+    learned_us: list[int] = field(default_factory=list)
+    ended_us: int = 0
+    figures: Figures | None = None
+
+    @property
+    def began_empty(self) -> bool:
+        """Whether the trace has the first round of the group."""
+        first = self.first_state
+        return first is None or first.previous_state == GroupState.EMPTY
+
+    @property
+    def compared_rounds(self) -> Sequence[Round]:
+        """The rounds that a replay has to repeat; those of a consumer group are its epochs."""
+        return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
+
+    @property
+    def is_storm(self) -> bool:
+        """Whether the trace is that of a storm, whose first row has its scenario."""
+        return bool(self.scenario)
