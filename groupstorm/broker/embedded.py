@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from groupstorm.broker.assembly import make_broker
@@ -94,12 +93,7 @@ class EmbeddedBroker:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_problem: object) -> None:
         self._thread.run(self.server.stop())
         self._thread.stop()
 

@@ -7,7 +7,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import islice
-from types import TracebackType
 from typing import Any, Self
 
 from groupstorm.clients.consumer.records import ConsumerRecord
@@ -226,22 +225,12 @@ class BrokerUnderTest(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_problem: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.start)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_problem: object) -> None:
         await asyncio.to_thread(self.stop)

@@ -16,7 +16,6 @@ from groupstorm.coordinator.consumer.records import (
 )
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap
@@ -41,7 +40,8 @@ def update_target(
 
     At most once per `group.consumer.assignment.interval.ms`: until then the old target counts.
     """
-    if group.assignment_epoch >= noticed.epoch or not _may_assign(shard, group):
+    interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
+    if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
         return MemberTarget(group.assignment_epoch, last_target(group, after))
     targets = _assign(shard, group, noticed, before, after)
     for member_id, target in targets.items():
@@ -67,13 +67,6 @@ def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
         return group.target(member.member_id)
     predecessor = group.static_members.get(member.instance)
     return {} if predecessor is None else group.target(predecessor)
-
-
-def _may_assign(shard: Shard, group: ConsumerGroup) -> bool:
-    interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
-    if group.assignment_ms == NEVER or interval_ms == 0:
-        return True
-    return shard.now_ms >= group.assignment_ms + interval_ms
 
 
 def _assign(

@@ -108,6 +108,10 @@ class ModernGroup(ABC, Generic[M, T]):
         """Those of the members that the group has."""
         return {one: member for one in ids if (member := self.members.get(one)) is not None}
 
+    def may_assign(self, now_ms: int, interval_ms: int) -> bool:
+        """Whether enough time is over since the targets were computed."""
+        return self.assignment_ms == NEVER or now_ms >= self.assignment_ms + interval_ms
+
     # to change
 
     def take_undo(self) -> list[Callable[[], None]]:

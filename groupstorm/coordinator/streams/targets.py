@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import TaskCounts, TaskMember, assign_tasks
 from groupstorm.coordinator.faults import CoordinatorFault
-from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.pending_writes import Unwritten
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
@@ -59,7 +58,8 @@ def update_targets(
     if only_epoch and group.assignment_epoch >= group.epoch:
         records.append(StreamsTargetEpochRecord(group.name, epoch, group.assignment_ms))
         return Targets(epoch, present)
-    if not _may_assign(shard, group):
+    interval_ms = shard.group_options.streams(group.name).assignment_interval_ms
+    if not group.may_assign(shard.now_ms, interval_ms):
         detail = "Assignment delayed due to the configured assignment interval."
         return Targets(group.assignment_epoch, present, detail)
     targets = _assign(shard, group, configured, member, present)
@@ -80,11 +80,6 @@ def delay_is_over(shard: Shard, group: StreamsGroup) -> list[Record]:
     if group.configured is not None:
         update_targets(shard, group, group.epoch, group.configured, None, records)
     return records
-
-
-def _may_assign(shard: Shard, group: StreamsGroup) -> bool:
-    interval_ms = shard.group_options.streams(group.name).assignment_interval_ms
-    return group.assignment_ms == NEVER or shard.now_ms >= group.assignment_ms + interval_ms
 
 
 def _targets_with(group: StreamsGroup, member: StreamsMember | None) -> dict[str, Tasks]:

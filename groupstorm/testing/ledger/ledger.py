@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any, Self
 
 from groupstorm.problems import InputError
@@ -253,12 +252,7 @@ class Ledger:
         self._source.begin()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_problem: object) -> None:
         self._source.end()
 
     async def __aenter__(self) -> Self:
@@ -268,12 +262,7 @@ class Ledger:
             self._source.begin()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_problem: object) -> None:
         if self._source.needs_thread:
             await asyncio.to_thread(self._source.end)
         else:
