@@ -122,9 +122,9 @@ class JavaHashMap(Generic[K, V]):
         self._head = 0
 
     @classmethod
-    def copy_of(cls, source: Mapping[K, V], hash_of: Callable[[K], int] | None = None) -> JavaHashMap[K, V]:
+    def copy_of(cls, source: Mapping[K, V]) -> JavaHashMap[K, V]:
         """``new HashMap<>(map)`` of JDK 17: sized for the source, filled in the source's order."""
-        copy = cls(hash_of, initial_capacity=int(len(source) / 0.75 + 1.0))
+        copy = cls(initial_capacity=int(len(source) / 0.75 + 1.0))
         for key, value in source.items():
             copy.put(key, value)
         return copy
@@ -291,13 +291,12 @@ class TimelineHashMap(Generic[K, V]):
     #: The value of a key, or None: the dict's own method, because storms call it millions of times.
     get: Callable[[K], V | None]
 
-    def __init__(self, hash_of: Callable[[K], int] | None = None, *, expected_size: int = 0) -> None:
+    def __init__(self, hash_of: Callable[[K], int] | None = None) -> None:
         self._hash_of: Callable[[K], int] = hash_of or string_hash
         self._values: dict[K, V] = {}
         self.get = self._values.get
         self._hashes: dict[K, int] = {}
-        wanted = -(-expected_size * 4 // 3)
-        self._slots = max(2, 0 if wanted <= 0 else _table_size_for(wanted))
+        self._slots = 2
 
     def put(self, key: K, value: V) -> None:
         """``put``: a key that is present keeps its place, but may make the table grow all the same."""

@@ -128,7 +128,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """Runs what is ready in the order in which it became ready, as asyncio promises; then it sets the clock
     to the next timer. Of timers at the same microsecond ``tie`` decides.
 
-    The clock is an integer of microseconds from ``begin_us`` on.
+    The clock is an integer of microseconds from 0 on.
     """
 
     #: Of `asyncio.BaseEventLoop`; the stubs do not know them.
@@ -137,10 +137,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
     _closed: bool
     _check_closed: Callable[[], None]
 
-    def __init__(self, tie: Callable[[int], int] = lambda number: number, begin_us: int = 0) -> None:
+    def __init__(self, tie: Callable[[int], int] = lambda number: number) -> None:
         """``tie``: the rank of the n-th timer among equals."""
         super().__init__()
-        self.now_us = begin_us
+        self.now_us = 0
         self.network: Network | None = None
         #: The test has gone wrong if it goes on until then.
         self.most_us: int | None = None

@@ -57,13 +57,9 @@ class _Difference(NamedTuple):
 Values = list[tuple[float, str, list[str]]]
 
 
-def compare_answer(
-    variants: Runs,
-    weights: Mapping[str, float] | None = None,
-    reasons: Mapping[str, Sequence[Reasons]] | None = None,
-) -> str:
+def compare_answer(variants: Runs) -> str:
     """`compare_sentences` in one text."""
-    return " ".join(compare_sentences(variants, weights, reasons))
+    return " ".join(compare_sentences(variants))
 
 
 def compare_sentences(

@@ -72,7 +72,6 @@ class Order(NamedTuple):
     max_poll_records: int
     durations: Mapping[str, Sequence[int]]
     seed: int
-    leave_on_close: bool | None
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> Order:
