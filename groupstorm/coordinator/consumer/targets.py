@@ -41,7 +41,8 @@ def update_target(
     At most once per `group.consumer.assignment.interval.ms`: until then the old target counts.
     """
     interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
-    if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
+    may_assign = interval_ms == 0 or group.may_assign(shard.now_ms, interval_ms)
+    if group.assignment_epoch >= noticed.epoch or not may_assign:
         return MemberTarget(group.assignment_epoch, last_target(group, after))
     targets = _assign(shard, group, noticed, before, after)
     for member_id, target in targets.items():
