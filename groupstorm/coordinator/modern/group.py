@@ -105,7 +105,7 @@ class ModernGroup(ABC, Generic[M, T]):
         """What is assigned, as Kafka prints it; what no longer exists, or does not run, is left out."""
 
     def former(self, ids: Iterable[str]) -> dict[str, ModernMember]:
-        """Those of the members that the group has."""
+        """The members among these that the group has."""
         return {one: member for one in ids if (member := self.members.get(one)) is not None}
 
     def may_assign(self, now_ms: int, interval_ms: int) -> bool:

@@ -151,7 +151,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         )
 
     def assigned_at(self, member: StreamsMember, topics: Topics, topic: str, number: int) -> int | None:
-        """Of the task that reads the partition."""
+        """The epoch is that of the task that reads the partition."""
         subtopology = None if self.topology is None else self.topology.subtopology_reading(topic)
         return None if subtopology is None else member.assigned_at((subtopology, number))
 
