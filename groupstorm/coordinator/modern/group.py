@@ -102,7 +102,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     @abstractmethod
     def names_of(self, assigned: Any, topics: Topics) -> tuple[str, ...]:
-        """What is assigned, as Kafka prints it; what no longer exists, or does not run, is left out."""
+        """The names, as Kafka prints them, of what is assigned, exists and runs."""
 
     def former(self, ids: Iterable[str]) -> dict[str, ModernMember]:
         """The members among these that the group has."""
