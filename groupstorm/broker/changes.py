@@ -181,6 +181,7 @@ class TransactionChanged(NamedTuple):
     state: str
     partitions: tuple[tuple[str, int], ...]
     started_ms: int
+    ending: tuple[int, int] | None = None
 
 
 Change = (

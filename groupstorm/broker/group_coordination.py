@@ -7,6 +7,7 @@ them later, perhaps while it carries out another connection's.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -15,6 +16,7 @@ from groupstorm.broker.apis.internal_topics import move_internal_topic
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator
+from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished
 from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.coordinator.effects import Effects
@@ -27,6 +29,8 @@ from groupstorm.turns import Turns
 
 #: The work of one request to the group coordinator.
 _ASKING = 5
+#: The work of one marker.
+_MARKING = 2
 
 
 class Answered(NamedTuple):
@@ -86,9 +90,9 @@ class GroupCoordination:
     def tell(self, now_ms: int) -> None:
         """Tell the coordinator the ends of transactions, topics, and configurations of groups."""
         state = self._state
-        for marker in state.write_markers(now_ms):
-            if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
-                self.take(self._coordinator.end_transaction(marker.producer_id, marker.is_commit, now_ms))
+        markers, state.transactions.markers = state.transactions.markers, []
+        if markers:
+            self._unfinished.begin(None, self._end_transactions(markers))
         if state.changed_topics or state.deleted_topics:
             known = [topic for name in state.changed_topics if (topic := state.topics.get(name)) is not None]
             changed = {topic.name: GroupTopic(topic.topic_id, len(topic.partitions)) for topic in known}
@@ -102,6 +106,20 @@ class GroupCoordination:
             }
             self._coordinator.set_group_options(group, options)
         state.changed_groups = []
+
+    def _end_transactions(self, markers: Iterable[Marker]) -> Turns[None]:
+        """Write the markers. Each is one change, as is the end of the offsets; Kafka's brokers write them one
+        by one, too."""
+        state = self._state
+        for marker in markers:
+            for partition in marker.partitions:
+                state.write_marker(marker, *partition)
+                yield _MARKING
+            if any(topic == OFFSETS_TOPIC for topic, _ in marker.partitions):
+                self.take(
+                    self._coordinator.end_transaction(marker.producer_id, marker.is_commit, state.now_ms)
+                )
+            state.transactions.complete(marker.transactional_id)
 
     def move(self, group: str, node: int | None, now_ms: int) -> None:
         """See `Broker.move_coordinator`."""

@@ -245,4 +245,5 @@ def changed_transaction(transaction: Transaction) -> TransactionChanged:
         transaction.state.value,
         tuple(sorted(transaction.partitions)),
         transaction.started_ms,
+        transaction.ending,
     )

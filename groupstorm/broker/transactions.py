@@ -1,8 +1,8 @@
 """The transaction coordinator: the producer of each transactional id, and the partitions of its transaction.
 
 It decides as the group coordinator does: requests and `now` in, decisions out. The end of a transaction names
-the partitions that get a marker. The caller writes the markers at once: no client sees a transaction between
-Prepare and Complete.
+the partitions that get a marker. The caller writes them, and then completes the transaction: in between
+clients meet CONCURRENT_TRANSACTIONS, as in Kafka.
 
 Kafka: TransactionCoordinator, TransactionMetadata (KIP-98, KIP-360, KIP-447, KIP-890). "Version 2" below is
 transaction.version=2: the producer's epoch grows by one at the end of every transaction, and a producer adds
@@ -11,7 +11,7 @@ a partition by writing to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -28,12 +28,21 @@ Partition = tuple[str, int]
 
 
 class TransactionState(StrEnum):
-    """As DescribeTransactions names them. Prepare* begin and end within one call here."""
+    """As DescribeTransactions names them."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
+
+
+#: From the end of a transaction until its last marker is written -> behind that.
+_COMPLETE = {
+    TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
+    TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
+}
 
 
 @dataclass(slots=True)
@@ -51,6 +60,8 @@ class Transaction:
     state: TransactionState = TransactionState.EMPTY
     partitions: set[Partition] = field(default_factory=set)
     started_ms: int = NONE
+    ending: tuple[int, int] | None = None
+    """Producer id and epoch of the markers that are being written."""
 
 
 class Producer(NamedTuple):
@@ -64,6 +75,7 @@ class Producer(NamedTuple):
 class Marker(NamedTuple):
     """The marker for the partitions of a transaction that has ended."""
 
+    transactional_id: str
     producer_id: int
     epoch: int
     is_commit: bool
@@ -98,8 +110,13 @@ class Transactions:
         return self._by_id.get(transactional_id)
 
     def restore(self, transaction: Transaction, now_ms: int) -> None:
-        """Take a transaction of the journal."""
-        self._by_id[transaction.transactional_id] = transaction
+        """Take a transaction of the journal. All its markers are written if not all of them were, as Kafka's
+        coordinator writes them again."""
+        name = transaction.transactional_id
+        self._by_id[name] = transaction
+        self.markers = [one for one in self.markers if one.transactional_id != name]
+        if transaction.ending is not None:
+            self.markers.append(_marker(transaction, transaction.ending))
         if transaction.state is TransactionState.ONGOING:
             self._note_ongoing(transaction, now_ms)
         else:
@@ -121,8 +138,10 @@ class Transactions:
         transaction = known or Transaction(transactional_id, self._new_producer_id())
         if not _may_init(transaction, *expected):
             return Producer(Error.PRODUCER_FENCED)
-        if transaction.state is TransactionState.ONGOING:
+        is_ongoing = transaction.state is TransactionState.ONGOING
+        if is_ongoing:
             self._end(transaction, is_commit=False, bump=True)
+        if is_ongoing or transaction.ending is not None:
             return Producer(Error.CONCURRENT_TRANSACTIONS)
         error = self._next_epoch(transaction, expected[1])
         if error is not Error.NONE:
@@ -160,7 +179,7 @@ class Transactions:
         now_ms: int,
     ) -> Error:
         """Add partitions to the transaction; the first ones begin it."""
-        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        transaction, error = self._not_ending(transactional_id, producer_id, epoch)
         if transaction is None or error is not Error.NONE:
             return error
         new = set(partitions) - transaction.partitions
@@ -178,13 +197,20 @@ class Transactions:
     def verify(self, transactional_id: str, producer_id: int, epoch: int, partition: Partition) -> Error:
         """NONE if a partition is part of the producer's open transaction, else INVALID_TXN_STATE (KIP-890,
         part 1); INVALID_PRODUCER_EPOCH for a producer that another one has fenced."""
-        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        transaction, error = self._not_ending(transactional_id, producer_id, epoch)
         if error is Error.PRODUCER_FENCED:
             return Error.INVALID_PRODUCER_EPOCH
         if transaction is None or error is not Error.NONE:
             return error
         is_open = transaction.state is TransactionState.ONGOING and partition in transaction.partitions
         return Error.NONE if is_open else Error.INVALID_TXN_STATE
+
+    def _not_ending(
+        self, transactional_id: str, producer_id: int, epoch: int
+    ) -> tuple[Transaction | None, Error]:
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
+        is_ending = transaction is not None and transaction.ending is not None
+        return transaction, Error.CONCURRENT_TRANSACTIONS if is_ending and not error else error
 
     def _checked(
         self, transactional_id: str, producer_id: int, epoch: int
@@ -211,6 +237,9 @@ class Transactions:
             is_repeated = not version_2 and known is not None and known.state is not TransactionState.ONGOING
         if transaction is None or error is not Error.NONE:
             return Producer(error)
+        if transaction.ending is not None:
+            same = _COMPLETE[transaction.state] is complete
+            return Producer(Error.CONCURRENT_TRANSACTIONS if same else Error.INVALID_TXN_STATE)
         if is_repeated:
             same = transaction.state is complete
             return _answer(transaction) if same else Producer(Error.INVALID_TXN_STATE)
@@ -225,20 +254,26 @@ class Transactions:
         if bump:
             self._bump(transaction)
         epoch = transaction.epoch if transaction.producer_id == producer_id else _LAST_EPOCH + 1
-        complete = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
-        partitions = tuple(sorted(transaction.partitions))
-        transaction.partitions.clear()
-        transaction.state, transaction.started_ms = complete, NONE
+        transaction.state = TransactionState.PREPARE_COMMIT if is_commit else TransactionState.PREPARE_ABORT
+        transaction.ending = producer_id, epoch
         self._ongoing.discard(transaction.transactional_id)
-        self._note(transaction)
-        if partitions:
-            self.markers.append(Marker(producer_id, epoch, is_commit, partitions))
+        if transaction.partitions:
+            self._note(transaction)
+            self.markers.append(_marker(transaction, transaction.ending))
+        else:
+            self.complete(transaction.transactional_id)
 
-    def forget_topic(self, topic: str) -> None:
-        """Remove a deleted topic from all transactions: it gets no marker."""
+    def complete(self, transactional_id: str) -> None:
+        """End a transaction whose markers have all been written."""
+        transaction = self._by_id[transactional_id]
+        transaction.state, transaction.ending = _COMPLETE[transaction.state], None
+        transaction.partitions, transaction.started_ms = set(), NONE
+        self._note(transaction)
+
+    def forget(self, partitions: Collection[Partition]) -> None:
+        """Remove the partitions of a deleted topic from all transactions: they get no marker."""
         for transactional_id in self._ongoing:
-            transaction = self._by_id[transactional_id]
-            transaction.partitions = {row for row in transaction.partitions if row[0] != topic}
+            self._by_id[transactional_id].partitions.difference_update(partitions)
 
     def next_deadline(self) -> int | None:
         """When to call `fire`, in ms."""
@@ -279,6 +314,11 @@ def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool
     if not ended or transaction.last_epoch == NONE or epoch != transaction.last_epoch:
         return False
     return producer_id in (transaction.producer_id, transaction.previous_producer_id)
+
+
+def _marker(transaction: Transaction, ending: tuple[int, int]) -> Marker:
+    is_commit = transaction.state is TransactionState.PREPARE_COMMIT
+    return Marker(transaction.transactional_id, *ending, is_commit, tuple(sorted(transaction.partitions)))
 
 
 def _answer(transaction: Transaction) -> Producer:

@@ -154,6 +154,24 @@ def test_transactions_go_on_and_producer_ids_are_not_given_out_twice(again: Any)
     assert offset_fetch(again(other), 7) == [(0, 5, 0)]
 
 
+def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(again: Any) -> None:
+    driver = Kept()
+    assert create_partitions(driver, 2, 1_000) is Error.NONE
+    producer = TransactionalProducer(driver)
+    producer.add(3, *range(1_000))
+    producer.add_offsets()
+    assert (producer.commit_offset(), producer.produce(partition=999)) == (Error.NONE, Error.NONE)
+    assert producer.end(commit=True) is Error.NONE
+    assert offset_fetch(driver, 7) == [(0, -1, 0)], "the markers are being written"
+    producer.driver = other = again(driver)
+    assert producer.end() is Error.CONCURRENT_TRANSACTIONS
+    other.advance(0)
+    log = other.broker.state.topics.partition("orders", 999)
+    assert (log.last_stable_offset, offset_fetch(other, 7)) == (2, [(0, 5, 0)])
+    assert producer.end() is Error.NONE, "it is repeated"
+    assert offset_fetch(again(other), 7) == [(0, 5, 0)]
+
+
 def test_fewer_brokers_than_before_share_what_there_is() -> None:
     before = make_broker(OPTIONS, {"orders": 3}, brokers=3)
     driver = Driver(OPTIONS)

@@ -140,6 +140,41 @@ def test_an_open_transaction_is_aborted_by_the_next_producer_which_asks_again(dr
     assert second.epoch == first.epoch + 2
 
 
+def _stable(driver: Driver, partition: int) -> int:
+    log = driver.broker.state.topics.partition("orders", partition)
+    assert log is not None
+    return log.last_stable_offset
+
+
+def test_the_markers_of_many_partitions_are_written_behind_the_answer() -> None:
+    """TransactionCoordinator.endTransaction: the transaction is PrepareCommit until the last one is there."""
+    driver = Driver(topics={"orders": 1_000})
+    producer = TransactionalProducer(driver)
+    assert producer.add(3, *range(1_000)) is Error.NONE
+    assert (producer.produce(), producer.produce(partition=999)) == (Error.NONE, Error.NONE)
+    assert producer.end() is Error.NONE
+    assert (_stable(driver, 0), _stable(driver, 999)) == (2, 0), "only the first ones are written"
+    second = TransactionalProducer(driver, "second")
+    second.name = producer.name
+    concurrent = Error.CONCURRENT_TRANSACTIONS
+    assert (producer.add(), producer.end(), second.init()) == (concurrent,) * 3
+    assert producer.end(commit=False) is Error.INVALID_TXN_STATE
+    described = driver.ask(wire.DESCRIBE_TRANSACTIONS, 0, transactional_ids=("t",)).transaction_states[0]
+    assert (described.transaction_state, len(described.topics[0].partitions)) == ("PrepareCommit", 1_000)
+    assert producer.produce(partition=999) is Error.NOT_ENOUGH_REPLICAS, "ReplicaManager: repeat it"
+    driver.advance(0)
+    assert _stable(driver, 999) == 2
+    assert (producer.add(), producer.end(commit=False)) == (Error.NONE, Error.NONE)
+
+
+def test_a_deleted_topic_leaves_the_transactions(driver: Driver) -> None:
+    producer = TransactionalProducer(driver)
+    producer.add()
+    delete_topics(driver, 5, "orders")
+    described = driver.ask(wire.DESCRIBE_TRANSACTIONS, 0, transactional_ids=("t",)).transaction_states[0]
+    assert described.topics == ()
+
+
 def test_partitions_must_be_added_before_they_are_written(driver: Driver) -> None:
     producer = TransactionalProducer(driver)
     assert producer.produce(9) is Error.INVALID_TXN_STATE

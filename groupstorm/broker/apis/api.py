@@ -171,7 +171,7 @@ class BrokerState:
         """Delete a topic: fetches that wait for it are answered, and its committed offsets are deleted."""
         self.topics.delete(topic)
         self.changes.append(TopicDeleted(topic.name))
-        self.transactions.forget_topic(topic.name)
+        self.transactions.forget([(topic.name, index) for index in range(len(topic.partitions))])
         self.appended.extend(topic.partitions)
         self.deleted_topics.append(topic.name)
 
@@ -258,19 +258,14 @@ class BrokerState:
         """The partition of the offsets topic that holds a group's offsets."""
         return OFFSETS_TOPIC, self.cluster.groups.partition_of(group)
 
-    def write_markers(self, now_ms: int) -> list[Marker]:
-        """Write the markers of ended transactions into the partitions of topics. The markers are returned:
-        the group coordinator ends the transactions of its offsets."""
-        markers, self.transactions.markers = self.transactions.markers, []
-        for marker in markers:
-            for name, index in marker.partitions:
-                topic = self.topics.get(name)
-                if topic is None or topic.partition(index) is None or name in COORDINATORS_TOPICS:
-                    continue
-                log = topic.partitions[index]
-                appended = log.append_marker(marker.producer_id, marker.epoch, marker.is_commit, now_ms)
-                self.note_append(topic, index, appended)
-        return markers
+    def write_marker(self, marker: Marker, name: str, index: int) -> None:
+        """Write the marker of a transaction that has ended into a partition, if it is there."""
+        topic = self.topics.get(name)
+        if topic is None or topic.partition(index) is None or name in COORDINATORS_TOPICS:
+            return
+        log = topic.partitions[index]
+        appended = log.append_marker(marker.producer_id, marker.epoch, marker.is_commit, self.now_ms)
+        self.note_append(topic, index, appended)
 
     def address(self, node: int, call: Call) -> dict[str, Any]:
         """The fields of a response that say where the client of this call reaches a broker."""

@@ -140,6 +140,8 @@ def _check_transaction(state: BrokerState, call: Call, batch: Batch, partition: 
         error = state.transactions.verify(*who, partition)
     if error is Error.INVALID_TXN_STATE and call.version >= _FIRST_TRANSACTION_ABORTABLE:
         error = Error.TRANSACTION_ABORTABLE
+    if error is Error.CONCURRENT_TRANSACTIONS:
+        error = Error.NOT_ENOUGH_REPLICAS  # clients repeat the request (ReplicaManager)
     if error is not Error.NONE:
         raise BatchError(
             error, f"transaction {transactional_id}: {error.name} for {partition[0]}-{partition[1]}"

@@ -2,7 +2,7 @@
 
 * v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
 * v5: the answer has the producer's id and epoch for its next transaction (KIP-890).
-* The broker writes the markers before it answers: no client sees the transaction between the two.
+* The broker writes the markers of few partitions before it answers; of many, as Kafka, behind the answer.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.turns import Turns
 
-#: TransactionState of Kafka's; transactions are never in the last four here.
-_STATES = {*TransactionState, "PrepareCommit", "PrepareAbort", "Dead", "PrepareEpochFence"}
+#: TransactionState of Kafka's; transactions are never in the last two here.
+_STATES = {*TransactionState, "Dead", "PrepareEpochFence"}
 _ANY_DURATION = -1
 
 
