@@ -264,7 +264,7 @@ def hash_order(
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
     distinct = list(dict.fromkeys(keys))
     hash_one: Callable[[K], int] = hash_of or string_hash
-    spreads = {key: _spread(hash_one(key) & _MASK_32) for key in distinct}
+    spreads = {key: (number := hash_one(key) & _MASK_32) ^ number >> 16 for key in distinct}
     if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
         buckets = [spread & _DEFAULT_CAPACITY - 1 for spread in spreads.values()]
         if len(buckets) > _TREEIFY_THRESHOLD and max(map(buckets.count, buckets)) > _TREEIFY_THRESHOLD:
@@ -275,7 +275,8 @@ def hash_order(
     # else the size of the table does not depend on how its buckets filled, only on how many keys there are
     wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
     mask = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(wanted)) - 1
-    return sorted(distinct, key=lambda key: spreads[key] & mask)
+    slots = {key: spread & mask for key, spread in spreads.items()}
+    return sorted(distinct, key=slots.__getitem__)
 
 
 class TimelineHashMap(Generic[K, V]):

@@ -39,7 +39,7 @@ def make_groups(client: Client, count: int) -> list[str]:
     return names
 
 
-def heartbeat(regex: str, group: str = "g", **more: Any) -> bytes:
+def heartbeat(regex: str | None, group: str = "g", names: tuple[str, ...] = ()) -> bytes:
     fields = {"group_id": group, "member_id": "AAAAAAAAAAAAAAAAAAAAAQ", "member_epoch": 0}
     timeout = {"rebalance_timeout": timedelta(seconds=60), "server_assignor": None, "rack_id": None}
     return frame(
@@ -48,10 +48,9 @@ def heartbeat(regex: str, group: str = "g", **more: Any) -> bytes:
         **fields,
         **timeout,
         instance_id=None,
-        subscribed_topic_names=(),
+        subscribed_topic_names=names,
         subscribed_topic_regex=regex,
         topic_partitions=(),
-        **more,
     )
 
 
@@ -209,14 +208,29 @@ def _(client: Client) -> Iterable[bytes]:
 
 @case("heartbeat, subscription of 200,000 topics")
 def _(client: Client) -> Iterable[bytes]:
-    names = tuple(f"topic-{number}" for number in range(200_000))
-    fields = {"group_id": "g", "member_id": "AAAAAAAAAAAAAAAAAAAAAQ", "member_epoch": 0}
-    timeout = {"rebalance_timeout": timedelta(seconds=60), "server_assignor": None, "rack_id": None}
-    empty = {"instance_id": None, "subscribed_topic_regex": None, "topic_partitions": ()}
-    return [frame(HEARTBEAT, 1, **fields, **timeout, **empty, subscribed_topic_names=names)]
+    return [heartbeat(None, names=tuple(f"topic-{number}" for number in range(200_000)))]
 
 
 @case("a heartbeat of 100 MB that is none")
 def _(client: Client) -> Iterable[bytes]:
     payload = struct.pack(">hhih", 12, 4, 1, 5) + b"bench\x00" + b"\x05" * 100_000_000
     return [struct.pack(">i", len(payload)) + payload]
+
+
+@case("OffsetCommit, 12,000 partitions, which fit into a batch")
+def _(client: Client) -> Iterable[bytes]:
+    return [commit_frame(OFFSET_COMMIT, 8, make_topics(client, 3, 4_000), 4_000)]
+
+
+@case("heartbeat, subscription of 70,000 topics, which fit into a batch")
+def _(client: Client) -> Iterable[bytes]:
+    return [heartbeat(None, names=tuple(f"topic-{number}" for number in range(70_000)))]
+
+
+@case("LeaveGroup, 100,000 members of a group that is there", "group.initial.rebalance.delay.ms=0")
+def _(client: Client) -> Iterable[bytes]:
+    client.send(_join(b"x"))
+    members = tuple(
+        made(LEAVE_GROUP, 4, "MemberIdentity", member_id=f"m{number}") for number in range(100_000)
+    )
+    return [frame(LEAVE_GROUP, 4, group_id="big", members=members)]

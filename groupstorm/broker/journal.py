@@ -16,6 +16,7 @@ import typing
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from itertools import accumulate
 from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
@@ -73,14 +74,21 @@ def frame(changes: Iterable[Change], place: Link) -> Frame:
     for change in changes:
         if isinstance(change, BatchAppended | BatchRewritten):
             of_batches.append((change, len(blobs)))
-        rows.append([type(change).__name__, *_plain(tuple(change)[: len(_fields(type(change)))], blobs)])
+        kind: Any = type(change)
+        values = tuple(change)[: len(_fields(kind))]
+        rows.append([kind.__name__, *(_plain(values, blobs) if _is_walked(kind) else values)])
+    # the encoder goes through most changes by itself, and asks for what JSON does not know
+    encoded = json.dumps(rows, separators=(",", ":"), default=lambda value: _plain(value, blobs))
     lengths = [len(blob) for blob in blobs]
-    line = json.dumps([VERSION, *place, lengths, rows], separators=(",", ":")).encode()
-    payload = b"".join((line, b"\n", *blobs))
-    starts = [*accumulate(lengths, initial=_HEAD.size + len(line) + 1)]
-    checksum = crc32c.crc32c(payload)
+    head = json.dumps([VERSION, *place, lengths], separators=(",", ":"))
+    line = f"{head[:-1]},{encoded}]\n".encode()
+    parts, checksum = [line, *blobs], 0
+    for part in parts:
+        checksum = crc32c.crc32c(part, checksum)
+    size = len(line) + sum(lengths)
+    starts = [*accumulate(lengths, initial=_HEAD.size + len(line))]
     return Frame(
-        _HEAD.pack(len(payload), checksum) + payload,
+        b"".join((_HEAD.pack(size, checksum), *parts)),
         [(change, starts[index]) for change, index in of_batches],
         Link(place.number + 1, checksum),
     )
@@ -204,6 +212,15 @@ def _next_frame(data: Bytes, at: int) -> int | None:
         if frame_end(data, found.start() - _HEAD.size) is not None:
             return found.start() - _HEAD.size
     return None
+
+
+@cache
+def _is_walked(kind: Any) -> bool:
+    """Whether values of this type may have mappings in them whose keys are no texts, or are batches."""
+    if get_origin(kind) is Mapping or kind in (BatchAppended, BatchRewritten):
+        return True
+    inner = get_type_hints(kind).values() if hasattr(kind, "_fields") else get_args(kind)
+    return any(map(_is_walked, inner))
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:

@@ -196,12 +196,16 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
         ]
     else:
         known = known and request.group in shard.offsets
-        found = [
-            (topic, partition, *_found(shard, request, topic, partition, stored))
-            for topic, partitions in request.topics.items()
-            for partition in partitions
-            for stored in (shard.offsets.get(request.group, topic, partition) if known else None,)
-        ]
+        asked = request.topics.items()
+        if known or request.require_stable:
+            found = [
+                (topic, partition, *_found(shard, request, topic, partition, stored))
+                for topic, partitions in asked
+                for partition in partitions
+                for stored in (shard.offsets.get(request.group, topic, partition) if known else None,)
+            ]
+        else:
+            found = [(topic, one, _NOTHING, NO_ERROR) for topic, numbers in asked for one in numbers]
     response = OffsetFetchResponse(NO_ERROR, tuple(found))
     if request.require_stable:
         answer_in_turn(shard, request, reply, response)

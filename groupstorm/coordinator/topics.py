@@ -30,7 +30,7 @@ class Topics:
         #: The version in which a topic was created last: regular expressions resolved before it are stale.
         self.last_version_with_new_topics = 0
         self._names: dict[UUID, str] = {}
-        self._hashes: dict[str, int] = {}
+        self._hashes: dict[str, bytes] = {}
 
     def update(self, changed: Mapping[str, Topic], removed: Iterable[str]) -> list[str]:
         """Take a new image of the cluster; the names of the topics that differ in it.
@@ -78,17 +78,14 @@ class Topics:
         known = sorted(name for name in names if name in self.by_name)
         if not known:
             return 0
-        digest = hashlib.blake2b(digest_size=8)
-        for name in known:
-            digest.update(self._hash(name).to_bytes(8, "big"))
-        return int.from_bytes(digest.digest(), "big", signed=True)
+        hashes = self._hashes
+        joined = b"".join([hashes.get(name) or self._hash(name) for name in known])
+        digest = hashlib.blake2b(joined, digest_size=8).digest()
+        return int.from_bytes(digest, "big", signed=True)
 
-    def _hash(self, name: str) -> int:
-        known = self._hashes.get(name)
-        if known is None:
-            topic = self.by_name[name]
-            racks = [sorted(racks) for racks in topic.racks]
-            content = repr((name, topic.id.hex, topic.partitions, racks)).encode()
-            digest = hashlib.blake2b(content, digest_size=8).digest()
-            known = self._hashes[name] = int.from_bytes(digest, "big")
-        return known
+    def _hash(self, name: str) -> bytes:
+        topic = self.by_name[name]
+        racks = [sorted(racks) for racks in topic.racks]
+        content = repr((name, topic.id.hex, topic.partitions, racks)).encode()
+        made = self._hashes[name] = hashlib.blake2b(content, digest_size=8).digest()
+        return made

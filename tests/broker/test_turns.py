@@ -187,6 +187,11 @@ _LONG: dict[str, AskFor] = {
         1,
         _fields(group_ids=tuple(f"name-{number}" for number in range(_MANY))),
     ),
+    "LeaveGroup": (
+        wire.LEAVE_GROUP,
+        4,
+        _fields(group_id="g", members=_named(wire.LEAVE_GROUP, 4, "MemberIdentity", "member_id")),
+    ),
     "DescribeTopicPartitions": (
         wire.DESCRIBE_TOPIC_PARTITIONS,
         0,
@@ -336,24 +341,37 @@ def test_a_commit_that_does_not_fit_into_one_batch_is_refused() -> None:
     assert not driver.broker.coordinator.snapshot()
 
 
+@pytest.mark.parametrize(("count", "is_at_once"), [(1, True), (2 * WORK_PER_TURN, False)])
+def test_many_names_of_a_subscription_are_looked_at_in_turns(count: int, is_at_once: bool) -> None:
+    """The request is short enough to be decoded in one turn."""
+    driver = Driver()
+    names = tuple(f"name-{number}" for number in range(count))
+    connection = driver.send(wire.CONSUMER_GROUP_HEARTBEAT, 1, **_subscription(None, names))
+    assert (connection in driver.answers) is is_at_once
+    driver.advance(0)
+    assert driver.answers[connection].error_code == Error.NONE
+
+
 # regular expressions
 
 
 def _heartbeat(driver: Driver, regex: str) -> Any:
-    return driver.ask(
-        wire.CONSUMER_GROUP_HEARTBEAT,
-        1,
-        group_id="g",
-        member_id="AAAAAAAAAAAAAAAAAAAAAQ",
-        member_epoch=0,
-        rebalance_timeout=milliseconds(60_000),
-        instance_id=None,
-        rack_id=None,
-        server_assignor=None,
-        subscribed_topic_names=(),
-        subscribed_topic_regex=regex,
-        topic_partitions=(),
-    )
+    return driver.ask(wire.CONSUMER_GROUP_HEARTBEAT, 1, **_subscription(regex))
+
+
+def _subscription(regex: str | None, names: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        "group_id": "g",
+        "member_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "member_epoch": 0,
+        "rebalance_timeout": milliseconds(60_000),
+        "instance_id": None,
+        "rack_id": None,
+        "server_assignor": None,
+        "subscribed_topic_names": names,
+        "subscribed_topic_regex": regex,
+        "topic_partitions": (),
+    }
 
 
 def test_other_requests_are_served_while_a_regular_expression_is_resolved() -> None:

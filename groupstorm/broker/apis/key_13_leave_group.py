@@ -12,25 +12,29 @@ from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, C
 from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns, at_once, in_turns
 
 _FIRST_BATCHED_VERSION = 3
 
 
 def read_leave(message: Any, version: int, client_id: str) -> messages.LeaveGroup:
     """The request of kio's message of this version."""
+    return at_once(_read(message, version, client_id))
+
+
+def _read(message: Any, version: int, client_id: str) -> Turns[messages.LeaveGroup]:
     if version < _FIRST_BATCHED_VERSION:
         members: tuple[messages.LeavingMember, ...] = (messages.LeavingMember(message.member_id),)
     else:
-        members = tuple(
+        members = yield from in_turns(
             messages.LeavingMember(one.member_id, one.group_instance_id, getattr(one, "reason", None))
             for one in message.members
         )
     return messages.LeaveGroup(group=message.group_id, members=members, version=version, client_id=client_id)
 
 
-def handle(_state: BrokerState, call: Call) -> AskCoordinator:
-    request = read_leave(call.message, call.version, call.client_id)
+def handle(_state: BrokerState, call: Call) -> Turns[AskCoordinator]:
+    request = yield from _read(call.message, call.version, call.client_id)
     return AskCoordinator((request,), lambda answers: _response(call, *answers))
 
 

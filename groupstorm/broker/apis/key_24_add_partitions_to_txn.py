@@ -98,9 +98,12 @@ def _add(
     partitions = yield from _partitions(topics)
     if not state.coordinates_transactions(call, transactional_id):
         return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
-    rows = yield from in_turns((row, _unadded(state, row)) for row in partitions)
-    if any(error is Error.UNKNOWN_TOPIC_OR_PARTITION for _, error in rows):
-        return dict(rows)
+    errors = {}
+    for row in partitions:
+        errors[row] = _unadded(state, row)
+        yield 1
+    if Error.UNKNOWN_TOPIC_OR_PARTITION in errors.values():
+        return errors
     who = (transactional_id, producer_id, epoch)
     error = state.transactions.add_partitions(*who, partitions, call.now_ms)
     return dict.fromkeys(partitions, producer_error(call, error))

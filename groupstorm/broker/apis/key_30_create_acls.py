@@ -20,7 +20,7 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     if state.authorizer is None:
         refused = _result(call, Error.SECURITY_DISABLED, NO_AUTHORIZER)
         return Done(call.types.response(results=(refused,) * len(acls)))
-    if any(map(is_filter, acls)):
+    if any((yield from in_turns(map(is_filter, acls)))):
         return Done(
             call.types.response(results=(_result(call, Error.UNKNOWN_SERVER_ERROR, None),) * len(acls))
         )

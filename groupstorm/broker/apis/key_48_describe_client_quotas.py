@@ -11,10 +11,10 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.quotas.entities import Component, Entity, check_filter
+from groupstorm.broker.quotas.entities import Component, Entity, check_filter, is_found
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
@@ -24,9 +24,12 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
         check_filter(components)
     except Refused as problem:
         return Done(call.types.response(error_code=problem.error, error_message=str(problem), entries=None))
-    found = state.quotas.found(components, message.strict)
-    entries = yield from in_turns((_entry(call, entity, values) for entity, values in found.items()), work=3)
-    return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=entries))
+    entries = []
+    for entity, values in [*state.quotas]:
+        if values and is_found(entity, components, message.strict):
+            entries.append(_entry(call, entity, values))
+        yield 3
+    return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=tuple(entries)))
 
 
 API = Api(48, "DescribeClientQuotas", 0, 1, handle, needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),))

@@ -6,7 +6,6 @@ described.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
@@ -16,17 +15,24 @@ from groupstorm.broker.quotas.entities import Entity, check_entity, check_value
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.javahash import hash_order
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    asked = yield from in_turns((_parts(entry), entry.ops) for entry in call.message.entries)
-    times = Counter((yield from in_turns(frozenset(parts.items()) for parts, _ in asked)))
+    asked: dict[frozenset[tuple[str, str | None]], tuple[dict[str, str | None], Any]] = {}
+    repeated = set()
+    for entry in call.message.entries:
+        parts = _parts(entry)
+        entity = frozenset(parts.items())
+        if entity in asked:
+            repeated.add(entity)
+        asked[entity] = parts, entry.ops
+        yield 2
     entries = []
-    for parts, ops in {frozenset(parts.items()): (parts, ops) for parts, ops in asked}.values():
+    for entity, (parts, ops) in asked.items():
         error, sentence = Error.NONE, None
         try:
-            if times[frozenset(parts.items())] > 1 or len({op.key for op in ops}) < len(ops):
+            if entity in repeated or len({op.key for op in ops}) < len(ops):
                 named = ", ".join(f"{kind}={name}" for kind, name in parts.items())
                 sentence = f"Ignoring duplicate entity ClientQuotaEntity(entries={{{named}}})"
                 raise Refused(Error.INVALID_REQUEST, sentence)

@@ -12,14 +12,17 @@ from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
-    asked = [one.name for one in call.message.users or ()] or state.credentials.names()
-    times = Counter(asked)
-    results = yield from in_turns((_result(state, call, name, times[name] > 1) for name in times), work=2)
-    return Done(call.types.response(error_code=Error.NONE, error_message=None, results=results))
+    asked = [one.name for one in call.message.users or ()]
+    results = []
+    for name, times in Counter(asked or state.credentials.names()).items():
+        if asked or state.credentials.iterations_of(name):
+            results.append(_result(state, call, name, times > 1))
+        yield 3
+    return Done(call.types.response(error_code=Error.NONE, error_message=None, results=tuple(results)))
 
 
 API = Api(

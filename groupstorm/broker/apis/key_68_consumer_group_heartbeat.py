@@ -18,8 +18,12 @@ from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.javahash import string_hash
 from groupstorm.protocol.codec.shape import MILLISECOND
+from groupstorm.turns import Turns
 
+#: Fewer names than these are looked at in the turn in which they come.
+_FEW_NAMES = 100
 #: A request's topic id of zeros, which kio reads as None.
 _ZERO = uuid.UUID(int=0)
 
@@ -42,7 +46,7 @@ def read_group_heartbeat(message: Any, version: int, client_id: str) -> messages
     )
 
 
-def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
+def handle(state: BrokerState, call: Call) -> AskCoordinator | Done | Turns[AskCoordinator | Done]:
     read = read_group_heartbeat(call.message, call.version, call.client_id)
     request = read._replace(client_host=call.client_host)
 
@@ -57,12 +61,22 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done:
             assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
         )
 
-    if any(topic_error(state, call, name) is not Error.NONE for name in request.topics or ()):
-        return Done(finish([_refused(request, Error.TOPIC_AUTHORIZATION_FAILED)]))
-    if sum(map(len, request.topics or ())) > state.config.message_max_bytes:
-        # the member's record would be too large, which the coordinator finds out only at the end
-        return Done(finish([_refused(request, Error.UNKNOWN_SERVER_ERROR)]))
-    return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
+    def ask() -> AskCoordinator | Done:
+        if sum(map(len, request.topics or ())) > state.config.message_max_bytes:
+            # the member's record would be too large, which the coordinator finds out only at the end
+            return Done(finish([_refused(request, Error.UNKNOWN_SERVER_ERROR)]))
+        return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
+
+    def ask_in_turns() -> Turns[AskCoordinator | Done]:
+        for name in request.topics or ():
+            if topic_error(state, call, name) is not Error.NONE:
+                return Done(finish([_refused(request, Error.TOPIC_AUTHORIZATION_FAILED)]))
+            string_hash(name)  # it is kept: the group needs those of all names at once
+            yield 2
+        return ask()
+
+    is_short = state.authorizer is None and len(request.topics or ()) < _FEW_NAMES
+    return ask() if is_short else ask_in_turns()
 
 
 def _refused(

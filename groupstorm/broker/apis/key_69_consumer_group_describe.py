@@ -23,7 +23,9 @@ _HIDDEN_TOPICS = "The group has described topic(s) that the client is not author
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
-    requests = [messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids]
+    requests = yield from in_turns(
+        messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids
+    )
     allowed, denied = yield from allowed_groups(state, call, requests)
 
     def finish(answers: Sequence[messages.DescribeConsumerGroupResponse]) -> Turns[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heapify, heappop
+from heapq import merge
 from typing import Any
 
 from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
@@ -18,12 +18,14 @@ from groupstorm.turns import Turns, in_turns
 PARTITIONS_DESCRIBED = 2000
 #: So many names are looked through in the time of a unit of work.
 _SCANNED_PER_WORK = 20
+_SORTED_AT_ONCE = 5_000
 
 
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
     cursor = call.message.cursor
     start, first = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
-    named = {topic.name for topic in call.message.topics} or {topic.name for topic in state.topics}
+    asked = call.message.topics or [*state.topics]
+    named = set((yield from in_turns(topic.name for topic in asked)))
     errors = yield from in_turns(topic_error(state, call, name) for name in named)
     denied = {name for name, error in zip(named, errors, strict=True) if error is not Error.NONE}
     yield len(named) // _SCANNED_PER_WORK
@@ -33,10 +35,11 @@ def handle(state: BrokerState, call: Call) -> Turns[Done]:
     topics, next_cursor = [], None
     waiting = [name for name in named if name >= start]
     yield len(waiting) // _SCANNED_PER_WORK
-    heapify(waiting)  # to sort them would take too long at once
-    yield len(waiting) // _SCANNED_PER_WORK
-    while waiting:
-        name = heappop(waiting)
+    runs = []  # to sort them all would take too long at once
+    for at in range(0, len(waiting), _SORTED_AT_ONCE):
+        runs.append(sorted(waiting[at : at + _SORTED_AT_ONCE]))
+        yield _SORTED_AT_ONCE // _SCANNED_PER_WORK
+    for name in merge(*runs):
         if left == 0:
             next_cursor = call.types.make("Cursor", topic_name=name, partition_index=0)
             break

@@ -7,10 +7,10 @@ Each broker measures for itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from groupstorm.broker.quotas.entities import CLIENT_ID, USER, Component, Entity, is_found
+from groupstorm.broker.quotas.entities import CLIENT_ID, USER, Entity
 from groupstorm.broker.quotas.rates import Rate, Windows
 
 #: The first one that has the quota counts. True: of this name; False: of all others; None: without this type.
@@ -65,11 +65,6 @@ class ClientQuotas:
                 quotas[key] = value
         if not quotas:
             del self._quotas[entity]
-
-    def found(self, components: Iterable[Component], strict: bool) -> dict[Entity, Mapping[str, float]]:
-        """The quotas that a filter finds."""
-        wanted = list(components)
-        return {entity: values for entity, values in self if is_found(entity, wanted, strict)}
 
     def record(self, quota: str, client: Client, size_bytes: int, now_ms: int) -> int:
         """Count these bytes; return for how many milliseconds the client has to wait."""

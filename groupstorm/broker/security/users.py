@@ -142,9 +142,8 @@ class Credentials:
             yield name, mechanism, credential
 
     def names(self) -> list[str]:
-        """Every user with a credential."""
-        names = dict.fromkeys((*self.users.names, *(name for name, _ in self._altered)))
-        return [name for name in names if self.iterations_of(name)]
+        """Every user with a credential, and those whose credentials were deleted."""
+        return [*dict.fromkeys((*self.users.names, *(name for name, _ in self._altered)))]
 
     def iterations_of(self, name: str) -> dict[int, int]:
         """The iterations of each of the user's credentials, by mechanism."""

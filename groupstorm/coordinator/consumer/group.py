@@ -66,25 +66,22 @@ SubscribedTopics = dict[str, tuple[int, int]]
 
 def count_names(topics: SubscribedTopics, member: ConsumerMember | None, by: int) -> None:
     """Count the topics that a member names, in place."""
-    for topic in member.topics if member is not None else ():
-        _count_topic(topics, topic, by, 0)
+    _count(topics, member.topics if member is not None else (), by, 0)
 
 
 def count_matches(topics: SubscribedTopics, resolved: ResolvedRegex | None, by: int) -> None:
     """Count the topics that a resolved expression matches, in place."""
-    for topic in resolved.topics if resolved is not None else ():
-        _count_topic(topics, topic, 0, by)
+    _count(topics, resolved.topics if resolved is not None else (), 0, by)
 
 
-def _count_topic(topics: SubscribedTopics, topic: str, names: int, matches: int) -> None:
-    before = topics.get(topic)
-    if before is not None:
-        names += before[0]
-        matches += before[1]
-    if names > 0 or matches > 0:
-        topics[topic] = names, matches
-    else:
-        topics.pop(topic, None)
+def _count(topics: SubscribedTopics, counted: Iterable[str], names: int, matches: int) -> None:
+    for topic in counted:
+        before = topics.get(topic, (0, 0))
+        after = before[0] + names, before[1] + matches
+        if after[0] > 0 or after[1] > 0:
+            topics[topic] = after
+        else:
+            topics.pop(topic, None)
 
 
 def count_one(counts: dict[str, int], key: str | None, by: int) -> None:
