@@ -16,7 +16,6 @@ from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record
 _RECORD_BYTES = 20
 _NUMBER_BYTES = 8
 _FIXED = {int: _NUMBER_BYTES, type(None): 1}
-_TEXTS = (str, bytes)
 
 
 def limited_appends(latency_ms: int, max_bytes: Callable[[], int]) -> AppendPolicy:
@@ -40,7 +39,7 @@ def _size_of(values: Iterable[Any]) -> int:
         fixed = _FIXED.get(type(value))
         if fixed is not None:
             size += fixed
-        elif isinstance(value, _TEXTS):
+        elif isinstance(value, str | bytes):
             size += 2 + len(value)
         elif isinstance(value, Mapping):
             size += _size_of(value) + _size_of(value.values())

@@ -179,7 +179,7 @@ class Transactions:
         now_ms: int,
     ) -> Error:
         """Add partitions to the transaction; the first ones begin it."""
-        transaction, error = self._not_ending(transactional_id, producer_id, epoch)
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
         if transaction is None or error is not Error.NONE:
             return error
         new = set(partitions) - transaction.partitions
@@ -197,20 +197,13 @@ class Transactions:
     def verify(self, transactional_id: str, producer_id: int, epoch: int, partition: Partition) -> Error:
         """NONE if a partition is part of the producer's open transaction, else INVALID_TXN_STATE (KIP-890,
         part 1); INVALID_PRODUCER_EPOCH for a producer that another one has fenced."""
-        transaction, error = self._not_ending(transactional_id, producer_id, epoch)
+        transaction, error = self._checked(transactional_id, producer_id, epoch)
         if error is Error.PRODUCER_FENCED:
             return Error.INVALID_PRODUCER_EPOCH
         if transaction is None or error is not Error.NONE:
             return error
         is_open = transaction.state is TransactionState.ONGOING and partition in transaction.partitions
         return Error.NONE if is_open else Error.INVALID_TXN_STATE
-
-    def _not_ending(
-        self, transactional_id: str, producer_id: int, epoch: int
-    ) -> tuple[Transaction | None, Error]:
-        transaction, error = self._checked(transactional_id, producer_id, epoch)
-        is_ending = transaction is not None and transaction.ending is not None
-        return transaction, Error.CONCURRENT_TRANSACTIONS if is_ending and not error else error
 
     def _checked(
         self, transactional_id: str, producer_id: int, epoch: int
@@ -220,7 +213,9 @@ class Transactions:
         transaction = self._by_id.get(transactional_id)
         if transaction is None or transaction.producer_id != producer_id:
             return None, Error.INVALID_PRODUCER_ID_MAPPING
-        return transaction, Error.NONE if transaction.epoch == epoch else Error.PRODUCER_FENCED
+        if transaction.epoch != epoch:
+            return transaction, Error.PRODUCER_FENCED
+        return transaction, Error.NONE if transaction.ending is None else Error.CONCURRENT_TRANSACTIONS
 
     def end(
         self, transactional_id: str, producer_id: int, epoch: int, is_commit: bool, version_2: bool
@@ -231,15 +226,15 @@ class Transactions:
         known = self._by_id.get(transactional_id)
         complete = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
         if version_2 and known is not None and _is_repeated(known, producer_id, epoch):
-            transaction, error, is_repeated = known, Error.NONE, True
+            transaction, is_repeated = known, True
+            error = Error.NONE if known.ending is None else Error.CONCURRENT_TRANSACTIONS
         else:
             # before version 2 a repeated request looks like the first one
             is_repeated = not version_2 and known is not None and known.state is not TransactionState.ONGOING
+        if error is Error.CONCURRENT_TRANSACTIONS and known is not None:
+            return Producer(error if _COMPLETE[known.state] is complete else Error.INVALID_TXN_STATE)
         if transaction is None or error is not Error.NONE:
             return Producer(error)
-        if transaction.ending is not None:
-            same = _COMPLETE[transaction.state] is complete
-            return Producer(Error.CONCURRENT_TRANSACTIONS if same else Error.INVALID_TXN_STATE)
         if is_repeated:
             same = transaction.state is complete
             return _answer(transaction) if same else Producer(Error.INVALID_TXN_STATE)
@@ -310,7 +305,7 @@ def _may_init(transaction: Transaction, producer_id: int, epoch: int) -> bool:
 
 def _is_repeated(transaction: Transaction, producer_id: int, epoch: int) -> bool:
     """Whether an EndTxn is a repetition: it names the epoch before the one that the first EndTxn has made."""
-    ended = transaction.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    ended = transaction.state not in (TransactionState.EMPTY, TransactionState.ONGOING)
     if not ended or transaction.last_epoch == NONE or epoch != transaction.last_epoch:
         return False
     return producer_id in (transaction.producer_id, transaction.previous_producer_id)

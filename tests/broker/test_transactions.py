@@ -164,7 +164,11 @@ def test_the_markers_of_many_partitions_are_written_behind_the_answer() -> None:
     assert producer.produce(partition=999) is Error.NOT_ENOUGH_REPLICAS, "ReplicaManager: repeat it"
     driver.advance(0)
     assert _stable(driver, 999) == 2
-    assert (producer.add(), producer.end(commit=False)) == (Error.NONE, Error.NONE)
+    assert (producer.add(3, *range(1_000)), producer.end(5)) == (Error.NONE, Error.NONE)
+    producer.epoch -= 1
+    assert producer.end(5) is concurrent, "it is repeated"
+    driver.advance(0)
+    assert producer.end(5) is Error.NONE
 
 
 def test_a_deleted_topic_leaves_the_transactions(driver: Driver) -> None:
