@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from groupstorm.figures.figures_from import figures_from_us
-from groupstorm.figures.gaps import ClosedGap, GapListener
+from groupstorm.figures.gaps import ClosedGap, GapListener, OwnershipListener
 from groupstorm.figures.group_sums import GroupSums
 from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.ownership import OwnershipListener
 from groupstorm.figures.record_model import NANO
 from groupstorm.figures.row_rules import RowRules
 from groupstorm.figures.table import Figures

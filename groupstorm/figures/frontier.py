@@ -57,34 +57,45 @@ class Frontier:
         owners = [(owner.base(), owner.rate) for owner in self.owners]
         return oldest_us(known_us, self.logs, self.furthest, owners, from_us, now_us)
 
-    def look_back(self, now_us: int, counts: bool) -> None:
-        """Take notice of the ages since it was looked at, if they count, and forget processed logs."""
-        seen_us, self.seen_us, logs = self.seen_us, now_us, self.logs
-        if len(logs) == 1 and self.log_rate:
+    def look_back(self, now_us: int, counts: bool) -> int:
+        """Take notice of the ages since it was looked at, if they count, and forget processed logs. Returns
+        the lag."""
+        seen_us, self.seen_us, logs, owners = self.seen_us, now_us, self.logs, self.owners
+        log_base, log_rate, furthest = self.log_base, self.log_rate, self.furthest
+        end = log_base + log_rate * now_us
+        reached = furthest
+        for position, from_us, rate in owners:
+            at = position * NANO + rate * (now_us - from_us)
+            if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+                reached = at
+        lag = end - reached if end > reached else 0
+        if logs[0] is logs[-1] and log_rate:
             # the usual case: an upper bound of the ages, which is the age if nobody processes
-            log_base, log_rate, log_from_us = self.log_base, self.log_rate, logs[0].from_us
-            arrived_us = -((log_base - self.furthest - NANO) // log_rate)
+            log_from_us = logs[0].from_us
+            arrived_us = -((log_base - furthest - NANO) // log_rate)
             age_us = now_us - (arrived_us if arrived_us > log_from_us else log_from_us)
             if age_us <= self.oldest_us or not counts:
-                return
-            if not self.owners:
+                return lag
+            if not owners:
                 self.oldest_us = age_us
-                return
-            position, from_us, rate = self.owners[0]
+                return lag
+            position, from_us, rate = owners[0]
             base = position * NANO - rate * from_us
-            if base + rate * seen_us >= self.furthest and len(self.owners) == 1:
+            if base + rate * seen_us >= furthest and owners[0] is owners[-1]:
                 # it has begun where the last one stopped, or further: the age is largest at one of both ends
                 for at_us in (seen_us, now_us):
                     missing = base + rate * at_us + NANO - log_base
                     if missing <= log_rate * at_us:  # else the owner has caught up
                         arrived_us = -(-missing // log_rate)
                         age_us = at_us - (arrived_us if arrived_us > log_from_us else log_from_us)
-                        self.oldest_us = max(self.oldest_us, age_us)
-                return
+                        if age_us > self.oldest_us:  # noqa: PLR1730
+                            self.oldest_us = age_us
+                return lag
         if counts:
             self.oldest_us = self.oldest_now_us(self.oldest_us, seen_us, now_us)
-        while len(logs) > 1 and self.furthest + NANO > logs[1].position * NANO:
+        while len(logs) > 1 and furthest + NANO > logs[1].position * NANO:
             del logs[0]
+        return lag
 
     def go_on(self, now_us: int) -> int:
         """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
@@ -94,7 +105,7 @@ class Frontier:
         if self.owners:
             position, from_us, rate = self.owners[0]
             ahead, gets_away = end - position * NANO - rate * (now_us - from_us), slope - rate
-            is_only = len(self.owners) == 1
+            is_only = self.owners[0] is self.owners[-1]
             self.keeps_up = is_only and ahead <= 0 and gets_away <= 0
             if self.keeps_up:
                 return 0

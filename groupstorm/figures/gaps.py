@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from groupstorm.figures.causes import Origin
 from groupstorm.figures.partitions import Partition
@@ -51,6 +51,22 @@ class ClosedGap(NamedTuple):
 GapListener = Callable[[ClosedGap], None]
 
 
+class OwnershipListener(Protocol):
+    """Hears of each interval and gap while its row is taken, whatever part of the time counts."""
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        """``position`` None: no row says where."""
+        ...
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        """At the end of the trace the position is the model's; None if the partition was deleted."""
+        ...
+
+    def gap_closed(self, partition: str, since_us: int, old_owner: str | None, new_owner: str | None) -> None:
+        """A time without an owner is over; see `ClosedGap`. It may have had no length."""
+        ...
+
+
 class GapSums:
     """The gaps that have ended, of all partitions of a group."""
 
@@ -62,7 +78,8 @@ class GapSums:
     def add(self, partition: Partition, gap_us: int) -> None:
         """A gap of ``partition`` has ended."""
         self._all_us.append(gap_us)
-        partition.longest_gap_us = max(partition.longest_gap_us, gap_us)
+        if gap_us > partition.longest_gap_us:  # noqa: PLR1730  (as in `Frontier.look_back`)
+            partition.longest_gap_us = gap_us
         if partition.gap_origin is _DEPLOY:
             self._deploy_us += gap_us
         elif partition.gap_origin is _CRASH:

@@ -7,9 +7,9 @@ from typing import Any
 
 from groupstorm.figures.causes import Origins
 from groupstorm.figures.existence import Existence
-from groupstorm.figures.gaps import GapListener
+from groupstorm.figures.gaps import GapListener, OwnershipListener
 from groupstorm.figures.moves import Moves
-from groupstorm.figures.ownership import Ownership, OwnershipListener
+from groupstorm.figures.ownership import Ownership
 from groupstorm.figures.progress import Progress
 from groupstorm.figures.rounds import Rounds
 from groupstorm.figures.settling import Settling

@@ -11,7 +11,7 @@ The age of the oldest record that waits (`staleness`) follows from the same posi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from groupstorm.figures.frontier import Frontier
@@ -59,7 +59,7 @@ class LagCurve:
         self._created += frontier.furthest
         self._changing.append(frontier)
 
-    def first_counted(self, partition: str, position: int) -> int:
+    def first_counted(self, partition: str, position: int, now_us: int) -> int:
         """The first position of a partition, whose first owner begins now and here, that it skips if nobody
         processes it.
 
@@ -67,13 +67,13 @@ class LagCurve:
         the log's beginning: it skips nothing. Whoever begins behind it skips all since the creation.
         """
         frontier = self._frontiers[partition]
-        if frontier.created_us == self._now_us or position < frontier.known_from // NANO:
+        if frontier.created_us == now_us or position < frontier.known_from // NANO:
             return position
         return min(position, frontier.begun // NANO)
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
-        frontier = self._touched(partition, now_us)
+        (frontier,) = self._touched((partition,), now_us)
         self._processed_before += (
             frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
         )
@@ -86,7 +86,7 @@ class LagCurve:
 
     def change_log(self, partition: str, log: Line) -> None:
         """The log goes on along another line."""
-        frontier = self._touched(partition, log.from_us)
+        (frontier,) = self._touched((partition,), log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
@@ -96,26 +96,31 @@ class LagCurve:
         self._logs_rate += log.rate - frontier.log_rate
         frontier.log_base, frontier.log_rate = base, log.rate
 
-    def start(self, partition: str, owner: Line) -> None:
-        """An owner begins, or goes on, to process along ``owner``."""
-        frontier, furthest = self._touched(partition, owner.from_us), owner.position * NANO
-        if furthest > frontier.furthest:
-            lag = 0 if frontier.owners else frontier.lag(owner.from_us)
-            frontier.furthest = furthest
-            if lag:  # what is skipped has not recovered
-                self._marked_value -= lag - frontier.lag(owner.from_us)
-        frontier.owners.append(owner)
+    def start(self, now_us: int, owners: Mapping[str, Line]) -> None:
+        """Owners begin, or go on, to process these partitions, each along its line."""
+        for frontier, owner in zip(self._touched(owners, now_us), owners.values(), strict=True):
+            furthest = owner.position * NANO
+            if furthest > frontier.furthest:
+                lag = 0 if frontier.owners else frontier.lag(now_us)
+                frontier.furthest = furthest
+                if lag:  # what is skipped has not recovered
+                    self._marked_value -= lag - frontier.lag(now_us)
+            frontier.owners.append(owner)
 
-    def stop(
-        self, partition: str, now_us: int, owner: Line, position: int, goes_on: Line | None = None
-    ) -> None:
-        """The owner that processed along ``owner`` has stopped at ``position``, or goes on along a line."""
-        frontier, furthest = self._touched(partition, now_us), position * NANO
-        frontier.owners.remove(owner)
-        if goes_on is not None:
-            frontier.owners.append(goes_on)
-        if furthest > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
-            frontier.furthest = furthest
+    def stop(self, now_us: int, owners: Mapping[str, tuple[Line, int]]) -> None:
+        """Owners that processed these partitions along a line have stopped, each at a position."""
+        for frontier, (owner, position) in zip(self._touched(owners, now_us), owners.values(), strict=True):
+            frontier.owners.remove(owner)
+            if position * NANO > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
+                frontier.furthest = position * NANO
+
+    def go_on(self, now_us: int, owners: Sequence[tuple[str, Line, Line]]) -> None:
+        """Owners that processed these partitions along a line go on along another one."""
+        frontiers = self._touched([name for name, _, _ in owners], now_us)
+        for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
+            frontier.owners[frontier.owners.index(before)] = after
+            if after.position * NANO > frontier.furthest:  # noqa: PLR1730
+                frontier.furthest = after.position * NANO
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
@@ -198,16 +203,19 @@ class LagCurve:
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _touched(self, partition: str, now_us: int) -> Frontier:
-        """The partition, taken out of the curve until this instant is over."""
+    def _touched(self, names: Iterable[str], now_us: int) -> list[Frontier]:
+        """The partitions, taken out of the curve until this instant is over."""
         if now_us != self._now_us:
             self._move_to(now_us)
-        frontier = self._frontiers[partition]
-        if frontier.changing:
-            return frontier
-        if frontier.keeps_up:
-            frontier.seen_us = now_us
-        else:
+        frontiers = [self._frontiers[name] for name in names]
+        for frontier in frontiers:
+            if frontier.changing:
+                continue
+            frontier.changing = True
+            self._changing.append(frontier)
+            if frontier.keeps_up:
+                frontier.seen_us = now_us
+                continue
             slope = frontier.slope
             for time_us, change in frontier.bends:
                 if time_us > now_us:
@@ -215,11 +223,8 @@ class LagCurve:
                 else:
                     slope += change
             self._slope -= slope
-            self._value -= frontier.lag(now_us)
-            frontier.look_back(now_us, self._peak_counts)
-        frontier.changing = True
-        self._changing.append(frontier)
-        return frontier
+            self._value -= frontier.look_back(now_us, self._peak_counts)
+        return frontiers
 
     def _instant_over(self) -> None:
         """Put what the rows of this instant concern back into the curve."""

@@ -58,9 +58,12 @@ class Moves:
         """The partitions that have another owner than before, and those that have none any more."""
         moves = dropped = 0
         for partition in touched:
-            before, after = self._owners.pop(partition.name, None), partition.owner
+            before, after = self._owners.get(partition.name), partition.owner
+            if before == after:
+                continue
             rate = model.log(partition.name).rate
             if before is not None:
+                del self._owners[partition.name]
                 self._loads[before] -= 1
                 self._rates[before] -= rate
                 dropped += after is None
@@ -68,7 +71,7 @@ class Moves:
                 self._owners[partition.name] = after
                 self._loads[after] += 1
                 self._rates[after] += rate
-                moves += before is not None and before != after
+                moves += before is not None
         return moves, dropped
 
     def _weigh(self, live: Mapping[str, Topics | None]) -> None:

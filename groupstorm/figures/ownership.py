@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from groupstorm.figures.causes import Origin
-from groupstorm.figures.gaps import ClosedGap, GapListener, Gaps, GapSums
+from groupstorm.figures.gaps import ClosedGap, GapListener, Gaps, GapSums, OwnershipListener
 from groupstorm.figures.lag import LagCurve
 from groupstorm.figures.partitions import Owner, Partition
 from groupstorm.figures.record_model import Line, RecordModel
@@ -14,22 +14,6 @@ from groupstorm.figures.records import RecordSums
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _OTHER: Final = Origin.OTHER
-
-
-class OwnershipListener(Protocol):
-    """Hears of each interval and gap while its row is taken, whatever part of the time counts."""
-
-    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
-        """``position`` None: no row says where."""
-        ...
-
-    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
-        """At the end of the trace the position is the model's; None if the partition was deleted."""
-        ...
-
-    def gap_closed(self, partition: str, since_us: int, old_owner: str | None, new_owner: str | None) -> None:
-        """A time without an owner is over; see `ClosedGap`. It may have had no length."""
-        ...
 
 
 class Ownership:
@@ -96,8 +80,12 @@ class Ownership:
             for owner in [*partition.owners]:
                 if self._listener is not None:
                     self._listener.interval_ended(name, owner.member, None)
-                self._end(partition, owner, self._position(partition, owner, now_us), 0, now_us)
-            self._close_gap(partition, None, 0, now_us)
+                position = self._position(partition, owner, now_us)
+                stopped = {} if owner.paused else {name: (owner.line, position)}
+                self._end(partition, owner, position, 0, now_us)
+                self._stop(stopped, now_us)
+            if partition.gap_from_us is not None:
+                self._close_gap(partition, partition.gap_from_us, None, 0, now_us)
             partition.revoked_from.clear()
             self._gone[name] = self.partitions.pop(name)
             self.model.forget_log(name)
@@ -115,16 +103,22 @@ class Ownership:
         now_us: int,
     ) -> None:
         """``member`` fetches them from now on; its callback took ``callback_us``."""
+        begun: dict[str, Line] = {}
         for index, name in enumerate(names):
-            partition = self.partitions.get(name)
-            if partition is None:
+            if name not in self.partitions:
                 self.create((name,), now_us)
-                partition = self.partitions[name]
-            if _owner(partition, member) is None:
-                position = positions[index] if positions is not None else 0
-                self._begin(partition, member, position, callback_us, now_us)
-                if self._listener is not None:
-                    self._listener.interval_begun(name, member, position if positions is not None else None)
+            partition = self.partitions[name]
+            if partition.owners and _owner(partition.owners, member) is not None:
+                continue
+            position = positions[index] if positions is not None else 0
+            begun[name] = line = Line(position, now_us, self.model.process_rate)
+            self._begin(partition, Owner(member, position, line), callback_us, now_us)
+            if self._listener is not None:
+                self._listener.interval_begun(name, member, position if positions is not None else None)
+        if begun:
+            self.last_change_us = now_us
+            self._start(begun, now_us)
+            self.touched.update([self.partitions[name] for name in begun])
         self._see_completion(now_us)
 
     def end(
@@ -143,6 +137,7 @@ class Ownership:
         ``revoked``: it gave them up for the group's sake, so that getting them back would be a waste.
         ``origin``: what began the time without an owner, if one begins now.
         """
+        stopped: dict[str, tuple[Line, int]] = {}
         for partition, owner, position in self._open(member, names, positions):
             if revoked:
                 partition.revoked_from.append(member)
@@ -150,13 +145,16 @@ class Ownership:
             if self._listener is not None:
                 known = position if positions is not None else None
                 self._listener.interval_ended(partition.name, member, known)
+            if not owner.paused:
+                stopped[partition.name] = owner.line, position
             self._end(partition, owner, position, callback_us, now_us)
+        self._stop(stopped, now_us)
 
     def owns(self, member: str, names: Iterable[str]) -> bool:
         """Whether the member owns all of these partitions."""
         for name in names:
             partition = self.partitions.get(name)
-            if partition is None or _owner(partition, member) is None:
+            if partition is None or _owner(partition.owners, member) is None:
                 return False
         return True
 
@@ -167,11 +165,14 @@ class Ownership:
         for partition, owner, position in self._open(member, names, positions):
             if owner.paused is not on:
                 self._account(partition, now_us)
+                before, owner.line = owner.line, Line(position, now_us, owner.line.rate)
+                owner.paused = on
                 if on:
-                    self._stop(partition, owner, position, now_us)
-                owner.line, owner.paused = Line(position, now_us, owner.line.rate), on
-                if not on:
-                    self._start(partition, owner, now_us)
+                    partition.processing -= 1
+                    self._stop({partition.name: (before, position)}, now_us)
+                else:
+                    partition.processing += 1
+                    self._start({partition.name: owner.line}, now_us)
 
     def change_processing(
         self,
@@ -182,14 +183,18 @@ class Ownership:
         now_us: int,
     ) -> None:
         """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
+        changed: list[tuple[str, Line, Line]] = []
         for name, position, rate in zip(names, positions, rates, strict=True):
-            partition = self.partitions.get(name)
-            owner = None if partition is None else _owner(partition, member)
+            if name not in self.partitions:
+                continue
+            owners = self.partitions[name].owners
+            owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
             if owner is None or owner.paused:
                 continue
             before, owner.line = owner.line, Line(position, now_us, rate)
-            if self.lag is not None:
-                self.lag.stop(name, now_us, before, position, owner.line)
+            changed.append((name, before, owner.line))
+        if self.lag is not None and changed:
+            self.lag.go_on(now_us, changed)
 
     def change_logs(
         self, names: Sequence[str], positions: Sequence[int], rates: Sequence[int], now_us: int
@@ -247,7 +252,8 @@ class Ownership:
         """The trace ends: open intervals and gaps last until now."""
         for partition in self.partitions.values():
             self._account(partition, end_us)
-            self._close_gap(partition, None, 0, end_us)
+            if partition.gap_from_us is not None:
+                self._close_gap(partition, partition.gap_from_us, None, 0, end_us)
             if self._listener is not None:
                 for owner in partition.owners:
                     reached = self._position(partition, owner, end_us)
@@ -270,7 +276,7 @@ class Ownership:
                 self.records.begin(partition.name, position, position, begins_group=False)
                 if not owner.paused:
                     owner.line = owner.line._replace(from_us=now_us)
-                    self.lag.start(partition.name, owner.line)
+                    self.lag.start(now_us, {partition.name: owner.line})
         if self.begun_us is not None:
             self.lag.begin_peak(now_us)
 
@@ -315,33 +321,42 @@ class Ownership:
     ) -> Iterator[tuple[Partition, Owner, int]]:
         """The intervals of ``member`` that are open among ``names``, each with its position."""
         for index, name in enumerate(names):
-            partition = self.partitions.get(name)
-            owner = None if partition is None else _owner(partition, member)
-            if partition is not None and owner is not None:
+            if name not in self.partitions:
+                continue
+            partition = self.partitions[name]
+            owners = partition.owners
+            owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
+            if owner is not None:
                 yield partition, owner, positions[index] if positions is not None else 0
 
-    def _begin(self, partition: Partition, member: str, position: int, callback_us: int, now_us: int) -> None:
-        self._account(partition, now_us)
-        begins_group = self._waits_since_start(partition)
-        self._close_gap(partition, member, callback_us, now_us)
-        if partition.revoked_from:
-            self.revoked_and_returned += partition.revoked_from.count(member)
-            partition.revoked_from.clear()
-        if not partition.owners:
+    def _begin(self, partition: Partition, owner: Owner, callback_us: int, now_us: int) -> None:
+        """An interval of ``owner`` begins, who processes from now on."""
+        if partition.owners:
+            self._account(partition, now_us)
+        else:
+            partition.accounted_us = now_us
             self._owned += 1
-        owner = Owner(member, position, Line(position, now_us, self.model.process_rate))
+        if self.records is not None and self.lag is not None and partition.name not in self.records:
+            position = owner.first_position
+            first = self.lag.first_counted(partition.name, position, now_us)
+            waited = self._waits_since_start(partition)
+            self.records.begin(partition.name, position, first, begins_group=waited)
+        if partition.gap_from_us is not None:
+            self._close_gap(partition, partition.gap_from_us, owner.member, callback_us, now_us)
+        if partition.revoked_from:
+            self.revoked_and_returned += partition.revoked_from.count(owner.member)
+            partition.revoked_from.clear()
         partition.owners.append(owner)
-        self._start(partition, owner, now_us)
-        if self.records is not None and self.lag is not None:
-            first = self.lag.first_counted(partition.name, position)
-            self.records.begin(partition.name, position, first, begins_group=begins_group)
-        self.touched.add(partition)
-        self.last_change_us = now_us
+        partition.processing += 1
 
     def _end(self, partition: Partition, owner: Owner, position: int, callback_us: int, now_us: int) -> None:
-        self._account(partition, now_us)
+        """The interval of ``owner`` ends."""
+        if partition.processing == 1:
+            partition.accounted_us = now_us
+        else:
+            self._account(partition, now_us)
         if not owner.paused:
-            self._stop(partition, owner, position, now_us)
+            partition.processing -= 1
         if self.records is not None:
             self.records.end(partition.name, owner.first_position, position, owner.counted_from)
         partition.owners.remove(owner)
@@ -355,20 +370,22 @@ class Ownership:
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
 
-    def _start(self, partition: Partition, owner: Owner, now_us: int) -> None:
-        partition.processing += 1
-        self._processing += 1
+    def _start(self, owners: Mapping[str, Line], now_us: int) -> None:
+        """Owners process these partitions from now on, each along its line."""
+        self._processing += len(owners)
         if self._nobody_from_us is not None:
             self.nobody_us += self._existing_until(now_us, self._nobody_from_us) - self._nobody_from_us
             self._nobody_from_us = None
         if self.lag is not None:
-            self.lag.start(partition.name, owner.line)
+            self.lag.start(now_us, owners)
 
-    def _stop(self, partition: Partition, owner: Owner, position: int, now_us: int) -> None:
+    def _stop(self, owners: Mapping[str, tuple[Line, int]], now_us: int) -> None:
+        """Owners that processed these partitions along a line have stopped, each at a position."""
+        if not owners:
+            return
         if self.lag is not None:
-            self.lag.stop(partition.name, now_us, owner.line, position)
-        partition.processing -= 1
-        self._processing -= 1
+            self.lag.stop(now_us, owners)
+        self._processing -= len(owners)
         if self._processing == 0 and self.begun_us is not None:
             self._nobody_from_us = now_us
 
@@ -404,15 +421,16 @@ class Ownership:
         """Whether nobody has had the partition since the group began."""
         return partition.gap_member is None and partition.gap_since_us == self.begun_us
 
-    def _close_gap(self, partition: Partition, member: str | None, callback_us: int, now_us: int) -> None:
-        """A gap ends with the new owner ``member``, or None at the end of the trace."""
-        if partition.gap_from_us is None:
-            return
-        from_us, partition.gap_from_us = partition.gap_from_us, None
+    def _close_gap(
+        self, partition: Partition, from_us: int, member: str | None, callback_us: int, now_us: int
+    ) -> None:
+        """The gap since ``from_us`` ends with the new owner ``member``, or None at the end of the trace."""
+        partition.gap_from_us = None
         if self._listener is not None:
             since_us = partition.gap_since_us
             self._listener.gap_closed(partition.name, since_us, partition.gap_member, member)
-        gap_us = self._existing_until(now_us, from_us) - from_us
+        until_us = now_us if self._deleted_us is None else self._existing_until(now_us, from_us)
+        gap_us = until_us - from_us
         if gap_us == 0:
             return
         self._gaps.add(partition, gap_us)
@@ -427,8 +445,8 @@ class Ownership:
         self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)
 
 
-def _owner(partition: Partition, member: str) -> Owner | None:
-    for owner in partition.owners:
+def _owner(owners: Iterable[Owner], member: str) -> Owner | None:
+    for owner in owners:
         if owner.member == member:
             return owner
     return None

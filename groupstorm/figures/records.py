@@ -76,6 +76,10 @@ class RecordSums:
         self.processed = self._first_gone = self._skipped_gone = self._skipped_at_start_gone = 0
         self._before = {name: covered.copy() for name, covered in self._covered.items()}
 
+    def __contains__(self, partition: object) -> bool:
+        """Whether the partition has had an interval."""
+        return partition in self._covered
+
     def begin(self, partition: str, position: int, first: int, *, begins_group: bool) -> None:
         """An interval begins. The partition's first one skips the records from ``first`` on.
 
@@ -90,12 +94,17 @@ class RecordSums:
         ``counted_from``: its position at the beginning of the window, by the model of positions, if it began
         before that. The model may be ahead of the application by what is in hand: no further than ``end``.
         """
-        self._covered[partition].add(start, end)
+        covered = self._covered[partition]
+        if start < end and covered.ends and covered.furthest == start == covered.ends[-1]:
+            covered.ends[-1] = covered.furthest = end  # the usual case: it began where the last one stopped
+        else:
+            covered.add(start, end)
         if counted_from is not None:
             counted_from = min(max(start, counted_from), end)
             self._before[partition].add(start, counted_from)
             start = counted_from
-        self.processed += max(0, end - start)
+        if start < end:
+            self.processed += end - start
 
     def forget(self, partition: str) -> None:
         """The partition was deleted: positions of another one of its name are other records."""

@@ -15,7 +15,7 @@ RATE = NANO
 def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
     curve = LagCurve()
     curve.create("t", 0, Line(0, 0, RATE))
-    curve.start("t", Line(0, 0, RATE // 4))
+    curve.start(0, {"t": Line(0, 0, RATE // 4)})
     assert curve.processed_and_waiting(8) == (2 * NANO, 6 * NANO)
     curve.delete("t", 10)
     assert curve.processed_and_waiting(10) == (10 * NANO // 4, 0), "what was processed stays processed"
@@ -24,11 +24,11 @@ def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
 def test_an_owner_that_is_a_billionth_of_a_record_behind_or_slower_lags() -> None:
     behind = LagCurve()
     behind.create("t", 0, Line(0, 0, 1))
-    behind.start("t", Line(0, 1, 1))
+    behind.start(1, {"t": Line(0, 1, 1)})
     assert behind.processed_and_waiting(5) == (4, 1)
     slower = LagCurve()
     slower.create("t", 0, Line(0, 0, 3))
-    slower.start("t", Line(0, 0, 2))
+    slower.start(0, {"t": Line(0, 0, 2)})
     assert slower.processed_and_waiting(5) == (10, 5)
 
 
@@ -51,7 +51,7 @@ def test_a_window_begins_with_the_lag_of_that_time() -> None:
     curve = LagCurve()
     curve.create("t", 0, Line(0, 0, RATE))
     curve.begin_peak(0)
-    curve.start("t", Line(0, 10, 2 * RATE))
+    curve.start(10, {"t": Line(0, 10, 2 * RATE)})
     curve.begin_window(25)
     assert curve.finish(30) == (0, None)
 
@@ -70,9 +70,9 @@ def test_the_last_rows_of_all_count() -> None:
     curve = LagCurve()
     curve.create("t", 0, Line(0, 0, RATE))
     owner = Line(0, 0, RATE)
-    curve.start("t", owner)
+    curve.start(0, {"t": owner})
     curve.begin_peak(0)
-    curve.stop("t", 10, owner, 4)
+    curve.stop(10, {"t": (owner, 4)})
     assert curve.finish(10) == (6 * NANO, None)
 
 
@@ -116,3 +116,15 @@ def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:
     curve.create("t", 7, Line(0, 0, 0))
     curve.finish(9)
     assert curve.ages() == {"t": 0}
+
+
+def test_a_row_that_names_a_partition_twice_goes_on_along_the_last_line() -> None:
+    """At 10 us it has come to 9 records, and goes on from 4: it is at 9 again at 15 us."""
+    curve = LagCurve()
+    curve.create("t", 0, Line(0, 0, RATE))
+    begun, first, last = Line(0, 0, RATE), Line(9, 10, 0), Line(4, 10, RATE)
+    curve.start(0, {"t": begun})
+    curve.go_on(10, [("t", begun, first), ("t", first, last)])
+    assert [curve.processed_and_waiting(now_us)[1] for now_us in (10, 12, 15, 20)] == [
+        1 * NANO, 3 * NANO, 6 * NANO, 6 * NANO,
+    ]  # fmt: skip
