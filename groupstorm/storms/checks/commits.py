@@ -134,8 +134,11 @@ class CommittedPositions:
             self._committed[partition] = positions[partition]
 
     def taken(self, time_us: int, event: events.PartitionsAssigned) -> None:
+        all_owners, committed = self._owners, self._committed
         for partition, position in zip(event.partitions, event.positions, strict=False):
-            known, owners = self._committed.get(partition, -1), self._owners.get(partition, ())
+            if partition in committed and committed[partition] == position and partition not in all_owners:
+                continue  # the usual case
+            known, owners = committed.get(partition, -1), all_owners.get(partition, ())
             if owners and event.member not in owners:
                 self._shared.add(partition)
             if known < 0 or event.member in owners or partition in self._shared:
@@ -151,9 +154,15 @@ class CommittedPositions:
 
     def given_up(self, time_us: int, event: GivenUp) -> None:
         rows = zip(event.partitions, event.positions, event.committed, strict=False)
+        all_owners, all_committed, all_reached = self._owners, self._committed, self._reached
         for partition, position, committed in rows:
-            known, owners = self._committed.get(partition, -1), self._owners.get(partition, ())
-            if event.member not in owners:
+            if partition not in all_owners or event.member not in all_owners[partition]:
+                continue
+            known, owners = all_committed.get(partition, -1), all_owners[partition]
+            if partition not in self._shared and 0 <= known <= committed <= position:
+                all_committed[partition] = committed  # the usual case
+                if partition not in all_reached or position > all_reached[partition]:
+                    all_reached[partition] = position
                 continue
             if partition in self._shared:
                 self._committed.pop(partition, None)

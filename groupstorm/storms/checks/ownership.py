@@ -112,8 +112,7 @@ class OwnershipChecks:
             if not _was_joined(holding, event):
                 self._check_lost(holding, event)
             holding.generation, holding.member_id = event.generation, event.member_id
-        for partition in event.partitions:
-            self._add(holding, partition)
+        self._add(holding, event.partitions)
         self._check_shared(holding)
         assigned = self._assigned_in_generation(holding)
         if assigned is not None:
@@ -126,16 +125,14 @@ class OwnershipChecks:
         ):
             self._check_revoked(holding, event)
         holding.calls = event.cause == "assignment"
-        for partition in event.partitions:
-            self._remove(holding, partition)
+        self._remove(holding, event.partitions)
         if holding.reset_cause and not holding.partitions:
             holding.reset_cause = ""
 
     def ended(self, event: events.MemberCrashed | events.MemberClosed | events.MemberFailed) -> None:
         """The process is gone, and owns nothing any more."""
         holding = self._holdings[event.member]
-        for partition in tuple(holding.partitions):
-            self._remove(holding, partition)
+        self._remove(holding, tuple(holding.partitions))
 
     # -- the end ---------------------------------------------------------------------------------
 
@@ -158,24 +155,33 @@ class OwnershipChecks:
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _add(self, holding: Holding, partition: str) -> None:
-        holding.partitions.add(partition)
-        holders = self._holders.setdefault(partition, [])
-        if holding in holders:
-            return
-        holders.append(holding)
-        if len(holders) > 1:
-            self._shared.add(partition)
+    def _add(self, holding: Holding, partitions: Iterable[str]) -> None:
+        holding.partitions.update(partitions)
+        all_holders = self._holders
+        for partition in partitions:
+            if partition not in all_holders:
+                all_holders[partition] = [holding]
+            elif holding not in all_holders[partition]:
+                all_holders[partition].append(holding)
+                self._shared.add(partition)
 
-    def _remove(self, holding: Holding, partition: str) -> None:
-        holding.partitions.discard(partition)
-        holders = self._holders.get(partition, [])
-        if holding in holders:
-            holders.remove(holding)
+    def _remove(self, holding: Holding, partitions: Iterable[str]) -> None:
+        holding.partitions.difference_update(partitions)
+        all_holders, alone = self._holders, [holding]
+        for partition in partitions:
+            if partition not in all_holders:
+                continue
+            holders = all_holders[partition]
+            if holders == alone:
+                del all_holders[partition]
+            elif holding in holders:
+                holders.remove(holding)
 
     def _check_shared(self, holding: Holding) -> None:
         """No two members of one generation own a partition. Processes that the coordinator has removed are
         no members any more: they may not know it yet."""
+        if not self._shared:
+            return
         for partition in sorted(holding.partitions & self._shared):
             names = sorted(
                 each.name
@@ -299,22 +305,23 @@ class OwnedTime:
         self._partitions.update(partitions)
         self._crashed.difference_update(partitions)
         for partition in partitions:
-            owners = all_owners.get(partition)
-            if owners is None:
-                all_owners[partition] = {member}
+            if partition in all_owners:
+                all_owners[partition].add(member)
             else:
-                owners.add(member)
+                all_owners[partition] = {member}
 
     def given_up(self, now_us: int, event: GivenUp) -> None:
         self._advance(now_us)
+        all_owners, alone = self.owners, {event.member}
         without_owner: list[str] = []
         for partition in event.partitions:
-            owners = self.owners.get(partition)
-            if owners is not None:
-                owners.discard(event.member)
-                if not owners:
-                    del self.owners[partition]
-                    without_owner.append(partition)
+            if partition not in all_owners:
+                continue
+            if all_owners[partition] == alone:
+                del all_owners[partition]
+                without_owner.append(partition)
+            else:
+                all_owners[partition].discard(event.member)
         if without_owner and self._is_crash(event):
             self._crashed.update(without_owner)
 
