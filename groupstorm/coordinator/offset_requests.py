@@ -11,6 +11,7 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import cast
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
@@ -184,38 +185,28 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
         if error:
             shard.answer(reply, error_response(request, error))
             return
-    known = group is not None
-    if request.topics is None:
+    rows: Iterable[tuple[str, int, StoredOffset | None]] = ()
+    if request.topics is not None:
+        known = group is not None and request.group in shard.offsets
+        rows = [
+            (topic, partition, shard.offsets.get(request.group, topic, partition) if known else None)
+            for topic, partitions in request.topics.items()
+            for partition in partitions
+        ]
+    elif group is not None:
         offsets = shard.offsets
         rows = (
             offsets.of_group(request.group) if request.require_stable else offsets.read_group(request.group)
         )
-        found = [
-            (topic, partition, *_found(shard, request, topic, partition, stored))
-            for topic, partition, stored in (rows if known else ())
-        ]
-    else:
-        known = known and request.group in shard.offsets
-        asked = request.topics.items()
-        if known or request.require_stable:
-            found = [
-                (topic, partition, *_found(shard, request, topic, partition, stored))
-                for topic, partitions in asked
-                for partition in partitions
-                for stored in (shard.offsets.get(request.group, topic, partition) if known else None,)
-            ]
-        else:
-            found = [(topic, one, _NOTHING, NO_ERROR) for topic, numbers in asked for one in numbers]
+    waiting = frozenset(shard.pending_offsets.of_group(request.group)) if request.require_stable else ()
+    found = [
+        (topic, partition, _NOTHING, Error.UNSTABLE_OFFSET_COMMIT)
+        if (topic, partition) in waiting
+        else (topic, partition, _NOTHING if stored is None else stored.committed, NO_ERROR)
+        for topic, partition, stored in rows
+    ]
     response = OffsetFetchResponse(NO_ERROR, tuple(found))
     if request.require_stable:
         answer_in_turn(shard, request, reply, response)
     else:
         shard.answer(reply, response)
-
-
-def _found(
-    shard: Shard, request: OffsetFetch, topic: str, partition: int, stored: StoredOffset | None
-) -> tuple[CommittedOffset, Error]:
-    if request.require_stable and shard.pending_offsets.is_pending(request.group, topic, partition):
-        return _NOTHING, Error.UNSTABLE_OFFSET_COMMIT
-    return (_NOTHING if stored is None else stored.committed), NO_ERROR

@@ -82,6 +82,17 @@ def ends_at(curves: Iterable[LogCurve], now_us: int) -> list[int]:
     return ends
 
 
+def rates_at(curves: Iterable[LogCurve], now_us: int) -> list[int]:
+    """The records per 1,000 seconds that arrive in several logs. Most are of one curve."""
+    known: LogCurve | None = None
+    rate, rates = 0, []
+    for curve in curves:
+        if curve is not known:
+            known, rate = curve, curve.rate(now_us)
+        rates.append(rate)
+    return rates
+
+
 class RecordLogs:
     """The logs of all partitions. ``rates_of`` says how a partition's rate changes over time."""
 

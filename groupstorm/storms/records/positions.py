@@ -63,7 +63,7 @@ class Records:
         """An owner stopped processing the partitions at these positions."""
         furthest = self.furthest
         for partition, position in zip(partitions, positions, strict=True):
-            if position > furthest.get(partition, 0):
+            if position and (partition not in furthest or position > furthest[partition]):
                 furthest[partition] = position
 
     def reached(self, partition: TopicPartition, now_us: int) -> int:
@@ -132,10 +132,8 @@ class Work:
     def drop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Give these up; returns the positions reached."""
         positions = self.stop(partitions, now_us)
-        for partition in partitions:
-            if partition in self.loop:
-                self._records.holders[partition].remove(self)
-        self.loop.release(partitions, now_us)
+        for partition in self.loop.release(partitions, now_us):
+            self._records.holders[partition].remove(self)
         return positions
 
     def stands_still(self, partition: TopicPartition) -> bool:

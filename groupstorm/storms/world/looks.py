@@ -192,15 +192,22 @@ class Looks:
         if not interval.is_constant:
             return _NOT_SURE
         interval_us = self.longest_interval_us
-        records = work_us = 0
+        records = work_us = most = most_us = 0
         until_us = -1
+        #: Most logs grow alike, and then the work on them takes the same time.
+        known: LogCurve | None = None
+        change_us: int | None = None
         for at, curve in enumerate(curves):
-            most = curve.rate(look_us) * interval_us // RECORD + 1
-            if most > settings.fetch_records:
-                return _NOT_SURE
+            if curve is not known:
+                most = curve.rate(look_us) * interval_us // RECORD + 1
+                if most > settings.fetch_records:
+                    return _NOT_SURE
+            if curve is not known or times.factors is not None:
+                most_us = times.most_us(order[at], most)
             records += most
-            work_us += times.most_us(order[at], most)
-            change_us = curve.next_change_us(look_us)
+            work_us += most_us
+            if curve is not known or times.slow is not None:
+                known, change_us = curve, curve.next_change_us(look_us)
             if times.slow is not None:
                 change_us = self._before_slow(order[at], curve, taken_us, change_us)
             if change_us is not None and (until_us < 0 or change_us < until_us):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs, ends_at
+from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs, ends_at, rates_at
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
 from groupstorm.storms.world.looks import Looks, PollSettings, Sure, put_behind
@@ -110,8 +110,9 @@ class PollLoop:
             self._look_soon(now_us)
         self._line_up()
 
-    def release(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
-        """Forget these. What was handed out of them and is not finished is dropped."""
+    def release(self, partitions: Iterable[TopicPartition], now_us: int) -> Collection[TopicPartition]:
+        """Forget these. What was handed out of them and is not finished is dropped. Returns those that the
+        process owned."""
         self._change(now_us)
         released = self._positions.keys() & partitions
         for partition in released:
@@ -125,6 +126,7 @@ class PollLoop:
         for batch in batches:
             batch.stretches = [each for each in batch.stretches if each[0] not in released]
         self._line_up()
+        return released
 
     def hold(self, partitions: Collection[TopicPartition], now_us: int) -> tuple[int, ...]:
         """Keep these and process them no more. What was handed out of them and is not finished is dropped.
@@ -342,7 +344,7 @@ class PollLoop:
 
     def rates(self, now_us: int) -> dict[TopicPartition, int]:
         """Records that arrive in 1,000 seconds, of each partition that the loop goes through."""
-        return {self._order[at]: curve.rate(now_us) for at, curve in enumerate(self._curves)}
+        return dict(zip(self._order, rates_at(self._curves, now_us), strict=True))
 
     # -- time passes -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.storms.records.logs import rates_at
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
 from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
@@ -246,7 +247,7 @@ class VirtualProcess(ABC, Generic[Member]):
         """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
         now_us, loop, logs = self.clock.now_us, self.work.loop, self._environment.records.logs
         capacity = loop.capacity
-        rate = sum([curve.rate(now_us) for curve in logs.curves(self.membership.owned)])
+        rate = sum(rates_at(logs.curves(self.membership.owned), now_us))
         share = (2 * SHARES * rate + capacity) // (2 * capacity)
         record_us = _THOUSAND_SECONDS_US // capacity
         if share >= SHARES:
