@@ -6,7 +6,7 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID

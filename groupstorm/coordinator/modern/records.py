@@ -5,7 +5,7 @@ Each wing has record classes of its own, whose names and fields stand in the jou
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 
@@ -23,6 +23,8 @@ class EntryRecord(Protocol):
     def value(self) -> Any: ...
 
     def __getitem__(self, index: int, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class WingTypes(NamedTuple):
