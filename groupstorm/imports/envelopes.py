@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import Any, Final
@@ -24,6 +25,7 @@ _OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]|"\{\s*\\"')
 _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line.
 _POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$")
+_MILLISECONDS = re.compile(r"[.,](\d{3})(?!\d)")
 _EPOCH_SECOND = re.compile(r"1\d{9}")
 _NESTED_MAX: Final = 20
 #: What editors make of quotation marks and spaces.
@@ -66,12 +68,20 @@ class FrontReader:
         self._order = order
         #: Form of the last time, where it stood, and what stood between it and the message.
         self._last = ("iso", 1, "] INFO ")
+        #: The last text up to its milliseconds, the text behind them, and the time without them.
+        self._second: tuple[str, str, Instant] | None = None
 
     def time(self, front: str) -> Instant | None:
         """The time that the text in front of a message says; None if it says none."""
         found = None if self._own is None else self._own.search(front)
         if found is not None:
             return instant(found["time"], "", self._order)
+        if self._second is not None:  # lines of one second differ in three digits
+            before, behind, second = self._second
+            at = len(before)
+            digits = front[at : at + 3]
+            if front.startswith(before) and front[at + 3 :] == behind and digits.isdecimal():
+                return Instant(second.us + int(digits) * 1_000, second.is_utc, second.step_us)
         form, start, rest = self._last
         found = FORMS[form].pattern.match(front, start)
         if found is None or front[found.end() :] != rest:
@@ -86,11 +96,17 @@ class FrontReader:
                 by = by or day_in(front, self._order)
                 return own if by is None else completed(own, by)
             self._last = form, start, front[end:]
-            return own
-        try:
-            return FORMS[form].read(found[0], self._order)
-        except (ValueError, KeyError):
-            return None
+        else:
+            end = found.end()
+            own = instant(found[0], form, self._order)
+        self._keep_second(front, start, end, own)
+        return own
+
+    def _keep_second(self, front: str, start: int, end: int, said: Instant | None) -> None:
+        fraction = _MILLISECONDS.search(front, start, end)
+        if said is not None and fraction is not None and not said.lacks:
+            at, us = fraction.start(1), said.us - int(fraction[1]) * 1_000
+            self._second = front[:at], front[at + 3 :], said._replace(us=us)
 
 
 #: The logger, its line and the thread; then the time of a collector that puts its own behind.
@@ -121,10 +137,16 @@ def split_message(front: str, text: str) -> tuple[str, str]:
     if message.endswith(">"):
         message = _TAGS.sub("", message)
     at = message.rfind(" (")  # where the logger of most lines begins
-    found = _LOGGER.match(message, at) if at >= 0 else None
-    found = found or _LOGGER.search(message)
-    message = message[: found.start()].rstrip() if found else message
+    if at < 0 or not _is_logger(message[at:]):
+        found = _LOGGER.search(message)
+        at = found.start() if found else len(message)
+    message = message[:at].rstrip() if at < len(message) else message
     return message, text[len(message) :]
+
+
+@lru_cache(maxsize=4096)
+def _is_logger(text: str) -> bool:
+    return _LOGGER.match(text) is not None
 
 
 def _unquoted(text: str) -> str:

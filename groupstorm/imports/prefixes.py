@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -54,6 +55,7 @@ _PREFIX = re.compile(
     r"|(?P<bare_client>Consumer) clientId=(?P<bare_id>[^\],]*)\] ?)"
     r"|stream-(?:thread|client) \[(?P<stream>[^\]]*)\] "
 )
+#: By the last group of a prefix.
 _WRITERS = {
     "coordinator": Writer.BROKER,
     "manager": Writer.BROKER,
@@ -67,16 +69,22 @@ _WRITERS = {
 def find_prefix(text: str) -> Prefix | None:
     """The first prefix in a line; None if there is none."""
     found = _PREFIX.search(text)
-    if found is None:
-        return None
-    writer = next(writer for name, writer in _WRITERS.items() if found[name] is not None)
+    return None if found is None else _read(found[0], found.start())
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, start: int) -> Prefix:
+    """The prefix that ``text`` is: a log has few, in many lines."""
+    found = _PREFIX.match(text)
+    assert found is not None
+    writer = _WRITERS[str(found.lastgroup)]
     client = found["id"] if found["bare_id"] is None else found["bare_id"]
     if writer is Writer.STREAMS:
         client = found["stream"]
     return Prefix(
         writer,
-        found.start(),
-        found.end(),
+        start,
+        start + found.end(),
         found["group"] or "",
         client,
         found["instance"],
