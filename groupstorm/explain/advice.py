@@ -7,6 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Finding
 from groupstorm.explain.history import History
+from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.polls import poison_record
 from groupstorm.wording import listed, seconds
 
@@ -36,6 +37,8 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
+    if history.is_connect:
+        text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
         return text
@@ -101,7 +104,21 @@ def _max_poll_interval(finding: Finding, history: History) -> str:
     return finding.pattern.advice
 
 
+def _slow_worker(finding: Finding, history: History) -> str:
+    general, busy_us = finding.pattern.advice, herder_busy_us(history, finding.match)
+    if not busy_us:
+        return general
+    return general.replace(
+        "the time for which the herder is", f"the {seconds(busy_us / 1e6)} for which it was"
+    )
+
+
 def _held_join_phase(finding: Finding, history: History) -> str:
+    if history.is_connect:
+        return (
+            "Find the connectors and tasks that take long to stop (task.shutdown.graceful.timeout.ms bounds "
+            "a task); a join phase waits for rebalance.timeout.ms at most."
+        )
     general = finding.pattern.advice
     consumer = general[general.index("group.protocol") :]
     if poison_record(history) is not None:
@@ -136,6 +153,7 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "poison-record": _poison_record,
     "needless-moves": _needless_moves,
     "max-poll-interval": _max_poll_interval,
+    "slow-worker": _slow_worker,
     "held-join-phase": _held_join_phase,
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,

@@ -16,6 +16,7 @@ from groupstorm.explain.work import Work
 from groupstorm.figures.gaps import ClosedGap
 from groupstorm.figures.table import Figures
 from groupstorm.figures.unknown import REBALANCES
+from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.trace.events.group_states import Cause, GroupState
 
 Row = Mapping[str, Any]
@@ -364,6 +365,11 @@ class History:
             return not self.refusals
         seen = self.refusals or self.attempts or self.assignments or self.changes or self.incidents
         return not seen and self.shown_us >= _QUIET_US and self.lines > 1
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether the members are workers of Kafka Connect, as far as their own logs are there."""
+        return self.work.is_seen or self.missing.get("ownership") == NO_PARTITIONS
 
     @property
     def shown_us(self) -> int:

@@ -54,6 +54,10 @@ def _lost(row: Row) -> str | None:
     return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row) or "lost"
 
 
+def _client_reason(row: Row) -> str | None:
+    return "poll-timeout-told" if "poll timeout has expired" in row["detail"] else None
+
+
 def _counted(row: Row) -> str | None:
     if row.get("error") == INCONSISTENT:
         return "inconsistent-protocol-counted"
@@ -83,8 +87,10 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
             "metadata-changed": "metadata-changed",
             "assignment-does-not-match-subscription": "metadata-changed",
             "session-timeout": "session-timeout",
+            "config-behind": "config-behind",
         },
     ),
+    "client_reason": _client_reason,
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
     "request_refused": _request_refused,

@@ -21,7 +21,7 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.imports.result import Imported
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import names
-from tests.imports.importing import LOGS, import_texts, rows
+from tests.imports.importing import LOGS, broker_line, import_texts, rows
 
 RECORDED: Final = LOGS / "connect"
 GROUP: Final = "connect-pair"
@@ -275,3 +275,85 @@ def test_a_delay_that_no_setting_has_is_none(tmp_path: Path) -> None:
     import_texts(tmp_path, {"worker.log": log})
     (row,) = rows(tmp_path, "work_assigned")
     assert "duration_us" not in row
+
+
+# -- workers that turn in circles ----------------------------------------------------------------
+
+
+def joined(time: str, generation: int) -> str:
+    described = f"Generation{{generationId={generation}, memberId='w-a-1', protocol='sessioned'}}"
+    return worker_line(time, f"Successfully joined group with generation {described}") + worker_line(
+        time, f"Successfully synced group in generation {described}"
+    )
+
+
+def test_a_worker_with_another_configuration_turns_in_circles(tmp_path: Path) -> None:
+    """As confluentinc's images log it, if the topic of the configuration was made anew."""
+    log = "".join(
+        work(f"10:00:0{second},000", second, "")
+        + worker_line(
+            f"10:00:0{second},147",
+            "Current config state offset -1 does not match group assignment 4. Forcing rebalance.",
+        )
+        + worker_line(f"10:00:0{second},147", "Rebalance started")
+        + joined(f"10:00:0{second},294", second + 1)
+        for second in range(1, 6)
+    )
+    one = explained(tmp_path, log)
+    (found,) = one.findings
+    assert (found.pattern.name, len(found.rebalances), one.unexplained) == ("config-behind", 5, [])
+    assert found.match.sentence.startswith("Within 4.0 s workers asked for another rebalance")
+    assert "w-a 5 times" in found.match.sentence
+    assert "config.storage.topic" in found.pattern.advice
+
+
+def test_a_worker_that_reads_its_configuration_later_is_no_pattern(tmp_path: Path) -> None:
+    log = work("10:00:01,000", 1, "") + worker_line(
+        "10:00:01,147", "Current config state offset 3 does not match group assignment 4. Forcing rebalance."
+    )
+    assert names(explained(tmp_path, log)) == []
+
+
+TOO_SLOW: Final = (
+    "worker poll timeout has expired. This means the time between subsequent calls to poll() in "
+    "DistributedHerder tick() method was longer than the configured rebalance.timeout.ms. If you see this "
+    "happening consistently, then it can be addressed by adding more workers"
+)
+
+
+@pytest.mark.parametrize(("setting", "busy"), [("", "95.0 s"), ("\trebalance.timeout.ms = 60000\n", "155 s")])
+def test_a_worker_that_stops_its_tasks_for_longer_than_the_rebalance_timeout(
+    tmp_path: Path, setting: str, busy: str
+) -> None:
+    """From the last poll() to the next: the time-out, if the log has it, and 95 s more."""
+    config = "[2024-11-18 09:59:00,000] INFO DistributedConfig values: \n\tclient.id = w-a\n\tgroup.id = c\n"
+    log = (
+        (config + setting if setting else "")
+        + work("10:00:00,000", 1, "x-0")
+        + worker_line("10:01:00,000", TOO_SLOW)
+        + joined("10:02:35,000", 3)
+        + work("10:02:35,100", 3, "x-0")
+    )
+    (found,) = explained(tmp_path, log).findings[:1]
+    assert found.pattern.name == "slow-worker"
+    assert f"The herder was busy for at least {busy}." in found.match.sentence
+    assert found.pattern.advice.startswith(
+        f"Raise rebalance.timeout.ms above the {busy} for which it was busy"
+    )
+
+
+def test_a_broker_tells_who_left_for_want_of_a_poll(tmp_path: Path) -> None:
+    """The reason of a LeaveGroup (KIP-800): nobody has stopped the group."""
+    lines = (
+        "Preparing to rebalance group c in state PreparingRebalance with old generation 4 "
+        "(__consumer_offsets-7) (reason: Adding new member w-a-1 with group instance id None; client reason: "
+        "not provided)",
+        "Stabilized group c generation 5 (__consumer_offsets-7) with 1 members",
+        "Preparing to rebalance group c in state PreparingRebalance with old generation 5 "
+        "(__consumer_offsets-7) (reason: Removing member w-a-1 on LeaveGroup; client reason: consumer poll "
+        "timeout has expired.)",
+        "Group c with generation 6 is now empty (__consumer_offsets-7)",
+    )
+    times = ("10:00:00,000", "10:00:03,000", "10:05:03,000", "10:05:03,001")
+    log = "".join(broker_line(time, line) for time, line in zip(times, lines, strict=True))
+    assert names(explained(tmp_path, log)) == ["max-poll-interval"]

@@ -1,16 +1,16 @@
 """Patterns of a group as a whole: its coordinator moves, topics change, rounds bring no progress, it starts,
-records are processed again, partitions move needlessly, and connectors of Kafka Connect have no worker."""
+records are processed again, partitions move needlessly."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Rebalance, Round
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Round
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, unique
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, unique
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.figures.reasons import SLOW_US
 from groupstorm.trace.events.group_states import Cause
@@ -116,7 +116,7 @@ def metadata_changed(history: History) -> Match | None:
         one
         for one in history.rebalances
         if one.new_partitions
-        or any(two.row["event"] == "rejoin_requested" and _begins(one, two.time_us) for two in found)
+        or any(two.row["event"] == "rejoin_requested" and begins_after(one, two.time_us) for two in found)
     ]
     if not rebalances and not found:
         return None
@@ -126,10 +126,6 @@ def metadata_changed(history: History) -> Match | None:
     sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
     absences = [one for one in history.absences if not one.member]
     return Match(sentence, members, rebalances, absences, [one.row for one in found])
-
-
-def _begins(rebalance: Rebalance, asked_us: int) -> bool:
-    return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
 
 
 def leader_rejoined(history: History) -> Match | None:
@@ -211,14 +207,12 @@ def follow_ups(history: History) -> Match | None:
     if not due:
         return None
     members = unique(one.member for one in due)
-    rebalances = [one for one in history.rebalances if any(_begins_after(one, two.time_us) for two in due)]
+    rebalances = [
+        one for one in history.rebalances if any(begins_after(one, two.time_us, AFTER_US) for two in due)
+    ]
     causes = sorted({str(one.row["cause"]) for one in due})
     sentence = f"{counted(len(due), 'follow-up rebalance')} was due ({', '.join(causes)})."
     return Match(sentence, members, rebalances, (), [one.row for one in due])
-
-
-def _begins_after(rebalance: Rebalance, due_us: int) -> bool:
-    return any(0 <= one.begun_us - due_us <= AFTER_US for one in rebalance.rounds)
 
 
 def state_lost(history: History) -> Match | None:
@@ -237,36 +231,6 @@ def state_lost(history: History) -> Match | None:
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
     return Match(sentence, processes, rebalances, (), [one.row for one in (*gone, *from_nothing)])
-
-
-def waiting_work(history: History) -> Match | None:
-    """Connectors and tasks of Kafka Connect had no worker: theirs had gone, or gave them up to another one.
-    The leader leaves them to nobody for scheduled.rebalance.max.delay.ms, so that a worker that is back may
-    go on with them. Seen only if the workers' own logs are there."""
-    gaps = [one for one in history.work.gaps if one.to_us > history.from_us]
-    if not gaps:
-        return None
-    longest = max(gaps, key=lambda one: one.lasted_us)
-    took = f"{longest.new_worker} took it" if longest.new_worker else "nobody took it until the end"
-    sentence = (
-        f"{counted(len(gaps), 'time')} a connector or task had no worker, for "
-        f"{seconds(sum(one.lasted_us for one in gaps) / SECOND_US)} in all. The longest: {longest.name} of "
-        f"{longest.old_worker}, {seconds(longest.lasted_us / SECOND_US)}; {took}."
-    )
-    delays = [row for row in history.work.delays if row["time_us"] >= history.from_us]
-    if delays:
-        most = max(int(row["duration_us"]) for row in delays)
-        sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in _ends(history))
-    ]
-    return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)
-
-
-def _ends(history: History) -> set[int]:
-    return {one.to_us for one in history.work.gaps}
 
 
 def uncommitted(history: History) -> Match | None:

@@ -18,8 +18,15 @@ _NAMED_MAX: Final = 6
 
 
 def max_poll_interval(history: History) -> Match | None:
-    """A member left the group itself, because max.poll.interval.ms had passed without a poll()."""
-    left = [*history.of_kind("poll-timeout")] or [*history.of_kind("poll-timeout-lost")]
+    """A member left the group itself, because max.poll.interval.ms had passed without a poll(). Its own rows
+    say so, or else the reason that it gave the coordinator."""
+    return None if history.is_connect else poll_timeouts(history, "max.poll.interval.ms")
+
+
+def poll_timeouts(history: History, setting: str) -> Match | None:
+    """The members that left, because ``setting`` had passed."""
+    kinds = ("poll-timeout", "poll-timeout-lost", "poll-timeout-told")
+    left = next((found for kind in kinds if (found := [*history.of_kind(kind)])), [])
     if not left:
         return None
     members = unique(one.member for one in left)
@@ -31,11 +38,11 @@ def max_poll_interval(history: History) -> Match | None:
             *under_way(history, one.time_us),
         )
     ]
-    limit = history.settings.number("max.poll.interval.ms", members[0] if members else "")
+    limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
     sentence = (
         f"{counted(len(members), 'member')} left the group {counted(len(left), 'time')} because "
-        f"max.poll.interval.ms{after} had passed without a poll()."
+        f"{setting}{after} had passed without a poll()."
     )
     absences = [
         absence

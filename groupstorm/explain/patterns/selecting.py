@@ -33,6 +33,11 @@ def under_way(history: History, time_us: int) -> list[Rebalance]:
     return [one for one in history.rebalances if one.begun_us <= time_us <= one.until_us(history.to_us)]
 
 
+def begins_after(rebalance: Rebalance, asked_us: int, within_us: int = SECOND_US) -> bool:
+    """Whether one of its rounds began so soon after a member had asked for it."""
+    return any(0 <= one.begun_us - asked_us <= within_us for one in rebalance.rounds)
+
+
 def with_changes(history: History, changes: Iterable[Change]) -> list[Rebalance]:
     """Rebalances in which one of ``changes`` happened."""
     wanted = {(one.kind, one.row["seq"]) for one in changes}

@@ -6,6 +6,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern
 from groupstorm.explain.patterns import (
+    connect,
     deployments,
     group,
     membership,
@@ -92,6 +93,25 @@ PATTERNS: Final = (
         "another thread.",
         ("poison-livelock", "slow-member-hostage"),
         Kind.FAILURE,
+    ),
+    Pattern(
+        "slow-worker",
+        "A worker of Kafka Connect that exceeded rebalance.timeout.ms",
+        connect.slow_worker,
+        "Raise rebalance.timeout.ms above the time for which the herder is busy, or let a worker run less: "
+        "for tasks that it stops it waits for task.shutdown.graceful.timeout.ms at most.",
+        (),
+        Kind.FAILURE,
+    ),
+    Pattern(
+        "config-behind",
+        "Workers of Kafka Connect with another configuration than the leader's",
+        connect.config_behind,
+        "All workers of one group.id need the same config.storage.topic, with one partition and "
+        "cleanup.policy=compact, and have to read it to its end: in worker.sync.timeout.ms at most, else "
+        "they try again after worker.unsync.backoff.ms.",
+        (),
+        Kind.DEFECT,
     ),
     Pattern(
         "failing-members",
@@ -257,7 +277,7 @@ PATTERNS: Final = (
     Pattern(
         "waiting-work",
         "Connectors and tasks without a worker",
-        group.waiting_work,
+        connect.waiting_work,
         "scheduled.rebalance.max.delay.ms (five minutes by default) is how long work waits for its worker: "
         "set it a little above the time of a restart, as a worker that is gone for good costs all of it.",
         (),

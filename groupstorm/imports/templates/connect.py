@@ -10,6 +10,8 @@ from typing import Final
 from groupstorm.imports.template import Template
 
 _T = Template
+#: The worker has another configuration than the leader assigned by, and joins again.
+CONFIG_BEHIND: Final = "config-behind"
 
 TEMPLATES: Final = (
     _T(
@@ -25,6 +27,12 @@ TEMPLATES: Final = (
         "4.3.1 WC:147",
     ),
     _T("poll-timeout", "worker poll timeout has expired. {rest}", "4.3.1 DH:2742"),
+    _T(
+        CONFIG_BEHIND,
+        "Current config state offset {offset} does not match group assignment {rest}",
+        "4.3.1 DH",
+    ),
+    _T(CONFIG_BEHIND, "Didn't reach end of config log quickly enough{rest}", "4.3.1 DH"),
     # -- understood, and no row follows
     *(
         _T("noted", text, "4.3.1 DH, WC")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.templates.connect import CONFIG_BEHIND
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.deaths import Deaths
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
@@ -36,6 +37,7 @@ _SETTINGS: Final = (
     "group.instance.id",
     "client.rack",
     SCHEDULED_DELAY,
+    "rebalance.timeout.ms",
 )
 
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
@@ -391,6 +393,9 @@ class ClientMember:
         event = work_assigned(self._group.name, self._client, self._id(), self._generation_or_none(), line)
         self._emit(line, event)
 
+    def _config_behind(self, line: Observation) -> None:
+        self._ask(line, line.kind)
+
     def _work_lost(self, line: Observation) -> None:
         event = work_lost(self._group.name, self._client, self._id(), self._generation_or_none())
         self._emit(line, event)
@@ -435,4 +440,5 @@ class ClientMember:
         "worker-config": _config,
         "work-assigned": _work_assigned,
         "work-lost": _work_lost,
+        CONFIG_BEHIND: _config_behind,
     }
