@@ -39,6 +39,7 @@ _WORDS: Final = {
     "UNRELEASED_INSTANCE_ID": "Another member has its group.instance.id and has not left",
     "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
     "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
+    "REQUEST_TIMED_OUT": "No answer came in time",
     "TaskMigratedException": "The thread missed a rebalance and is out of the group",
     "CommitFailedException": "The consumer was not in the group any more",
 }

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix
+from groupstorm.imports.templates import other_clients
 from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
@@ -29,6 +30,15 @@ _TOPIC_OF_PARTITION = re.compile(r"([\w.-]+)\([^\[]*\)\[-?\d+\]")
 _QUOTED = re.compile(r"'([^']*)'")
 _GO_PARTITION = re.compile(r"\{topic:(\S+) partition:(\d+)\}:")
 _ERLANG_PARTITION = re.compile(r"([^\s,]+):(?=[,\n])|partition=(\d+) begin_offset=")
+_DECODER = json.JSONDecoder()
+#: A line of a record as pino-pretty prints it.
+_PRETTY = re.compile(r'^ +(\w+): "(.*)"$', re.MULTILINE)
+#: What franz-go says -> the names of its fields.
+_FRANZ_GO: Mapping[str, list[str]] = {
+    one.text.partition(";")[0]: re.findall(r"(\w+): ?\{", one.text)
+    for one in other_clients.TEMPLATES
+    if one.program == "franz-go"
+}
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
 
 
@@ -120,11 +130,15 @@ def _franz_go(fields: dict[str, Any]) -> None:
     """``topic[0 1 2], other[3]``."""
     for name in ("owned_now", "added", "lost_now"):
         if isinstance(fields.get(name), str):
-            fields[name] = [
-                f"{topic}-{number}"
-                for topic, numbers in _BY_TOPIC.findall(fields[name])
-                for number in numbers.replace(",", " ").split()
-            ]
+            fields[name] = _partitions_of(fields[name])
+
+
+def _partitions_of(text: str) -> list[str]:
+    return [
+        f"{topic}-{number}"
+        for topic, numbers in _BY_TOPIC.findall(text)
+        for number in numbers.replace(",", " ").split()
+    ]
 
 
 def _config(fields: dict[str, Any]) -> None:
@@ -170,10 +184,15 @@ def _generation(fields: dict[str, Any]) -> None:
 
 
 def _record(fields: dict[str, Any]) -> None:
-    """Read the record that kafkajs has beside the message, if a framework's logger puts it behind."""
+    """Read the record that kafkajs has beside the message, if a framework's logger puts it behind, or each
+    field into a line."""
     text = fields.pop("record")
+    found: Any = dict(_PRETTY.findall(text))
     try:
-        found = json.loads(text[text.index("{") :])
+        if not found:
+            found, _ = _DECODER.raw_decode(text, text.index("{"))
+        elif (given := text.find("{")) >= 0:
+            found["memberAssignment"], _ = _DECODER.raw_decode(text, given)
     except ValueError:
         fields.setdefault("said", text)
         return
@@ -187,6 +206,11 @@ def _go_map(fields: dict[str, Any]) -> None:
     fields["given"] = [f"{topic}-{number}" for topic, number in found]
 
 
+def _by_topic(fields: dict[str, Any]) -> None:
+    """``topic:[0 1 2] other:[3]`` of sarama-cluster."""
+    fields["given"] = _partitions_of(fields.pop("by_topic").replace(":[", "["))
+
+
 def _erlang_list(fields: dict[str, Any]) -> None:
     """Each topic and the partitions behind it, of brod: in lines of their own, or between commas."""
     topic, given = "", []
@@ -194,6 +218,21 @@ def _erlang_list(fields: dict[str, Any]) -> None:
         topic = name or topic
         given += [f"{topic}-{number}"] if number else []
     fields["given"] = given
+
+
+def as_printed(text: str, beside: Mapping[str, Any]) -> str:
+    """A message of franz-go as its BasicLogger prints it: other loggers have its fields beside it."""
+    names = _FRANZ_GO.get(text)
+    if names is None or not isinstance(beside.get("group"), str):
+        return text
+    return f"{text}; {', '.join(f'{name}: {_go_value(beside.get(name))}' for name in names)}"
+
+
+def _go_value(value: Any) -> str:
+    if isinstance(value, dict):
+        topics = [(topic, numbers) for topic, numbers in value.items() if isinstance(numbers, list)]
+        return ", ".join(f"{topic}[{' '.join(map(str, numbers))}]" for topic, numbers in topics)
+    return "" if value is None else str(value)
 
 
 #: Hole -> how its text is read.
@@ -214,6 +253,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "record": _record,
     "go_map": _go_map,
     "erlang_list": _erlang_list,
+    "by_topic": _by_topic,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,
@@ -246,7 +286,11 @@ def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[s
 
 def json_fields(record: Mapping[str, Any]) -> dict[str, Any]:
     """What a client's JSON log says beside the message (kafkajs), as far as it is of the right types."""
-    fields: dict[str, Any] = {
+    fields: dict[str, Any] = {}
+    for inner in record.values():  # some loggers have an object for what is beside the message
+        if isinstance(inner, dict):
+            fields |= json_fields(inner)
+    fields |= {
         name: record[name]
         for name in ("groupId", "memberId", "clientId")
         if isinstance(record.get(name), str)

@@ -8,12 +8,7 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer
-from groupstorm.imports.templates.bare import (
-    APPEND_REFUSED,
-    BROKER_CONFIG,
-    EXCEPTIONS,
-    WORKER_CONFIG,
-)
+from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG, EXCEPTIONS, WORKER_CONFIG
 from groupstorm.imports.templates.catalogues import BROKER_KINDS
 
 #: librdkafka's name of a client: its client id, and which client of the process it is.
@@ -31,6 +26,7 @@ _TELLING: Final = frozenset(
     {
         *EXCEPTIONS,
         "rd-error",
+        "cluster-rebalance",
         "commit-refused",
         "coordinator-lost",
         "kafkajs-answer",
@@ -42,6 +38,8 @@ _TELLING: Final = frozenset(
         "sarama-refused",
         "sarama-session",
         "heartbeat-refused",
+        "given-now",
+        "heartbeat-late",
         "poll-timeout",
         "rd-fatal",
         "rd-joined",
@@ -64,6 +62,9 @@ class LineOwners:
         self._front_group = ""
         #: Client -> its group, as far as a line has said it.
         self._groups: dict[str, str] = {}
+        #: Of kafkajs: the client ids, and the name of each member by its id.
+        self._client_ids: dict[str, None] = {}
+        self._members: dict[str, str] = {}
         #: Clients that have subscribed anew: a later line names their group, which may be another one.
         self._subscribed: set[str] = set()
         #: By handle: lines before the first that names the client's group.
@@ -110,7 +111,7 @@ class LineOwners:
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
             return group
-        said = fields.get("clientId") or fields.get("client") or fields.get("memberId")
+        said = fields.get("client") or self._of_kafkajs(fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or (self._front_group if kind.startswith("spring-") else "")
@@ -122,6 +123,18 @@ class LineOwners:
             self._groups[process] = group
             self._subscribed.discard(process)
         return group
+
+    def _of_kafkajs(self, client: str | None, member_id: str | None) -> str | None:
+        """The name of a member: some lines have its client id, others its member id, which begins with it. A
+        second member of a client has a name of its own."""
+        if client:
+            self._client_ids[client] = None
+            return next((name for one, name in self._members.items() if one.startswith(f"{client}-")), client)
+        if member_id and member_id not in self._members:
+            taken = set(self._members.values())
+            fit = (one for one in self._client_ids if member_id.startswith(f"{one}-") and one not in taken)
+            self._members[member_id] = next(fit, member_id)
+        return self._members.get(member_id or "")
 
     def _of_thread(self, name: str) -> str:
         """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""

@@ -68,10 +68,5 @@ def _by_members(event: Any, running: set[str]) -> tuple[bool, str] | None:
 def _row(kind: Any, event: Any, rule: str) -> Any:
     """With the evidence of the row from which it follows."""
     return with_provenance(kind)(
-        event.group,
-        str(Provenance.INFERRED),
-        event.evidence,
-        rule,
-        event.earliest_us,
-        event.latest_us,
+        event.group, str(Provenance.INFERRED), event.evidence, rule, event.earliest_us, event.latest_us
     )

@@ -8,7 +8,7 @@ from datetime import UTC, date, tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from groupstorm.imports.details import details, json_fields
+from groupstorm.imports.details import as_printed, details, json_fields
 from groupstorm.imports.envelopes import (
     FrontReader,
     as_written,
@@ -74,6 +74,8 @@ _ANCHORS: Final = (
     b"RebalanceInProgressException",
     b"CommitFailedException",
     b"[Sarama]",
+    b"Claimed:map[",
+    b"KafkaException: ",
     b"] Response ",
     b"] Crash: ",
 )
@@ -97,6 +99,7 @@ class _Open(NamedTuple):
     time_us: int | None
     line: int
     message: str
+    beside: Mapping[str, Any]
 
 
 class LogParser(LogSource):
@@ -210,9 +213,10 @@ class LogParser(LogSource):
             record = record_of(inside)
             if id(record) in found:
                 continue
-            said = collectors_time(inside) or self._front.time(front) or around.time
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
-            if self._record(text, _Around(around.record or record, beside, said)):
+            said = collectors_time(inside) or self._front.time(front) or around.time
+            said = said or collectors_time(tuple(one for one in beside.values() if isinstance(one, dict)))
+            if self._record(as_printed(text, beside), _Around(around.record or record, beside, said)):
                 found.add(id(record))
         return bool(found)
 
@@ -232,10 +236,9 @@ class LogParser(LogSource):
             return
         self._see_program(found)
         if found.lines:
-            self._open, self._more = _Open(prefix, time_us, self.lines, message), 0
+            self._open, self._more = _Open(prefix, time_us, self.lines, message, beside), 0
         else:
-            fields = {**found.fields, **json_fields(beside)} if prefix is None else found.fields
-            self._observe(found.kind, fields, prefix, time_us, self.lines)
+            self._observe(found, prefix, time_us, self.lines, beside)
 
     def _see_program(self, found: Found) -> None:
         if found.program:
@@ -261,13 +264,14 @@ class LogParser(LogSource):
         writer = Writer.BARE if opened.prefix is None else opened.prefix.writer
         found = CATALOGUES[writer].find(opened.message)
         if found is not None:
-            self._observe(found.kind, found.fields, opened.prefix, opened.time_us, opened.line)
+            self._observe(found, opened.prefix, opened.time_us, opened.line, opened.beside)
 
     # -- what they say ---------------------------------------------------------------------------
 
     def _observe(
-        self, kind: str, fields: dict[str, Any], prefix: Prefix | None, time_us: int | None, line: int
+        self, found: Found, prefix: Prefix | None, time_us: int | None, line: int, beside: Mapping[str, Any]
     ) -> None:
+        kind = found.kind
         self.understood += 1
         if prefix is not None:
             self.writers.add(prefix.writer)
@@ -278,6 +282,7 @@ class LogParser(LogSource):
         if time_us is None:
             self.untimed += 1
             return
+        fields = {**found.fields, **json_fields(beside)} if prefix is None else found.fields
         group, fields = details(kind, fields, prefix)
         group = self._owners.group_of(kind, group, fields, prefix)
         self._count_direction(time_us, _STEPS.get(kind, 0))

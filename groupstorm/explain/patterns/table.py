@@ -187,8 +187,7 @@ PATTERNS: Final = (
         "A member that holds up the join phase",
         waiting.held_join_phase,
         "Lower max.poll.interval.ms (it is the rebalance timeout) or max.poll.records, or use "
-        "group.protocol=consumer, in "
-        "which nobody waits for the slow one.",
+        "group.protocol=consumer, in which nobody waits for the slow one.",
         ("slow-member-hostage",),
         Kind.FAILURE,
     ),
@@ -228,9 +227,8 @@ PATTERNS: Final = (
         "session-expired",
         "Sessions that expired",
         sessions.session_expired,
-        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms "
-        "bounds how long its "
-        "partitions wait.",
+        "Find out why the process died or stood still (GC, CPU limits, network); session.timeout.ms bounds "
+        "how long its partitions wait.",
         ("deploy-and-crash", "stream-join"),
         Kind.FAILURE,
     ),

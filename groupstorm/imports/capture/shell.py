@@ -16,13 +16,7 @@ from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.held_signals import heeded_stop_signals
 from groupstorm.imports.capture.captured import CapturedAnswers, CapturedRecords
 from groupstorm.imports.capture.polling import GroupPoll
-from groupstorm.imports.capture.tail import (
-    TOPIC,
-    NotReadable,
-    OffsetsTail,
-    partition_of,
-    partitions_of_topic,
-)
+from groupstorm.imports.capture.tail import TOPIC, NotReadable, OffsetsTail, partition_of, partitions_of_topic
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.topic_ids import topic_id
 from groupstorm.problems import InputError

@@ -39,17 +39,15 @@ TEMPLATES: Final = (
     *other_clients.TEMPLATES,
     _T(
         APPEND_REFUSED,
-        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of "
-        "{needed} for "
-        "partition __consumer_offsets-{partition}",
+        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of {needed} "
+        "for partition __consumer_offsets-{partition}",
         "Partition.scala",
         program=Writer.BROKER,
     ),
     _T(
         APPEND_REFUSED,
-        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of "
-        "{needed} for "
-        "partition __consumer_offsets-{partition}, {rest}",
+        "The size of the current ISR {isr} is insufficient to satisfy the min.isr requirement of {needed} "
+        "for partition __consumer_offsets-{partition}, {rest}",
         "4.x Partition.scala",
         program=Writer.BROKER,
     ),

@@ -160,8 +160,7 @@ TEMPLATES: Final = (
     _T(
         "noted",
         "Received notification of heartbeat expiration for member {member_id} after group {group} had "
-        "already "
-        "been unloaded or deleted.",
+        "already been unloaded or deleted.",
         "2.3.1 GC:1007",
     ),
     _T("noted", "Member id {member_id} was not found in {group} during heartbeat {rest}", "2.3.1 GC:999"),
@@ -198,11 +197,7 @@ TEMPLATES: Final = (
         "2.3.1 GM",
     ),
     _T("gone", "Group {group} transitioned to Dead in generation {generation}", "2.3.1 GMM:745"),
-    _T(
-        "noted",
-        "given member.id {member_id} is identified as a known static member {rest}",
-        "2.8.2 GM:429",
-    ),
+    _T("noted", "given member.id {member_id} is identified as a known static member {rest}", "2.8.2 GM:429"),
     _T("append-failed", "Failed to write empty metadata for group {group}: {error}", "2.3.1 GC:946"),
     _T("append-failed", "Failed to persist metadata for group {group}: {error}", "2.8.2 GC:1063"),
     _T(

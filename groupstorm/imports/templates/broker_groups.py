@@ -134,11 +134,7 @@ TEMPLATES: Final = (
     _T("noted", f"{_G}Converted the empty {{rest}}", "4.3.1:854"),
     _T("modern-loaded", "Loaded {type} group {group} with {count} members.", "4.3.1:6122"),
     _T("loaded-id", "Loaded member {member_id} in {type} group {group}.", "4.3.1:6124 DEBUG"),
-    _T(
-        "modern-unloaded",
-        "[GroupId={group}] Unloaded group metadata for group epoch {epoch}.",
-        "4.3.1:6198",
-    ),
+    _T("modern-unloaded", "[GroupId={group}] Unloaded group metadata for group epoch {epoch}.", "4.3.1:6198"),
     _T(
         "modern-refused",
         f"{_G}Static member {{member_id}} with instance id {{instance}} cannot join the group {{rest}}",

@@ -94,19 +94,14 @@ TEMPLATES: Final = (
     _T(
         "noted",
         "Received notification of heartbeat expiration for member {member_id} after group {group} had "
-        "already "
-        "been deleted or upgraded.",
+        "already been deleted or upgraded.",
         "4.3.1:6935 DEBUG",
     ),
     _T("noted", "Member {member_id} has already been removed from the group.", "4.3.1:6950 DEBUG"),
     # -- the group's life
     _T("loaded", "Loaded classic group {group} with {count} members.", "4.3.1:6156"),
     _T("loaded-id", "Loaded member {member_id} in classic group {group}.", "4.3.1:6158 DEBUG"),
-    _T(
-        "unloaded",
-        "[GroupId={group}] Unloading group metadata for generation {generation}.",
-        "4.3.1:6208",
-    ),
+    _T("unloaded", "[GroupId={group}] Unloading group metadata for generation {generation}.", "4.3.1:6208"),
     # -- the coordinator's life
     *(
         _T("noted", text, "4.3.1 CR")

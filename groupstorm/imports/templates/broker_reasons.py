@@ -16,6 +16,7 @@ _T = Template
 REASONS: Final = (
     _T(Cause.NEW_MEMBER, "Adding new member {member_id} with group instanceid {instance}", "2.3.1 GC"),
     _T(Cause.NEW_MEMBER, "Adding new member {member_id} with group instance id {instance}", "2.8.2 to 4.3.1"),
+    _T(Cause.NEW_MEMBER, "Adding new member {member_id}", "2.2 GC"),
     _T(Cause.LEADER_REJOINED, "leader {member_id} re-joining group during {state}", "2.8.2 GC"),
     _T(Cause.LEADER_REJOINED, "Leader {member_id} re-joining group during {state}", "3.4.1 to 4.3.1"),
     _T(Cause.MEMBER_UPDATED, "Updating metadata for member {member_id} during {state}", "2.8.2 to 4.3.1"),

@@ -34,8 +34,7 @@ TEMPLATES: Final = (
     _T(
         "rejected",
         "Attempt to heartbeat with {described_generation} and group instance id {instance} failed due to "
-        "{error}, "
-        "resetting generation",
+        "{error}, resetting generation",
         "2.8.2 AC:1139, 4.3.1 AC:1275",
     ),
     _T("rejoin", "Requesting to re-join the group and trigger rebalance since {reason}", "2.8.2 CC:798"),

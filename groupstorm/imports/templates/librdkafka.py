@@ -48,6 +48,18 @@ TEMPLATES: Final = (
         "C:3846",
     ),
     _T(
+        "rd-rejoin",
+        f"{_G} is rebalancing in state {{state}} (join-state {{join}}) {{assigned}} assignment: {{reason}}",
+        "1.x",
+    ),
+    _T(
+        "heartbeat-refused",
+        f"{_G} heartbeat error response in state {{state}} (join state {{join}}, {{count}} partition(s) "
+        "assigned): {said}",
+        "1.x",
+    ),
+    _T("heartbeat-late", "{broker}: Timed out HeartbeatRequest in flight (after {said}", "rdkafka_broker.c"),
+    _T(
         "heartbeat-refused",
         "Heartbeat failed due to coordinator ({node}) no longer available: {said}",
         "C:3873",
@@ -59,6 +71,11 @@ TEMPLATES: Final = (
         "commit-refused",
         "Offset commit ({why}) failed for {failed}/{count} partition(s) in join-state {join}: {said}",
         "C:4405",
+    ),
+    _T(
+        "commit-refused",
+        "Offset commit ({why}) failed for {failed}/{count} partition(s): Broker: {said}: {rest}",
+        "1.x",
     ),
     _T("rd-fatal", "Fatal error: {said}", "rdkafka.c rd_kafka_set_fatal_error"),
     _T("noted", f"{_G} changed join state {{rest}}", "C:421"),

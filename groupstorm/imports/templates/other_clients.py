@@ -104,8 +104,7 @@ TEMPLATES: Final = (
     _FRANZ_GO(
         "joined",
         "joined, balancing group; group: {group}, member_id: {member_id}, instance_id: {instance}, "
-        "generation: "
-        "{generation}, balance_protocol: {protocol}, leader: true",
+        "generation: {generation}, balance_protocol: {protocol}, leader: true",
         "fg:1644",
     ),
     _FRANZ_GO(
@@ -114,9 +113,9 @@ TEMPLATES: Final = (
         "leader: {rest}",
         "fg:1664",
     ),
-    _FRANZ_GO("fg-synced", "synced; group: {group}, assigned: {owned_now}", "fg:1812"),
+    _FRANZ_GO("fg-synced", "synced; group: {group}, assigned:{owned_now}", "fg:1812"),
     _FRANZ_GO(
-        "fg-session", "new group session begun; group: {group}, added: {added}, lost: {lost_now}", "fg:1076"
+        "fg-session", "new group session begun; group: {group}, added: {added}, lost:{lost_now}", "fg:1076"
     ),
     _FRANZ_GO("rejoin", "heartbeat errored; group: {group}, err: {reason}", "fg:1328"),
     _FRANZ_GO(
@@ -128,22 +127,19 @@ TEMPLATES: Final = (
     # -- Python's wrapper of librdkafka
     _T("rd-error", 'KafkaError{code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
     _T("rd-error", 'KafkaError{FATAL,code={code},val={val},str="{said}"}{rest}', "confluent-kafka-python"),
-    # -- kafkajs: a framework's logger puts the record of a line behind its message
-    _KAFKAJS(
-        "kafkajs-joined", "[ConsumerGroup] Consumer has joined the group{record}", "kafkajs consumerGroup.js"
-    ),
-    _KAFKAJS("kafkajs-rejoin", "[Runner] The group is rebalancing, re-joining{record}", "kafkajs runner.js"),
-    _KAFKAJS(
-        "kafkajs-rejoin", "[Consumer] The group is rebalancing, re-joining{record}", "kafkajs runner.js"
-    ),
-    _KAFKAJS(
-        "kafkajs-answer", "[Connection] Response {api}(key: {key}, version: {version}){record}", "kafkajs"
-    ),
-    _KAFKAJS("kafkajs-crash", "[Consumer] Crash: {record}", "kafkajs consumer/index.js"),
-    _KAFKAJS(
-        "kafkajs-out",
-        "[Runner] The coordinator is not aware of this member, re-joining the group{record}",
-        "kafkajs runner.js:132",
+    # -- Confluent's client for .NET, which wraps librdkafka
+    _T("rd-error", "Confluent.Kafka.KafkaException: {said}", "confluent-kafka-dotnet"),
+    # -- kafkajs: a framework's logger puts the record of a line behind its message, or into lines of its own
+    *(
+        _KAFKAJS(f"kafkajs-{what}", f"{text}{{record}}", "kafkajs consumerGroup.js, runner.js", lines=True)
+        for what, text in (
+            ("joined", "[ConsumerGroup] Consumer has joined the group"),
+            ("rejoin", "[Runner] The group is rebalancing, re-joining"),
+            ("rejoin", "[Consumer] The group is rebalancing, re-joining"),
+            ("answer", "[Connection] Response {api}(key: {key}, version: {version})"),
+            ("crash", "[Consumer] Crash: "),
+            ("out", "[Runner] The coordinator is not aware of this member, re-joining the group"),
+        )
     ),
     _KAFKAJS("noted", "[ConsumerGroup] Pausing {rest}", "kafkajs consumerGroup.js"),
     _KAFKAJS("noted", "[Consumer] Stopped{rest}", "kafkajs consumer/index.js"),
@@ -181,6 +177,13 @@ TEMPLATES: Final = (
                 "partitions-changed",
                 "consumergroup/{group} loop check partition number goroutine find partitions in {rest}",
             ),
+            ("sarama-named", "client/coordinator coordinator for consumergroup {group} is {rest}"),
+            # sarama-cluster, whose readme prints its notifications
+            (
+                "cluster-rebalance",
+                "&{Type:rebalance {step} Claimed:map[{rest}] Released:map[{gone}] Current:map[{by_topic}]}",
+            ),
+            ("given-now", "&{Claimed:map[{rest}] Released:map[{gone}] Current:map[{by_topic}]}"),
             ("noted", "consumergroup/{rest}"),
             ("noted", "client/coordinator {rest}"),
             ("noted", "consumer/broker/{rest}"),

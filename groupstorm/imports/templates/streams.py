@@ -28,6 +28,7 @@ TEMPLATES: Final = (
     _T(DIED, "Encountered the following {what}exception during processing{said}", "4.3.1 ST"),
     _T(DIED, "Encountered the following unexpected {what} during processing{said}", "2.8 ST"),
     _T(FENCED, "Detected that the thread is being fenced. {rest}", "4.3.1 ST:1126"),
+    _T(FENCED, "Detected task {task} that got migrated to another thread. {rest}", "2.0 ST"),
     # -- understood, and no row follows
     *(
         _T("noted", text, "4.3.1 SPA, ST")

@@ -57,7 +57,9 @@ class ClientMember:
         self._member_id = ""
         self._generation: int | None = None
         self._owned: dict[str, None] = {}
+        #: The first line since the last generation by which it joins again, and the last one.
         self._asked: Observation | None = None
+        self._asked_last: Observation | None = None
         self._given: list[str] | None = None
         self._updated = False
         #: Whether the log has the start of the process, and no round since.
@@ -180,7 +182,7 @@ class ClientMember:
             self._ask(line, TOO_SLOW)
 
     def _ask(self, line: Observation, cause: str) -> None:
-        self._asked = self._asked or line
+        self._asked, self._asked_last = self._asked or line, line
         event = member_events.RejoinRequested(
             self._group.name, self._client, self._member_id, self._generation_or_none(), cause
         )
@@ -191,7 +193,7 @@ class ClientMember:
         )
 
     def _joining(self, line: Observation) -> None:
-        self._asked = self._asked or line
+        self._asked, self._asked_last = self._asked or line, line
         if self._member_id and self._generation is not None:
             event = events.JoinParked(self._group.name, self._client, self._member_id, self._generation)
             why = Why([line], _ASKED, line.time_us, None, inferred=True)
@@ -204,6 +206,8 @@ class ClientMember:
             return
         if fields.get("member_id"):
             self._learn(fields["member_id"])
+        if self._generation is not None and fields["generation"] > self._generation + 1:
+            self._asked = self._asked and self._asked_last  # it joined rounds that the log does not have
         self._generation = fields["generation"]
         self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._group.round(fields["generation"], line)

@@ -94,9 +94,7 @@ class Deaths:
         earliest_us = min(max(before.time_us, heard_us - _LATE_US), noticed.time_us)
         latest_us = min(max(earliest_us, heard_us + taken_ms * 1000), noticed.time_us)
         rule = _DIED.format(
-            session=session_ms / 1000,
-            heartbeat=taken_ms / 1000,
-            assumed="" if heartbeat_ms else _ASSUMED,
+            session=session_ms / 1000, heartbeat=taken_ms / 1000, assumed="" if heartbeat_ms else _ASSUMED
         )
         why = Why([before, noticed, expired], rule, earliest_us, latest_us, inferred=True)
         self._group.rows.add((earliest_us + latest_us) // 2, order, Source.MEMBER, event, why)

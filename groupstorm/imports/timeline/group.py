@@ -230,12 +230,7 @@ class GroupRecord:
         self.is_missing(line, "reasons", None, f"the reason {reason!r} is not one that groupstorm knows")
 
     def is_missing(
-        self,
-        line: Observation,
-        cause: str,
-        generation: int | None,
-        sentence: str,
-        order: int | None = None,
+        self, line: Observation, cause: str, generation: int | None, sentence: str, order: int | None = None
     ) -> None:
         """The logs do not say something from this line on. ``order``: its place, if it is an earlier one."""
         count, first = self.missing.get(cause, (0, sentence))

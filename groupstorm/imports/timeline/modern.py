@@ -30,8 +30,7 @@ _GROUP_TOMBSTONE = "cause: deleted, expired or converted, the record does not sa
 _EMPTY_AGAIN = "state: the last member has gone"
 _ADD_DEBUG: Final = (
     "Kafka 4 logs assignments at DEBUG: set org.apache.kafka.coordinator.group.GroupMetadataManager to "
-    "DEBUG, or "
-    "add the members' own logs"
+    "DEBUG, or add the members' own logs"
 )
 #: Kafka 4 bumps a new group to it.
 _FIRST_EPOCH: Final = 2

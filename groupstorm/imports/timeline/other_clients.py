@@ -53,6 +53,8 @@ class OtherMember(ClientMember):
         self._left: tuple[Observation, int] | None = None
         #: The last line of brod in its generation, or of sarama about a session.
         self._said: Observation | None = None
+        #: Whether sarama-cluster is in a rebalance.
+        self._joins = False
         #: Why librdkafka gives up partitions.
         self._release_cause = "rebalance"
 
@@ -195,10 +197,11 @@ class OtherMember(ClientMember):
 
     def _rd_error(self, line: Observation) -> None:
         """An error that the application logs."""
-        said, error = line.fields["said"], error_of(f"{line.fields['code']} {line.fields['said']}")
-        if line.fields["code"] == "_MAX_POLL_EXCEEDED":
+        said, code = line.fields["said"], line.fields.get("code", "")
+        error = error_of(f"{code} {said}")
+        if code == "_MAX_POLL_EXCEEDED":
             self._poll_timeout(line)
-        elif line.fields["code"] == "_FATAL":
+        elif code == "_FATAL":
             self._rd_fatal(line)
         elif error != UNKNOWN:
             self._request_refused(line, "OffsetCommit" if "ommit" in said else UNKNOWN, error)
@@ -312,7 +315,15 @@ class OtherMember(ClientMember):
         """An error of the coordinator; which request it answers is not said."""
         error = error_of(line.fields["said"])
         if error != UNKNOWN:
-            self._request_refused(line, UNKNOWN, error)
+            self._request_refused(line, "JoinGroup" if self._joins else UNKNOWN, error)
+
+    def _cluster_rebalance(self, line: Observation) -> None:
+        """sarama-cluster says when it joins, and what it has then; it gives up everything before."""
+        self._joins = line.fields["step"] == "start"
+        if self._joins:
+            self._ask(line, UNKNOWN)
+        elif line.fields["step"] == "OK":
+            self._given_now(line)
 
     def _brod(self, line: Observation) -> None:
         """Each line says the generation that the member is in."""
@@ -348,6 +359,7 @@ class OtherMember(ClientMember):
         "sarama-lost": _sarama_refused,
         "sarama-refused": _sarama_refused,
         "sarama-session": _sarama_session,
+        "cluster-rebalance": _cluster_rebalance,
         "partitions-changed": _partitions_changed,
         "given-now": _given_now,
         "kafkajs-out": _kafkajs_out,

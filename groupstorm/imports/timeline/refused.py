@@ -19,6 +19,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "commit-exception": "OffsetCommit",
     "rebalance-exception": "OffsetCommit",
     "heartbeat-refused": "Heartbeat",
+    "heartbeat-late": "Heartbeat",
     "join-refused": "JoinGroup",
     "sync-refused": "SyncGroup",
     "fetch-refused": "OffsetFetch",
@@ -29,6 +30,7 @@ _IF_UNKNOWN: Final[Mapping[str, str]] = {
     "commit-exception": "CommitFailedException",
     "rebalance-exception": "REBALANCE_IN_PROGRESS",
     "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
+    "heartbeat-late": "REQUEST_TIMED_OUT",
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 NO_OFFSET: Final[Mapping[str, str]] = {

@@ -264,10 +264,7 @@ class DescribedGroup(GroupPart):
             )
             self._group.emit(line, event, self._why(line, _COMMITTED), step=1)
 
-    HANDLERS: ClassVar[Handlers] = {
-        DESCRIBED: _described,
-        LOG_ENDS: _log_ends,
-    }
+    HANDLERS: ClassVar[Handlers] = {DESCRIBED: _described, LOG_ENDS: _log_ends}
 
 
 def _names_partitions(members: Sequence[Mapping[str, Any]]) -> bool:

@@ -61,12 +61,7 @@ class StreamsFollowUps(GroupPart):
         event = RequestRefused(self._group.name, thread, None, None, UNKNOWN, "TaskMigratedException")
         self._group.emit(line, event, Why([line]), Source.MEMBER)
 
-    HANDLERS: ClassVar[Handlers] = {
-        SCHEDULED: _scheduled,
-        DUE: _due,
-        DIED: _died,
-        FENCED: _fenced,
-    }
+    HANDLERS: ClassVar[Handlers] = {SCHEDULED: _scheduled, DUE: _due, DIED: _died, FENCED: _fenced}
 
 
 def thread_of(line: Observation) -> str:

@@ -30,7 +30,7 @@ _PLACES: Final[Mapping[str, tuple[int, list[int]]]] = {
     "__consumer_offsets": (1, [2, 1]),
     "orders": (len(PARTITIONS), [1]),
 }
-_START_S, _STOP_S, _LOOK_S = 90.0, 20.0, 0.2
+_START_S, _STOP_S, _LOOK_S = 240.0, 20.0, 0.2
 
 
 class TwoBrokers:

@@ -1,0 +1,244 @@
+"""Lines that users of other clients and of old releases have published, and what should come of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.explain.explaining import names
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import broker_line, rows
+
+# -- kafkajs: what its loggers make of a record ---------------------------------------------------
+
+OUT: Final = '"error":"The group is rebalancing, so a rejoin is needed"'
+HEARTBEAT: Final = "[Connection] Response Heartbeat(key: 12, version: 3)"
+REJOINS: Final = "[Runner] The group is rebalancing, re-joining"
+HAS_JOINED: Final = "[ConsumerGroup] Consumer has joined the group"
+OF_MEMBER: Final = '"groupId":"orders","memberId":"api-0f2d"'
+
+PINO: Final = (
+    f'{{"level":50,"time":1772618400123,"pid":17,"clientId":"api",{OUT},"msg":"{HEARTBEAT}"}}\n'
+    f'{{"level":40,"time":1772618400125,"pid":17,{OF_MEMBER},{OUT},"msg":"{REJOINS}"}}\n'
+    f'{{"level":30,"time":1772618403126,"pid":17,{OF_MEMBER},"memberAssignment":{{"t":[0,1]}},'
+    f'"msg":"{HAS_JOINED}"}}\n'
+)
+#: As the documentation of kafkajs has it: what is beside the message, its time too, is in an object.
+WINSTON: Final = "".join(
+    f'{{"level":"warn","message":"{message}","extra":{{"timestamp":"2026-03-04T10:00:0{at}Z",{more}}}}}\n'
+    for message, at, more in (
+        (HEARTBEAT, "0.123", f'"clientId":"api",{OUT}'),
+        (REJOINS, "0.125", f"{OF_MEMBER},{OUT}"),
+        (HAS_JOINED, "3.126", f'{OF_MEMBER},"memberAssignment":{{"t":[0,1]}}'),
+    )
+)
+PINO_PRETTY: Final = f"""\
+[2026-03-04 10:00:00.123] ERROR (17): {HEARTBEAT}
+    clientId: "api"
+    error: "The group is rebalancing, so a rejoin is needed"
+    correlationId: 63
+[2026-03-04 10:00:00.125] WARN (17): {REJOINS}
+    groupId: "orders"
+    memberId: "api-0f2d"
+[2026-03-04 10:00:03.126] INFO (17): {HAS_JOINED}
+    groupId: "orders"
+    memberId: "api-0f2d"
+    memberAssignment: {{
+      "t": [
+        0,
+        1
+      ]
+    }}
+"""
+BACKSLASHED: Final = "".join(
+    f'{{"loglevel":"error","msg":"ERROR {message} {{{record}}}"}}\n'
+    for message, record in (
+        (line["message"], line["record"].replace('"', '\\"'))
+        for line in (
+            {
+                "message": HEARTBEAT,
+                "record": f'"timestamp":"2026-03-04T10:00:00.123Z","clientId":"api",{OUT}',
+            },
+            {"message": REJOINS, "record": f'"timestamp":"2026-03-04T10:00:00.125Z",{OF_MEMBER},{OUT}'},
+            {
+                "message": HAS_JOINED,
+                "record": '"timestamp":"2026-03-04T10:00:03.126Z",'
+                f'{OF_MEMBER},"memberAssignment":{{"t":[0,1]}}',
+            },
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "log", [PINO, WINSTON, PINO_PRETTY, BACKSLASHED], ids=["pino", "winston", "pretty", "text"]
+)
+def test_one_member_of_kafkajs_by_its_client_id_and_its_member_id(tmp_path: Path, log: str) -> None:
+    one = answer(tmp_path, log)
+    assert one.history.group == "orders"
+    (refused,) = one.history.refusals
+    assert (refused.member, refused.error, refused.is_over) == ("api", "REBALANCE_IN_PROGRESS", True)
+    (assigned,) = rows(tmp_path, "partitions_assigned")
+    assert (assigned["member"], assigned["time_us"]) == ("api", 3_003_000)
+    assert assigned["partitions"] == ["t-0", "t-1"]
+
+
+def test_a_second_member_of_one_client_of_kafkajs_has_its_own_name(tmp_path: Path) -> None:
+    second = PINO.replace("api-0f2d", "api-77aa").splitlines(keepends=True)[-1]
+    answer(tmp_path, PINO + second)
+    assert [row["member"] for row in rows(tmp_path, "partitions_assigned")] == ["api", "api-77aa"]
+
+
+def test_a_member_of_kafkajs_that_is_named_before_its_client(tmp_path: Path) -> None:
+    first, *others = PINO.splitlines(keepends=True)
+    answer(tmp_path, "".join([*others, first.replace("1772618400123", "1772618410000")]))
+    assert {row["member"] for row in rows(tmp_path) if "member" in row} == {"api-0f2d"}
+
+
+# -- sarama, and sarama-cluster -------------------------------------------------------------------
+
+
+def test_the_notifications_of_sarama_cluster(tmp_path: Path) -> None:
+    lines = (
+        "Rebalanced: &{Type:rebalance start Claimed:map[] Released:map[] Current:map[]}",
+        "Rebalanced: &{Type:rebalance OK Claimed:map[t:[0 1]] Released:map[] Current:map[t:[0 1] u:[3]]}",
+        "Rebalanced: &{Type:rebalance start Claimed:map[] Released:map[] Current:map[t:[0 1] u:[3]]}",
+        "Error: kafka server: The provided member is not known in the current generation.",
+        "Rebalanced: &{Type:rebalance error Claimed:map[] Released:map[] Current:map[]}",
+    )
+    answer(tmp_path, "".join(f"2026/03/04 10:00:{s:02} {line}\n" for s, line in enumerate(lines)))
+    assert [row["time_us"] for row in rows(tmp_path, "rejoin_requested")] == [0, 2_000_000]
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-0", "t-1", "u-3"]]
+    (refused,) = rows(tmp_path, "request_refused")
+    assert (refused["api"], refused["error"]) == ("JoinGroup", "UNKNOWN_MEMBER_ID")
+
+
+def test_sarama_cluster_of_2016(tmp_path: Path) -> None:
+    """It says nothing before a rebalance is over."""
+    log = (
+        "2026/03/04 10:00:00 Rebalanced: &{Claimed:map[t:[0 1]] Released:map[] Current:map[t:[0 1]]}\n"
+        "2026/03/04 10:00:06 Rebalanced: &{Claimed:map[] Released:map[t:[0]] Current:map[t:[1]]}\n"
+    )
+    answer(tmp_path, log)
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_revoked")] == [["t-0"]]
+
+
+def test_sarama_says_the_group_of_its_coordinator(tmp_path: Path) -> None:
+    log = (
+        "[sarama]2018/01/18 04:38:29 client/coordinator coordinator for consumergroup g is #146 (b:9092)\n"
+        "[sarama]2018/01/18 04:38:29 rebalance error: kafka server: Request was for a consumer group that is "
+        "not coordinated by this broker.\n"
+    )
+    one = answer(tmp_path, log)
+    assert (one.history.group, one.history.refusals[0].error) == ("g", "NOT_COORDINATOR")
+
+
+# -- franz-go with a structured logger ------------------------------------------------------------
+
+
+def test_franz_go_with_its_fields_beside_the_message(tmp_path: Path) -> None:
+    """A `synced` of zerolog, behind the 42 s for which the member waited for the others."""
+    lines = (
+        '"time":"2026-03-04T10:00:00Z","message":"joining group","group":"g"',
+        '"time":"2026-03-04T10:00:42Z","message":"joined","group":"g","member_id":"m-1","instance_id":{},'
+        '"generation":693,"leader":false',
+        '"time":"2026-03-04T10:00:43Z","message":"synced","group":"g","assigned":{"t":[4,8]}',
+        '"time":"2026-03-04T10:00:43Z","message":"new group session begun","group":"g","added":{"t":[4,8]},'
+        '"lost":{}',
+        '"time":"2026-03-04T10:09:00Z","message":"heartbeat errored","group":"g","err":"UNKNOWN_MEMBER_ID"',
+    )
+    one = answer(tmp_path, "".join(f'{{"level":"info",{line}}}\n' for line in lines))
+    assert names(one) == ["held-join-phase", "session-expired"]
+    (assigned,) = rows(tmp_path, "partitions_assigned")
+    assert (assigned["member_id"], assigned["partitions"]) == ("m-1", ["t-4", "t-8"])
+    assert [row["generation"] for row in rows(tmp_path, "join_answered")] == [693]
+
+
+# -- librdkafka and its wrappers ------------------------------------------------------------------
+
+RD: Final = "%4|1606832093.118|X|rdkafka#consumer-10| [thrd:main]: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "refusal"),
+    [
+        (
+            "Offset commit (manual) failed for 1/1 partition(s): Broker: Unknown member: t[0]@3(Broker: "
+            "Unknown member)",
+            ("OffsetCommit", "UNKNOWN_MEMBER_ID"),
+        ),
+        (
+            "GroupCoordinator/3: Timed out HeartbeatRequest in flight (after 10963ms, timeout #0): possibly "
+            "held back by preceeding OffsetCommitRequest with timeout in 48457ms",
+            ("Heartbeat", "REQUEST_TIMED_OUT"),
+        ),
+        (
+            'Group "g" heartbeat error response in state up (join state started, 1 partition(s) assigned): '
+            "Broker: Specified group generation id is not valid",
+            ("Heartbeat", "ILLEGAL_GENERATION"),
+        ),
+    ],
+)
+def test_what_librdkafka_1_is_refused(tmp_path: Path, line: str, refusal: tuple[str, str]) -> None:
+    answer(tmp_path, RD.format(line))
+    (row,) = rows(tmp_path, "request_refused")
+    assert (row["api"], row["error"]) == refusal
+
+
+def test_why_librdkafka_1_rebalances(tmp_path: Path) -> None:
+    said = "is rebalancing in state up (join-state started) with assignment: max.poll.interval.ms exceeded"
+    assert names(answer(tmp_path, RD.format(f'Group "g" {said}'))) == ["max-poll-interval"]
+
+
+def test_an_exception_of_the_client_for_dotnet(tmp_path: Path) -> None:
+    log = (
+        '{"Timestamp":"2026-03-04T10:00:00Z","Message":"Broker: Unknown member ---> '
+        "Confluent.Kafka.KafkaException: Broker: Unknown member\\n at Confluent.Kafka.Impl.SafeKafkaHandle."
+        'Commit(IEnumerable`1 offsets)"}\n'
+    )
+    answer(tmp_path, log)
+    (row,) = rows(tmp_path, "request_refused")
+    assert (row["api"], row["error"]) == ("OffsetCommit", "UNKNOWN_MEMBER_ID")
+
+
+# -- old releases of Kafka ------------------------------------------------------------------------
+
+
+def test_a_thread_of_streams_2_0_that_missed_a_rebalance(tmp_path: Path) -> None:
+    thread = "app-2fdba422-f172-45f0-966a-1fee31bfb44d-StreamThread-1"
+    log = (
+        f"[2018-10-24 01:06:06,367] WARN stream-thread [{thread}] Detected task 0_0 that got migrated to "
+        "another thread. This implies that this thread missed a rebalance and dropped out of the consumer "
+        "group. Will try to rejoin the consumer group. (org.apache.kafka.streams.processor.StreamThread)\n"
+    )
+    one = answer(tmp_path, log)
+    assert (one.history.group, names(one)) == ("app", ["session-expired"])
+
+
+def test_a_broker_of_2_2_names_who_joins(tmp_path: Path) -> None:
+    prepared = (
+        "Preparing to rebalance group g in state PreparingRebalance with old generation 12 "
+        "(__consumer_offsets-25) (reason: Adding new member source-37a1ef73-34e0-4dc2-a587-1ffa64c24109)"
+    )
+    one = answer(tmp_path, broker_line("10:00:00,000", prepared))
+    assert [(each.cause, each.culprit) for each in one.history.rebalances] == [("new-member", "source")]
+
+
+def test_a_join_behind_generations_that_the_log_does_not_have(tmp_path: Path) -> None:
+    """The round of generation 223 did not begin when the member was out of that of generation 220."""
+    lines = (
+        ("06:22:05", "INFO - Successfully joined group g with generation 220"),
+        (
+            "06:25:37",
+            "WARNING - Marking the coordinator dead (node 0) for group g: Heartbeat session expired.",
+        ),
+        ("07:26:02", "INFO - (Re-)joining group g"),
+        ("07:26:03", "INFO - Successfully joined group g with generation 223"),
+    )
+    one = answer(
+        tmp_path, "".join(f"2019-04-10 {at},000 - kafka.coordinator - {said}\n" for at, said in lines)
+    )
+    assert names(one) == ["session-expired"]
+    assert one.history.rebalances[-1].lasted_us == 1_000_000
