@@ -105,12 +105,9 @@ def _max_poll_interval(finding: Finding, history: History) -> str:
 
 
 def _slow_worker(finding: Finding, history: History) -> str:
-    general, busy_us = finding.pattern.advice, herder_busy_us(history, finding.match)
-    if not busy_us:
-        return general
-    return general.replace(
-        "the time for which the herder is", f"the {seconds(busy_us / 1e6)} for which it was"
-    )
+    busy_us, general = herder_busy_us(history, finding.match), finding.pattern.advice
+    busy = f"the {seconds(busy_us / 1e6)} for which it was"
+    return general.replace("the time for which the herder is", busy) if busy_us else general
 
 
 def _held_join_phase(finding: Finding, history: History) -> str:

@@ -95,42 +95,15 @@ def _described(fields: dict[str, Any]) -> None:
         fields.update(found.groupdict())
 
 
-def _ids(fields: dict[str, Any]) -> None:
-    fields["member_ids"] = member_ids(fields["member_ids"])
-
-
-def _partitions(fields: dict[str, Any]) -> None:
-    for name in ("partitions", "revoking", "adding"):
-        if isinstance(fields.get(name), str):
-            fields[name] = partition_names(fields[name])
-
-
-def _topics(fields: dict[str, Any]) -> None:
+def _topics(text: str) -> list[str]:
     """``a, b`` of Java, or a collection of Python: ``frozenset({'a', 'b'})``."""
-    topics = fields["topics"]
-    found = _QUOTED.findall(topics) if "'" in topics else topics.split(",")
-    fields["topics"] = sorted(one.strip() for one in found if one.strip())
+    found = _QUOTED.findall(text) if "'" in text else text.split(",")
+    return sorted(one.strip() for one in found if one.strip())
 
 
 def _topic_partitions(fields: dict[str, Any]) -> None:
     """``orders((null))[-1], other((null))[-1]`` of librdkafka."""
     fields["topics"] = sorted({*_TOPIC_OF_PARTITION.findall(fields.pop("topic_partitions"))})
-
-
-def _targets(fields: dict[str, Any]) -> None:
-    if "targets" in fields:
-        fields["targets"] = assignments(fields["targets"])
-
-
-def _assignments(fields: dict[str, Any]) -> None:
-    fields["assignments"] = assignments(fields["assignments"])
-
-
-def _franz_go(fields: dict[str, Any]) -> None:
-    """``topic[0 1 2], other[3]``."""
-    for name in ("owned_now", "added", "lost_now"):
-        if isinstance(fields.get(name), str):
-            fields[name] = _partitions_of(fields[name])
 
 
 def _partitions_of(text: str) -> list[str]:
@@ -235,19 +208,19 @@ def _go_value(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-#: Hole -> how its text is read.
+#: Hole -> what its text says.
+_VALUES: Mapping[str, Callable[[str], Any]] = {
+    "member_ids": member_ids,
+    **dict.fromkeys(("partitions", "revoking", "adding"), partition_names),
+    **dict.fromkeys(("targets", "assignments"), assignments),
+    "topics": _topics,
+    **dict.fromkeys(("owned_now", "added", "lost_now"), _partitions_of),
+}
+#: Hole -> how its text is read into other fields.
 _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "reason": _reason,
     "description": _described,
-    "member_ids": _ids,
-    "partitions": _partitions,
-    "targets": _targets,
-    "topics": _topics,
     "topic_partitions": _topic_partitions,
-    "assignments": _assignments,
-    "owned_now": _franz_go,
-    "added": _franz_go,
-    "lost_now": _franz_go,
     "described_generation": _generation,
     "work": _work,
     "record": _record,
@@ -266,8 +239,11 @@ _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
 
 def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[str, dict[str, Any]]:
     """The group and the fields of an observation, read as far as they can be."""
-    for name in [name for name in fields if name in _READERS]:
-        _READERS[name](fields)
+    for name in [*fields]:
+        if name in _VALUES:
+            fields[name] = _VALUES[name](fields[name])
+        elif name in _READERS:
+            _READERS[name](fields)
     if kind in _BY_KIND:
         _BY_KIND[kind](fields)
     if "instance" in fields:

@@ -277,6 +277,8 @@ class LogParser(LogSource):
             self.writers.add(prefix.writer)
         if kind == NOTED:  # the stack trace of an exception has no time of its own
             self._now_us = self._now_us if time_us is None else time_us
+            if prefix is None and "group" in found.fields:
+                self._owners.group_of(kind, found.fields["group"], found.fields, None)
         if kind == NOTED or (kind.startswith("spring-") and self._owners.has_java):
             return  # the consumer of Spring's container says the same itself
         if time_us is None:

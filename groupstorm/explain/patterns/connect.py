@@ -26,28 +26,22 @@ def herder_busy_us(history: History, match: Match) -> int:
     """The longest time between a poll() that was too late and the one before it, as far as rows show it: the
     time-out, if it is known, and the time until a join phase of the group ended."""
     limits = [history.settings.number("rebalance.timeout.ms", member) or 0 for member in match.members]
-    ends = [
-        int(one.joined["time_us"])
-        for each in history.rebalances
-        for one in each.rounds
-        if one.joined is not None
-    ]
-    later = [
-        ends[place] - row["time_us"]
-        for row in match.evidence
-        if (place := bisect_right(ends, row["time_us"])) < len(ends)
-    ]
+    rounds = [one for each in history.rebalances for one in each.rounds]
+    ends = [int(one.joined["time_us"]) for one in rounds if one.joined is not None]
+    left = [int(row["time_us"]) for row in match.evidence]
+    later = [end - us for us in left for end in ends[bisect_right(ends, us) :][:1]]
     return 1000 * max(limits, default=0) + max(later, default=0)
 
 
 def config_behind(history: History) -> Match | None:
     """A worker of Kafka Connect joined three times or more only because it had not read the configuration by
     which the leader assigns (config.storage.topic) to its end, or has another one."""
-    times = Counter(one.member for one in history.of_kind("config-behind"))
-    members = [member for member, count in times.items() if count >= TRIED_MIN]
-    asked = [one for one in history.of_kind("config-behind") if one.member in members]
+    found = [*history.of_kind("config-behind")]
+    times = Counter(one.member for one in found)
+    asked = [one for one in found if times[one.member] >= TRIED_MIN]
     if not asked:
         return None
+    members = unique(one.member for one in asked)
     lasted = seconds((asked[-1].time_us - asked[0].time_us) / SECOND_US)
     named = [f"{one} {counted(times[one], 'time')}" for one in members[:NAMED_MAX]]
     sentence = (
@@ -57,7 +51,7 @@ def config_behind(history: History) -> Match | None:
     rebalances = [
         each for each in history.rebalances if any(begins_after(each, one.time_us) for one in asked)
     ]
-    return Match(sentence, unique(members), rebalances, (), [one.row for one in asked])
+    return Match(sentence, members, rebalances, (), [one.row for one in asked])
 
 
 def waiting_work(history: History) -> Match | None:

@@ -103,12 +103,6 @@ TEMPLATES: Final = (
         "while old member {old_member_id} will be removed.",
         "2.3.1 GC:182",
     ),
-    _T(
-        "noted",
-        "Static member which joins during Stable stage and doesn't affect selectProtocol will not trigger "
-        "rebalance.",
-        "2.8.2 GC:1059",
-    ),
     _T("noted", "Static member joins during {state} stage will not trigger rebalance.", "2.3.1 GC:196"),
     _T(
         "fenced",
@@ -157,29 +151,7 @@ TEMPLATES: Final = (
         "Group {group} removed dynamic members who haven't joined: Set({member_ids})",
         "2.8.2 GC:1189",
     ),
-    _T(
-        "noted",
-        "Received notification of heartbeat expiration for member {member_id} after group {group} had "
-        "already been unloaded or deleted.",
-        "2.3.1 GC:1007",
-    ),
     _T("noted", "Member id {member_id} was not found in {group} during heartbeat {rest}", "2.3.1 GC:999"),
-    _T(
-        "noted",
-        "Attempt to add rejoining member {member_id} of group {group} in unexpected group state {state}",
-        "2.3.1 GC:316",
-    ),
-    _T(
-        "noted",
-        "Setting empty assignments for members {member_ids} of {group} for generation {generation}{dot}",
-        "2.8.2 GC:419",
-    ),
-    _T(
-        "noted",
-        "Sending empty assignment to member {member_id} of {group} for generation {generation} with no "
-        "errors",
-        "2.8.2 GC:948",
-    ),
     _T("noted", "Group leader [member.id: {rest}", "2.8.2 GM:286"),
     _T("noted", "Received unexpected notification of sync expiration {rest}", "2.8.2 GC:1311"),
     # -- the group's life
@@ -190,21 +162,10 @@ TEMPLATES: Final = (
         "Loaded member MemberMetadata({description}) in group {group} with generation {generation}.",
         "2.8.2 GM:149",
     ),
-    _T(
-        "noted",
-        "Static member MemberMetadata({description}).groupInstanceId of group {group} loaded with member id "
-        "{member_id} at generation {generation}.",
-        "2.3.1 GM",
-    ),
     _T("gone", "Group {group} transitioned to Dead in generation {generation}", "2.3.1 GMM:745"),
     _T("noted", "given member.id {member_id} is identified as a known static member {rest}", "2.8.2 GM:429"),
     _T("append-failed", "Failed to write empty metadata for group {group}: {error}", "2.3.1 GC:946"),
     _T("append-failed", "Failed to persist metadata for group {group}: {error}", "2.8.2 GC:1063"),
-    _T(
-        "noted",
-        "Appending metadata message for group {group} generation {generation} failed due to {rest}",
-        "2.3.1 GMM:253",
-    ),
     _T("noted", "The following groups were deleted: {rest}", "2.3.1 GC:483"),
     _T("noted", "The following offsets of the group {group} were deleted: {rest}", "2.8.2 GC:599"),
     # -- the coordinator's life
@@ -233,6 +194,17 @@ TEMPLATES: Final = (
             "Group {group} has moved away from {rest}",
             "Failed to parse Consumer Protocol {rest}",
             "Unknown message key with version {rest}",
+            "Static member which joins during Stable stage and doesn't affect selectProtocol will not "
+            "trigger rebalance.",
+            "Received notification of heartbeat expiration for member {member_id} after group {group} had "
+            "already been unloaded or deleted.",
+            "Attempt to add rejoining member {member_id} of group {group} in unexpected group state {state}",
+            "Setting empty assignments for members {member_ids} of {group} for generation {generation}{dot}",
+            "Sending empty assignment to member {member_id} of {group} for generation {generation} with no "
+            "errors",
+            "Static member MemberMetadata({description}).groupInstanceId of group {group} loaded with member"
+            " id {member_id} at generation {generation}.",
+            "Appending metadata message for group {group} generation {generation} failed due to {rest}",
         )
     ),
 )

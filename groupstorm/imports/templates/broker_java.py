@@ -49,12 +49,6 @@ TEMPLATES: Final = (
         "state. Created a new member id {member_id} for this member and added to the group.",
         "4.3.1:6565",
     ),
-    _T(
-        "noted",
-        "Static member which joins during Stable stage and doesn't affect the selected protocol will not "
-        "trigger a rebalance.",
-        "4.3.1:7472",
-    ),
     _T("append-failed", "Failed to persist metadata for group {group} static member {rest}", "4.3.1:7479"),
     _T(
         "fenced",
@@ -86,17 +80,6 @@ TEMPLATES: Final = (
         "4.3.1:6827",
     ),
     _T("noted", "Cannot complete join phase of group {group} because {rest}", "4.3.1:6465 DEBUG"),
-    _T(
-        "noted",
-        "Group {group} removed members who haven't sent their sync requests: {rest}",
-        "4.3.1:7385 DEBUG",
-    ),
-    _T(
-        "noted",
-        "Received notification of heartbeat expiration for member {member_id} after group {group} had "
-        "already been deleted or upgraded.",
-        "4.3.1:6935 DEBUG",
-    ),
     _T("noted", "Member {member_id} has already been removed from the group.", "4.3.1:6950 DEBUG"),
     # -- the group's life
     _T("loaded", "Loaded classic group {group} with {count} members.", "4.3.1:6156"),
@@ -120,6 +103,11 @@ TEMPLATES: Final = (
             "Closing coordinator runtime.",
             "Coordinator runtime closed.",
             "Execution of {rest}",
+            "Static member which joins during Stable stage and doesn't affect the selected protocol will not"
+            " trigger a rebalance.",
+            "Group {group} removed members who haven't sent their sync requests: {rest}",
+            "Received notification of heartbeat expiration for member {member_id} after group {group} had "
+            "already been deleted or upgraded.",
         )
     ),
 )

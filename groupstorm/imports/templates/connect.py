@@ -27,11 +27,7 @@ TEMPLATES: Final = (
         "4.3.1 WC:147",
     ),
     _T("poll-timeout", "worker poll timeout has expired. {rest}", "4.3.1 DH:2742"),
-    _T(
-        CONFIG_BEHIND,
-        "Current config state offset {offset} does not match group assignment {rest}",
-        "4.3.1 DH",
-    ),
+    _T(CONFIG_BEHIND, "Current config state offset {at} does not match group assignment {rest}", "4.3.1 DH"),
     _T(CONFIG_BEHIND, "Didn't reach end of config log quickly enough{rest}", "4.3.1 DH"),
     # -- understood, and no row follows
     *(

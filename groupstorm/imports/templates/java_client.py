@@ -17,16 +17,8 @@ _T = Template
 TEMPLATES: Final = (
     # -- joining
     _T("joining", "(Re-)joining group", "2.3.1 AC:505 to 4.3.1 AC:611"),
-    _T(
-        "joined",
-        "Successfully joined group with generation {described_generation}",
-        "2.3.1 AC:469, 4.3.1 AC:672",
-    ),
-    _T(
-        "synced",
-        "Successfully synced group in generation {described_generation}",
-        "2.8.2 AC:760, 4.3.1 AC:849",
-    ),
+    _T("joined", "Successfully joined group with generation {described_generation}", "4.3.1 AC:672"),
+    _T("synced", "Successfully synced group in generation {described_generation}", "4.3.1 AC:849"),
     _T("finished", "Finished assignment for group at generation {generation}: {assignments}", "2.8.2 CC:652"),
     _T("rejoin", "Request joining group due to: {reason}", "3.4.1 AC:1062, 4.3.1 AC:1109"),
     _T("rejoin", "Attempt to heartbeat failed since {reason}", "2.3.1 AC:931 to 4.3.1 AC:1255"),
@@ -71,11 +63,7 @@ TEMPLATES: Final = (
     _T("commit-refused", "Asynchronous auto-commit of offsets failed: {said}", "4.x CommitRequestManager"),
     _T("commit-refused", "Synchronous auto-commit of offsets {offsets} failed: {said}", "2.3.1 CC:722"),
     _T("commit-refused", "Auto-commit of offsets {offsets} failed{said}", "1.x CC"),
-    _T(
-        "commit-refused",
-        "Failing OffsetCommit request since the consumer is {said}",
-        "2.3.1 CC:819, 4.3.1 CC:1313",
-    ),
+    _T("commit-refused", "Failing OffsetCommit request since the consumer is {said}", "4.3.1 CC:1313"),
     _T("offset-missing", "Found no committed offset for partition {named}", "2.3.1 CC:989"),
     _T(
         "offset-reset",
@@ -117,22 +105,10 @@ TEMPLATES: Final = (
         "Member {member_id} sending LeaveGroup request to coordinator {coordinator} due to {reason}",
         "2.8.2 AC:1045, 4.3.1 AC:1174",
     ),
-    _T(
-        "leaving",
-        "Member {member_id} sending LeaveGroup request to coordinator {coordinator}",
-        "2.3.1 AC:879",
-    ),
+    _T("leaving", "Member {member_id} sending LeaveGroup request to coordinator {coordinator}", "2.3.1 AC"),
     _T("poll-timeout", "consumer poll timeout has expired.{rest}", "3.4.1 AC:1471"),
-    _T(
-        "poll-timeout",
-        "Consumer poll timeout has expired.{rest}",
-        "4.3.1 AbstractHeartbeatRequestManager:172",
-    ),
-    _T(
-        "poll-timeout",
-        "This member will leave the group because consumer poll timeout{rest}",
-        "2.3.1 AC:1119",
-    ),
+    _T("poll-timeout", "Consumer poll timeout has expired.{rest}", "4.3.1 AbstractHeartbeatRequestManager"),
+    _T("poll-timeout", "This member will leave the group because consumer poll timeout{rest}", "2.3.1 AC"),
     # -- KIP-848
     _T(
         "transition",

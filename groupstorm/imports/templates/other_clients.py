@@ -41,11 +41,7 @@ TEMPLATES: Final = (
     _KAFKA_PYTHON(
         "learned", "Received member id {member_id} for group {group}; will retry join-group", "kp:642"
     ),
-    _T(
-        "noted",
-        "Elected group leader -- performing partition assignments using {protocol}",
-        "ai:1325, kp:781",
-    ),
+    _T("noted", "Elected group leader -- performing partition assignments using {protocol}", "kp:781"),
     _T("assigned", "Setting newly assigned partitions {partitions} for group {group}", "ai:497, kpc:370"),
     _KAFKA_PYTHON(
         "revoked-on-close",
@@ -177,7 +173,7 @@ TEMPLATES: Final = (
                 "partitions-changed",
                 "consumergroup/{group} loop check partition number goroutine find partitions in {rest}",
             ),
-            ("sarama-named", "client/coordinator coordinator for consumergroup {group} is {rest}"),
+            ("noted", "client/coordinator coordinator for consumergroup {group} is {rest}"),
             # sarama-cluster, whose readme prints its notifications
             (
                 "cluster-rebalance",

@@ -19,11 +19,7 @@ FENCED: Final = "thread-fenced"
 
 TEMPLATES: Final = (
     _T(SCHEDULED, "Requested to schedule immediate rebalance {why}.", "4.3.1 SPA:1563 to 1569"),
-    _T(
-        SCHEDULED,
-        "Requested to schedule next probing rebalance at {when} to try for {rest}",
-        "4.3.1 SPA:1572",
-    ),
+    _T(SCHEDULED, "Requested to schedule next probing rebalance at {when} to try for {rest}", "4.3.1 SPA"),
     _T(DUE, "Triggering the followup rebalance scheduled for {when}.", "4.3.1 ST:963"),
     _T(DIED, "Encountered the following {what}exception during processing{said}", "4.3.1 ST"),
     _T(DIED, "Encountered the following unexpected {what} during processing{said}", "2.8 ST"),
