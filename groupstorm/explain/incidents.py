@@ -54,10 +54,6 @@ def _lost(row: Row) -> str | None:
     return "poll-timeout-lost" if row.get("cause") == "poll-timeout" else _revoked(row) or "lost"
 
 
-def _client_reason(row: Row) -> str | None:
-    return "poll-timeout-told" if "poll timeout has expired" in row["detail"] else None
-
-
 def _counted(row: Row) -> str | None:
     if row.get("error") == INCONSISTENT:
         return "inconsistent-protocol-counted"
@@ -90,7 +86,7 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
             "config-behind": "config-behind",
         },
     ),
-    "client_reason": _client_reason,
+    "client_reason": lambda row: "poll-timeout-told" if "poll timeout has expired" in row["detail"] else None,
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
     "request_refused": _request_refused,

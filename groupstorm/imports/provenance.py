@@ -91,8 +91,19 @@ class Rows:
         """The rows, their times counted from ``began_us``. ``places``: each log's parser."""
         logs = [*places]
         kinds = event_types()
-        for time_us, _, _, source, name, values, *why in self._sorter.sorted():
-            provenance, evidence, rule, earliest, latest = why
+        for (
+            time_us,
+            _,
+            _,
+            source,
+            name,
+            values,
+            provenance,
+            evidence,
+            rule,
+            earliest,
+            latest,
+        ) in self._sorter.sorted():
             lines = tuple(logs[log].place(line) for log, line in evidence)
             event = with_provenance(kinds[name])(
                 *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)

@@ -72,13 +72,10 @@ def waiting_work(history: History) -> Match | None:
     if delays:
         most = max(int(row["duration_us"]) for row in delays)
         sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
+    ends = {one.to_us for one in history.work.gaps}
     rebalances = [
         one
         for one in history.rebalances
-        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in _ends(history))
+        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in ends)
     ]
     return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)
-
-
-def _ends(history: History) -> set[int]:
-    return {one.to_us for one in history.work.gaps}

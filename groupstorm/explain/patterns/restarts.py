@@ -55,10 +55,8 @@ def find_stop(history: History) -> list[Change]:
     found: list[Change] = []
     late = {one.time_us for one in history.of_kind("poll-timeout-told")}
     for one in reversed(history.went()):
-        if one.time_us in late:
-            break
         in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and one.is_closed)
-        if one.time_us <= came[-1].time_us or not in_order:
+        if one.time_us <= came[-1].time_us or one.time_us in late or not in_order:
             break
         found.append(one)
     return found[::-1]

@@ -1,0 +1,183 @@
+"""What the log of one member has said so far: who it is, what it owns, that it joins again or has died."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Why
+from groupstorm.imports.timeline.deaths import Deaths
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause
+from groupstorm.imports.timeline.rounds import Round
+from groupstorm.trace.events import imported
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.schema import Source
+
+#: Kinds of lines by which a member's own log says that it has lost or given up what it had.
+_OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
+
+
+class Member:
+    """Makes the rows of one client of one group; its subclasses know what lines say."""
+
+    def __init__(self, group: GroupRecord, client: str) -> None:
+        self._group = group
+        self._client = client
+        self._member_id = ""
+        self._generation: int | None = None
+        self._owned: dict[str, None] = {}
+        #: The first line since the last generation by which it joins again, and the last one.
+        self._asked: Observation | None = None
+        self._asked_last: Observation | None = None
+        self._given: list[str] | None = None
+        self._updated = False
+        #: Whether the log has the start of the process, and no round since.
+        self._is_new = False
+        #: A revocation whose cause the next line tells.
+        self._revoking: tuple[Observation, int, list[str]] | None = None
+        self._losing: str = UNKNOWN
+        #: The error of the last request that was refused.
+        self._refused_with: str = UNKNOWN
+        self._adding: list[str] | None = None
+        self._last: Observation | None = None
+        self._former_ids: set[str] = set()
+        #: The coordinator's line that removed the member, its place and the cause, if the own log has not
+        #: said its end.
+        self._removed: tuple[Observation, int, str] | None = None
+        self._deaths = Deaths(group, client)
+
+    def take(self, line: Observation, handler: Callable[[Any, Observation], None]) -> None:
+        if self._revoking is not None and line.kind != "revoked":
+            self._settle_revocation(line)
+        if self._removed is not None and line.kind in _OWN_END:
+            self._removed = None
+        if line.kind in STARTS:
+            self._begin_process(line)
+        self._last = line
+        if line.kind != "config":  # a worker of Connect has consumers that join no group
+            self._group.learn_client(line, self._client)
+        handler(self, line)
+
+    def finish(self) -> None:
+        """No more lines come."""
+        if self._revoking is not None:
+            self._settle_revocation(None)
+        if self._removed is not None:
+            self._crashed(self._removed[0])
+        self._deaths.finish()
+
+    def _begin_process(self, line: Observation) -> None:
+        """What the log tells from here on is of another process, if it had one before."""
+        if self._owned:
+            self._crashed(line)
+        if self._member_id:
+            self._former_ids.add(self._member_id)
+        self._member_id, self._generation, self._given = "", None, None
+        self._losing, self._asked, self._updated = UNKNOWN, None, False
+        self._is_new = True
+
+    def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
+        """The coordinator has removed a member: unless its own log says how it ended, it had died."""
+        if self._deaths.removed_later(member_id, line, cause):
+            return
+        is_present = member_id == self._member_id and self._removed is None
+        if is_present and self._owned and self._revoking is None:
+            self._removed = line, self._group.order, cause
+
+    def _crashed(self, line: Observation) -> None:
+        """``line``: of the process after it, or of the coordinator, which has removed the member."""
+        removed, self._removed = self._removed, None
+        if not self._owned:
+            return  # a later line has told how it ended
+        before = self._last or line
+        event = member_events.MemberCrashed(
+            self._group.name, self._client, self._id(), -1, tuple(self._owned), (), ()
+        )
+        crashed = event._replace(generation=self._generation, positions=None, committed=None)  # type: ignore[arg-type]
+        if removed is None:
+            self._deaths.succeeded(crashed, before, line, self._group.order)
+        else:
+            self._deaths.removed(crashed, before, *removed)
+        self._owned.clear()
+
+    def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
+        self._group.emit(line, event, why or Why([line]), Source.MEMBER)
+
+    # -- what it owns ----------------------------------------------------------------------------
+
+    def _ask(self, line: Observation, cause: str) -> None:
+        self._asked, self._asked_last = self._asked or line, line
+        event = member_events.RejoinRequested(
+            self._group.name, self._client, self._member_id, self._generation_or_none(), cause
+        )
+        self._emit(
+            line,
+            event,
+            Why([line], "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""),
+        )
+
+    def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
+        self._losing = UNKNOWN
+        self._owned.update(dict.fromkeys(added))
+        generation = self._generation
+        event = member_events.PartitionsAssigned(
+            self._group.name, self._client, self._id(), -1, tuple(added), (), member_events.UNKNOWN
+        )
+        known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
+        self._emit(line, known, Why([line], rule))
+        if generation is not None and not self._group.is_modern:
+            owned = tuple(self._given if self._given is not None else self._owned)
+            one = self._group.round(generation, line)
+            self._replace_former(one)
+            one.told[self._id()] = line, owned
+            one.clients[self._id()] = self._client
+
+    def _replace_former(self, one: Round) -> None:
+        """A static member that comes back in the same generation has the place of its former process."""
+        for member_id in [*one.told]:
+            if one.clients[member_id] == self._client and member_id != self._id():
+                del one.told[member_id]
+
+    def _settle_revocation(self, then: Observation | None) -> None:
+        """``then``: the member's next line."""
+        revoking, self._revoking = self._revoking, None
+        if revoking is None:
+            return
+        line, order, partitions = revoking
+        if not partitions and not self._member_id:
+            return  # some clients log it before they join for the first time
+        cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
+        self._drop(partitions)
+        event = member_events.PartitionsRevoked(
+            self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, cause
+        )
+        self._group.rows.add(line.time_us, order, Source.MEMBER, self._nulls(event), Why([line], rule))
+
+    def _nulls(self, event: Any) -> Any:
+        """What no log tells is null in the row."""
+        return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)
+
+    def _drop(self, partitions: list[str]) -> None:
+        for name in partitions:
+            self._owned.pop(name, None)
+
+    # -- who it is, and what it is answered ------------------------------------------------------
+
+    def _request_refused(self, line: Observation, api: str, error: str) -> None:
+        name, member_id = self._group.name, self._member_id or None
+        self._refused_with = error
+        self._emit(line, imported.RequestRefused(name, self._client, member_id, self._generation, api, error))
+
+    def _learn(self, member_id: str) -> None:
+        self._member_id = member_id
+        self._group.members.learn(member_id, self._client)
+        self._group.all_ids[member_id] = True
+
+    def _id(self) -> str:
+        """Its member id; the client id as long as no line says it."""
+        return self._member_id or self._client
+
+    def _generation_or_none(self) -> Any:
+        return self._generation
