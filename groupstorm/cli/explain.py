@@ -237,8 +237,9 @@ def _print_finding(number: int, finding: Finding, history: History, lines: Mappi
         _print_indented(f"Members: {_members(finding.match.members, history)}.")
     if finding.shared:
         _print_indented(f"{counted(finding.shared, 'more rebalance')} of this kind: see another pattern.")
+    told: set[str] = set()
     for row in quoted(finding.match.evidence):
-        _print_row(row, lines)
+        _print_row(row, lines, told)
     if finding.match.unknown:
         _print_indented(f"Unknown: {finding.match.unknown}.")
     _print_indented(f"Turn: {finding.pattern.advice}")
@@ -286,13 +287,14 @@ def _members(members: Sequence[str], history: History) -> str:
     return listed([*named, f"{more:,} more"]) if more else listed(named)
 
 
-def _print_row(row: Row, lines: Mapping[str, str]) -> None:
-    """A row in the words of `trace`; of an imported one its log lines."""
+def _print_row(row: Row, lines: Mapping[str, str], told: set[str]) -> None:
+    """Print a row in the words of `trace`; of an imported one its log lines that are not ``told`` yet."""
     places = row.get("evidence") or ()
     if not places:
         at = f"{row['time_us'] / _SECOND_US:,.3f} s"
         _print_indented(f"| {at}  {' '.join(sentence(row).split())}", "     ")
-    for place in places:
+    for place in [one for one in places if one not in told]:
+        told.add(place)
         _print_indented(f"| {place}: {lines[place]}" if place in lines else f"| {place}", "     ")
 
 

@@ -1,4 +1,4 @@
-"""`groupstorm rollout --against`: two versions of a manifest or a scenario, and what the change costs."""
+"""Two versions of a manifest or a scenario, and the cost of the change: `groupstorm rollout --against`."""
 
 from __future__ import annotations
 
