@@ -164,7 +164,7 @@ def _rebalances(history: History) -> str:
         if history.generations_hidden:
             rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
     elif not history.rebalances and not history.is_shown_quiet:
-        number = "the lines show no rebalance"
+        number = "the lines show no completed rebalance"
     is_counted = begun or history.rebalances_are_least or not history.is_imported
     return f"{number} ({rounds})" if is_counted else number
 

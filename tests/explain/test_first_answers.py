@@ -58,7 +58,7 @@ def test_a_member_that_no_coordinator_takes(tmp_path: Path, capsys: pytest.Captu
     text = printed(one, capsys)
     assert f"{tried} coordinator)." in text
     assert "quiet" not in text
-    assert text.startswith("Group g: the lines show no rebalance in 27.0 s")
+    assert text.startswith("Group g: the lines show no completed rebalance in 27.0 s")
 
 
 def test_two_lines_of_one_refusal(tmp_path: Path) -> None:
