@@ -16,7 +16,7 @@ OTHERS = {
     "compose/README.md": "compose.md",
 }
 
-_LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _ELSEWHERE = re.compile(r"[a-z]+:")
 
 

@@ -46,7 +46,7 @@ def _install_pyodide(website: Path, temporary: Path) -> Path:
         )
     for name in ("package.json", "package-lock.json"):
         shutil.copy(website / name, temporary / name)
-    _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], temporary)
+    _run([npm, "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], temporary)
     return temporary / "node_modules" / "pyodide"
 
 
