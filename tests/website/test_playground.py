@@ -68,6 +68,10 @@ def test_the_report_of_a_link_is_the_commands_to_the_byte(chrome: Any, origin: s
             "members: 'abc' is no whole number (consumers of the group, or Streams instances)",
         ),
         ("rolling-deploy?membrs=3", "membrs: no such setting: did you mean members?"),
+        (
+            "rolling-deploy?partition.assignment.strategy=js:eval",
+            "partition.assignment.strategy: js:eval: your own assignors run in a terminal, not here",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_beside_its_field(chrome: Any, origin: str, link: str, line: str) -> None:

@@ -12,6 +12,7 @@ import yaml
 import groupstorm
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.preset_files import preset_summaries
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.yaml_documents import parse_yaml
@@ -66,6 +67,8 @@ def compare(preset: str, settings: str, seeds: int, progress: Callable[[int, int
         given = {
             name: parse_yaml(value, f"{name}: {value!r}") for name, value in json.loads(settings).items()
         }
+        if (code := named_code(given)) is not None:  # a link may be anybody's
+            raise InputError(f"{STRATEGY}: {code}: your own assignors run in a terminal, not here")
         report = groupstorm.compare(preset, seeds=seeds, settings=given, progress=progress).report(REPORT)
     except InputError as problem:
         return json.dumps({"error": str(problem).removeprefix("settings: ")})
