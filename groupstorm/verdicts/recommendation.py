@@ -219,6 +219,8 @@ def changes_sentence(found: Sequence[Change]) -> str:
     better = [one.sentence for one in found if one.is_better]
     worse = [one.sentence for one in found if not one.is_better]
     buys = f"it buys: {'; '.join(better)}" if better else "it buys nothing that a person would notice"
+    if not better and worse:
+        return f"{buys}. It costs: {'; '.join(worse)}."
     costs = f"it costs: {'; '.join(worse)}" if worse else "nothing gets noticeably worse"
     return f"{buys}. For that {costs}."
 

@@ -63,7 +63,7 @@ def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: 
     lines = done.stdout.splitlines()
     assert lines[0] == r"### HEAD:orders.yaml -\> orders.yaml"
     assert lines[2].startswith("**It buys ")
-    assert "For that it costs: records processed again 0 -" in lines[2]
+    assert "It costs: records processed again 0 -" in lines[2]
     assert "| partition.assignment.strategy | range | cooperative-sticky |" in lines
     moved = next(line for line in lines if line.startswith("| partitions moved |"))
     assert moved.endswith("| better |")
