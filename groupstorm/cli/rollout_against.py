@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from groupstorm.cli.failed_runs import check_all_meet, require_invariants
+from groupstorm.cli.failed_runs import require_invariants
 from groupstorm.cli.printing import print_json
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.change_comment import Version, change_answer, change_comment, changed_settings
@@ -79,19 +79,23 @@ def compare_versions(
             orders = orders_of(str(scenario), [next(iter(parsed.variants))], seeds, asked.changed, folder)
             (runs,) = run_variants(orders, lambda _: progress(next(done), 2 * len(seeds))).values()
             require_invariants(runs)
-            stuck = None if asked.step is None else Rollouts.of(runs, asked.step).stuck
+            rollouts = None if asked.step is None else Rollouts.of(runs, asked.step)
+            stuck = None if rollouts is None else rollouts.stuck
+            takes_s = [] if rollouts is None else [one.seconds for one in rollouts.outcomes]
             settings = dict(runs[0].scenario.settings.written())
             figures = [run.figures for run in runs]
-            versions.append(Version(text.source, settings, figures, stuck, asked.findings))
+            versions.append(Version(text.source, settings, figures, takes_s, stuck, asked.findings))
     before, after = versions
+    by_seed = {f"seed {seed}": figures for seed, figures in zip(seeds, after.figures, strict=True)}
+    after = after._replace(unmet=[sentence for one in required for sentence in one.unmet_by(by_seed)])
     if as_json:
         print_json(_content(before, after))
     else:
         print(change_comment(f"{before.name} -> {after.name}", before, after, [command]), end="")
     if after.stuck is not None:
         raise CheckFailed(f"{after.name}: this rollout never completes: {after.stuck}")
-    figures_by_seed = zip(seeds, after.figures, strict=True)
-    check_all_meet({f"seed {seed}": figures for seed, figures in figures_by_seed}, required)
+    if after.unmet:
+        raise CheckFailed("; ".join(after.unmet))
 
 
 def _version(path: Path, against: str) -> Text:
@@ -134,6 +138,7 @@ def _asked(
 def _content(before: Version, after: Version) -> dict[str, Any]:
     return {
         "answer": change_answer(before, after),
+        "unmet": list(after.unmet),
         "settings": {
             name: {"before": old, "after": new}
             for name, (old, new) in changed_settings(before, after).items()
@@ -142,6 +147,7 @@ def _content(before: Version, after: Version) -> dict[str, Any]:
             when: {
                 "version": one.name,
                 "never_completes": one.stuck,
+                "takes_seconds": list(one.takes_s),
                 "findings": list(one.findings),
                 "figures": [figures.to_json() for figures in one.figures],
             }

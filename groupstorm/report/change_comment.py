@@ -7,22 +7,26 @@ from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures
 from groupstorm.verdicts.measures import MEASURES
-from groupstorm.verdicts.recommendation import changes, changes_sentence
-from groupstorm.verdicts.spread import spread_of, within_spread
+from groupstorm.verdicts.recommendation import changes, changes_sentence, differ
+from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.visible import visible_markdown
+from groupstorm.wording import seconds
 
 
 class Version(NamedTuple):
     """One of the two versions: its runs over the seeds, and what to say of it beside its figures.
 
-    ``stuck``: why its rollout never completes. ``findings``: faults that are told before any run.
+    ``takes_s``: seconds until its rollout is complete, with each seed. ``stuck``: why it never completes.
+    ``findings``: faults that are told before any run. ``unmet``: limits that it does not meet.
     """
 
     name: str
     settings: Mapping[str, Any]
     figures: Sequence[Figures]
+    takes_s: Sequence[float | None] = ()
     stuck: str | None = None
     findings: Sequence[str] = ()
+    unmet: Sequence[str] = ()
 
 
 def changed_settings(before: Version, after: Version) -> dict[str, tuple[Any, Any]]:
@@ -57,7 +61,9 @@ def change_comment(title: str, before: Version, after: Version, commands: Sequen
         ]
     else:
         lines += ["", "No setting that a rollout depends on differs."]
-    table = [*_figures(before, after)]
+    if after.unmet:
+        lines += ["", f"**Refused: {visible_markdown('; '.join(after.unmet))}.**"]
+    table = [*_duration(before, after), *_figures(before, after)]
     if table:
         seeds = len(after.figures)
         basis = f"medians of {seeds} seeds" if seeds > 1 else "one seed"
@@ -68,15 +74,28 @@ def change_comment(title: str, before: Version, after: Version, commands: Sequen
     return "\n".join(lines) + "\n"
 
 
+def _duration(before: Version, after: Version) -> Iterator[str]:
+    old, new = spread_of(before.takes_s), spread_of(after.takes_s)
+    if old is not None and new is not None:
+        yield f"| until the last pod is available | {_range(old)} | {_range(new)} | |"
+
+
+def _range(spread: Spread) -> str:
+    least, middle, most = map(seconds, spread)
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
 def _figures(before: Version, after: Version) -> Iterator[str]:
-    """Rows of the figures of both, with a verdict where seeds alone do not explain the difference."""
+    """Rows of the figures of both, with a verdict where a person would notice the difference."""
     told = set()
+    every = [*before.figures, *after.figures]
     for measure in MEASURES:
         old, new = (spread_of(map(measure.read, one.figures)) for one in (before, after))
         if old is None or new is None or not (old.most or new.most) or (measure.family, old, new) in told:
             continue
         told.add((measure.family, old, new))
-        verdict = "" if within_spread(old, new) else ("better" if new.median < old.median else "worse")
+        word = "better" if new.median < old.median else "worse"
+        verdict = word if measure.is_told and differ(measure, old, new, every) else ""
         cells = (measure.phrase, measure.show_range(old), measure.show_range(new), verdict)
         yield f"| {' | '.join(map(visible_markdown, cells))} |"
 

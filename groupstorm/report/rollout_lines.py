@@ -49,8 +49,9 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
             f"readinessProbe: {{httpGet: {{path: /ready, port: 8080}}, "
             f"periodSeconds: {own['ready_ms']['uniform'][1] // 1000}}}  # succeeds once the consumer polls"
         )
+    grace_ms = own.get("termination_grace_ms")
     has_lines = len(container) > 1
-    if limits or has_lines:
+    if limits or has_lines or grace_ms is not None:
         yield "spec:"
     if becomes_stateful:
         yield f"  serviceName: {workload.name}  # a headless Service"
@@ -58,8 +59,12 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
         yield "  updateStrategy:" if workload.kind == "StatefulSet" else "  strategy:"
         yield "    type: RollingUpdate"
         yield f"    rollingUpdate: {{{', '.join(limits)}}}"
+    if has_lines or grace_ms is not None:
+        yield from ("  template:", "    spec:")
+    if grace_ms is not None:
+        yield f"      terminationGracePeriodSeconds: {grace_ms // 1000}"
     if has_lines:
-        yield from ("  template:", "    spec:", "      containers:", f"        - {container[0]}")
+        yield from ("      containers:", f"        - {container[0]}")
         yield from (f"          {line}" for line in container[1:])
 
 

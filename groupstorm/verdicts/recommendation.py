@@ -140,7 +140,7 @@ def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
         better = False
         for measure in MEASURES:
             mine, its = _spread(measure, variants[one]), _spread(measure, variants[other])
-            if measure.is_told and mine and its and _differ(measure, its, mine, every):
+            if measure.is_told and mine and its and differ(measure, its, mine, every):
                 if mine.median > its.median:
                     return False
                 better = better or measure.family not in weighed
@@ -203,7 +203,7 @@ def changes(before: Sequence[Figures], after: Sequence[Figures], every: Sequence
     families: set[str] = set()
     for measure in MEASURES:
         old, new = _spread(measure, before), _spread(measure, after)
-        if not measure.is_told or old is None or new is None or not _differ(measure, old, new, every):
+        if not measure.is_told or old is None or new is None or not differ(measure, old, new, every):
             continue
         # deploys and crashes are told apart, all other figures of a family are told once
         family = measure.figure if measure.figure in PRICE[:2] else measure.family
@@ -225,7 +225,8 @@ def changes_sentence(found: Sequence[Change]) -> str:
     return f"{buys}. For that {costs}."
 
 
-def _differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures]) -> bool:
+def differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures]) -> bool:
+    """Whether two medians differ by more than the seeds do, and by more than people notice."""
     difference = abs(old.median - new.median)
     enough = max(measure.noticed_among(every), NOTICED_SHARE * max(abs(old.median), abs(new.median)))
     return difference >= enough and not within_spread(old, new)

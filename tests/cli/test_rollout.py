@@ -148,6 +148,26 @@ def test_the_alternatives_come_first_then_the_lines_to_paste(tmp_path: Path) -> 
     assert (runs / "dynamic-members" / "seed-1" / "scenario.yaml").is_file()
 
 
+def test_pods_that_are_killed_before_they_close_get_a_longer_grace(tmp_path: Path) -> None:
+    """The hook sleeps for 60 s of a grace of 45 s: a pod that is killed is missed for its session of 45 s."""
+    hook = {"preStop": {"exec": {"command": ["sh", "-c", "sleep 60"]}}}
+    pod = {"terminationGracePeriodSeconds": 45}
+    file = manifest(tmp_path, workload(container={**READY, "lifecycle": hook}, pod=pod))
+    said = " ".join(groupstorm("rollout", file, *GIVEN, cwd=tmp_path).stdout.split())
+    assert "Recommendation: longer-grace." in said
+    assert "To paste for longer-grace: spec: template: spec: terminationGracePeriodSeconds: 100" in said
+    assert "Read: stop_grace_ms=60500 (lifecycle.preStop sleeps for 60 s, then 500 ms until the" in said
+    assert "preStop.exec" not in said
+
+
+def test_a_hook_that_does_more_than_sleep_is_named(tmp_path: Path) -> None:
+    hook = {"preStop": {"exec": {"command": ["/opt/stop.sh"]}}}
+    file = manifest(tmp_path, workload(container={**READY, "lifecycle": hook}))
+    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
+    assert "Not used: lifecycle.preStop.exec (only a sleep in it is counted: --set stop_grace_ms=10s)" in said
+    assert "longer-grace" not in said
+
+
 def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> None:
     content = alternatives(tmp_path, workload(container=READY))
     assert content["recommended"] == "as-it-is"

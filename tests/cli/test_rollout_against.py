@@ -65,8 +65,9 @@ def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: 
     assert lines[2].startswith("**It buys ")
     assert "It costs: records processed again 0 -" in lines[2]
     assert "| partition.assignment.strategy | range | cooperative-sticky |" in lines
-    moved = next(line for line in lines if line.startswith("| partitions moved |"))
-    assert moved.endswith("| better |")
+    (again,) = (line for line in lines if line.startswith("| records processed again |"))
+    assert again.endswith("| worse |")
+    assert any(line.startswith("| until the last pod is available |") for line in lines)
     assert "medians of 2 seeds" in done.stdout
     assert [path.name for path in repository.iterdir() if path.name != ".git"] == ["orders.yaml"]
 
@@ -77,6 +78,7 @@ def test_the_limit_holds_for_the_new_version_alone(repository: Path) -> None:
     refused = groupstorm("rollout", "orders.yaml", "--against", "HEAD", *GIVEN, *limit, cwd=repository)
     assert refused.returncode == 1
     assert "generations is 10, but < 9 was required" in refused.stderr
+    assert r"**Refused: seed 1: generations is 10, but \< 9 was required.**" in refused.stdout
     (repository / "new.yaml").write_text(EAGER, "utf-8")
     passed = groupstorm("rollout", "new.yaml", "--against", "orders.yaml", *GIVEN, *limit, cwd=repository)
     assert passed.returncode == 0, passed.stderr

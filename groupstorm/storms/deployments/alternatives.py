@@ -12,6 +12,7 @@ from groupstorm.figures.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
+from groupstorm.storms.runs.contradictions import closing_us
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
@@ -109,7 +110,13 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
 
 
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
-    """Other fields of the workload: its strategy, its surge, a readiness probe."""
+    """Other fields of the workload: its grace, its strategy, its surge, a readiness probe."""
+    closing_ms, grace_ms = -(-closing_us(settings) // 1000), settings.optional_integer("termination_grace_ms")
+    is_killed = grace_ms is not None and closing_ms >= grace_ms and settings.choice(INSTANCE) == "none"
+    if plan.step == ROLLING and is_killed:
+        wanted_ms = -(-closing_ms * 5 // 40_000) * 10_000
+        price = f"a pod that hangs while it closes is killed only after {seconds(wanted_ms / 1000)}"
+        yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms})
     pods = settings.processes
     limits = limits_of(settings, pods)
     several = stateful_set_limits(_SEVERAL, pods).unavailable

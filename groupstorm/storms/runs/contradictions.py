@@ -161,18 +161,23 @@ def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[
                 return
 
 
+def closing_us(settings: Settings) -> int:
+    """The longest time from SIGTERM until a process closes its consumer."""
+    return sum(settings.distribution(name).largest_us for name in ("stop_grace_ms", "drain_ms"))
+
+
 def _killed_while_closing(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     """Work after SIGTERM that may outlast the time until SIGKILL; static members never send LeaveGroup."""
     if settings.choice("group.instance.id") != "none":
         return
     grace_ms = settings.optional_integer("termination_grace_ms")
-    closing_us = sum(settings.distribution(name).largest_us for name in ("stop_grace_ms", "drain_ms"))
-    if grace_ms is None or closing_us < grace_ms * 1000 or _STOPPING.isdisjoint(step.do for step in steps):
+    us = closing_us(settings)
+    if grace_ms is None or us < grace_ms * 1000 or _STOPPING.isdisjoint(step.do for step in steps):
         return
     session = of_protocol(settings, "session.timeout.ms")
     yield Contradiction(
         "killed while closing",
-        f"a process may need {seconds(closing_us / 1e6)} from SIGTERM until it closes its consumer "
+        f"a process may need {seconds(us / 1e6)} from SIGTERM until it closes its consumer "
         f"(stop_grace_ms, drain_ms) and is killed after {seconds(grace_ms / 1000)} (termination_grace_ms): "
         f"it sends no LeaveGroup then, and its partitions wait for {session} "
         f"({seconds(settings.integer(session) / 1000)})",

@@ -241,6 +241,11 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["termination_grace_ms"] = workload.grace_s * 1000
     if workload.pre_stop_s or "stop_grace_ms" not in given:
         settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+    if workload.pre_stop_s:
+        plan.read.append(
+            f"stop_grace_ms={settings['stop_grace_ms']} (lifecycle.preStop sleeps for "
+            f"{workload.pre_stop_s} s, then {STOP_GRACE_MS} ms until the consumer closes)"
+        )
     _take_probe(plan, given)
 
 

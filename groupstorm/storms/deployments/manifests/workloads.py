@@ -35,6 +35,8 @@ _UNUSED = {
 _QUARTER = PodCount(25, is_percentage=True)
 _FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
 _SLEEP = re.compile(r"\bsleep\s+(\d{1,5})\b")
+#: A command that does nothing else.
+_SLEEPS = re.compile(r"(?:(?:/bin/)?(?:ba)?sh -\w*c )?(?:/bin/)?sleep\s+\d{1,5}\s*;?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ def _unused_of_containers(containers: Sequence[Fields]) -> Iterator[str]:
             yield "lifecycle.postStart (its time belongs to start_ms)"
         if "httpGet" in lifecycle.at("preStop"):
             yield "lifecycle.preStop.httpGet (nobody knows how long it takes: --set stop_grace_ms=10s)"
+        command = " ".join(lifecycle.at("preStop", "exec").texts("command"))
+        if command and not _SLEEPS.fullmatch(command):
+            yield "lifecycle.preStop.exec (only a sleep in it is counted: --set stop_grace_ms=10s)"
         if "readinessProbe" in container and "startupProbe" in container:
             yield "startupProbe (the readiness probe decides)"
 
