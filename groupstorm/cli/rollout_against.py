@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from groupstorm.cli.failed_runs import require_invariants
-from groupstorm.cli.printing import print_json
+from groupstorm.cli.printing import print_json, print_made
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.change_comment import Version, change_answer, change_comment, changed_settings
 from groupstorm.report.progress import runs_progress
@@ -91,7 +91,7 @@ def compare_versions(
     if as_json:
         print_json(_content(before, after))
     else:
-        print(change_comment(f"{before.name} -> {after.name}", before, after, [command]), end="")
+        print_made(change_comment(f"{before.name} -> {after.name}", before, after, [command]))
     if after.stuck is not None:
         raise CheckFailed(f"{after.name}: this rollout never completes: {after.stuck}")
     if after.unmet:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from groupstorm.cli.printing import print_line, print_lines_aside
 from groupstorm.problems import InputError
 from tools.command import run_tool
 from tools.website.pages import stage_pages
@@ -38,9 +39,9 @@ def build_site(
         )
     if built.returncode:
         found = [line for line in built.stderr.splitlines() if line.startswith(("WARNING", "ERROR"))]
-        print("\n".join(found) or built.stderr.strip(), file=sys.stderr)
+        print_lines_aside("\n".join(found) or built.stderr.strip())
         raise InputError("the site is not built: mend what is named above")
-    print(f"{out}: python -m http.server --bind 127.0.0.1 --directory {out} shows it")
+    print_line(f"{out}: python -m http.server --bind 127.0.0.1 --directory {out} shows it")
 
 
 if __name__ == "__main__":
