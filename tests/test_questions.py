@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.command import groupstorm
-from tests.generated_pages import check_section
+from tests.generated_pages import DOCS, check_section
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +60,22 @@ def test_the_page_of_a_log_shows_what_is_explained(tmp_path: Path) -> None:
     )
     answer = explained.stdout.split("\n\n3. ")[0].strip()
     check_section("why-did-my-group-rebalance.md", "answer", f"```\n{command}\n{answer}\n```")
+
+
+def test_the_file_of_the_page_about_tests_passes_as_it_stands(tmp_path: Path) -> None:
+    pytest.importorskip("aiokafka", reason="needs the kafka set: ./dev test installs it")
+    page = (DOCS / "test-a-consumer-without-kafka.md").read_text("utf-8")
+    (file,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "test_billing.py").write_text(file, "utf-8")
+    plugin = ["-p", "groupstorm.pytest_plugin", "-p", "no:cacheprovider"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugin, "test_billing.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(DOCS.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert ran.returncode == 0, ran.stdout
+    assert "2 passed" in ran.stdout
