@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from groupstorm.explain.findings import culprits
 from groupstorm.explain.history import History
 from groupstorm.wording import counted, listed, seconds
 
@@ -37,6 +38,9 @@ def first_answer(history: History) -> str:
             f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
             "line says who began it, or why."
         )
+    nobody_named = not any(one.is_known for one in culprits(history.rebalances, ()))
+    if history.rebalances and history.is_imported and nobody_named:
+        sentences.append(f"No line says who began them, or why: {_ADD_BROKER}.")
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:

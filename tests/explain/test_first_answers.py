@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from groupstorm.cli.explain import print_explanation
-from groupstorm.explain.explanation import Explanation
+from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.problems import InputError
 from tests.explain.explaining import explained, names, trace_of
 from tests.imports.importing import import_texts, rows
 
+RECORDED = Path(__file__).parents[1] / "imports" / "logs" / "real" / "kafka-4.4.0-librdkafka"
 COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 NOT_COORDINATOR = (
     "Request joining group due to: rebalance failed due to 'This is not the correct coordinator.' "
@@ -59,6 +61,17 @@ def test_a_member_that_no_coordinator_takes(tmp_path: Path, capsys: pytest.Captu
     assert f"{tried} coordinator)." in text
     assert "quiet" not in text
     assert text.startswith("Group g: the lines show no completed rebalance in 27.0 s")
+
+
+def test_rounds_of_one_client_that_nobody_explains_ask_for_the_coordinators_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A recording of librdkafka: it joins eleven times, and does not log why."""
+    with gzip.open(RECORDED / "app-0.log.gz", "rt", encoding="utf-8") as log:
+        import_texts(tmp_path, {"app.log": log.read()})
+    (found,) = (one for one in explain(tmp_path / "out") if one.history.group == "orders-dynamic")
+    text = printed(found, capsys)
+    assert "No pattern found. No line says who began them, or why: add the log of the group's coor" in text
 
 
 def test_two_lines_of_one_refusal(tmp_path: Path) -> None:
