@@ -56,7 +56,12 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in (out / "trace.jsonl").read_text().splitlines()]
     taken = [row for row in rows if row["event"] == "partitions_assigned" and row["partitions"]]
-    assert {row["duration_us"] / len(row["partitions"]) for row in taken} == {50_000}
+    had: set[tuple[str, str]] = set()
+    for row in taken:  # a busy machine may give a member a second round
+        new = {(row["member"], partition) for partition in row["partitions"]} - had
+        assert row["duration_us"] == 50_000 * len(new)
+        had |= new
+    assert had
     assert {row["protocol"] for row in rows if row["event"] == "assignment_computed"} == {
         "rendezvous-cooperative"
     }
