@@ -18,7 +18,7 @@ from groupstorm.turns import Turns
 def handle(state: BrokerState, call: Call) -> Turns[Done]:
     asked = [one.name for one in call.message.users or ()]
     results = []
-    for name, times in Counter(asked or state.credentials.names()).items():
+    for name, times in Counter(asked or state.credentials.known_names()).items():
         if asked or state.credentials.iterations_of(name):
             results.append(_result(state, call, name, times > 1))
         yield 3

@@ -141,8 +141,8 @@ class Credentials:
         for (name, mechanism), credential in self._altered.items():
             yield name, mechanism, credential
 
-    def names(self) -> list[str]:
-        """Every user with a credential, and those whose credentials were deleted."""
+    def known_names(self) -> list[str]:
+        """Every user that has a credential, or had one that was deleted."""
         return [*dict.fromkeys((*self.users.names, *(name for name, _ in self._altered)))]
 
     def iterations_of(self, name: str) -> dict[int, int]:
