@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from groupstorm.coordinator.coordinator import GroupCoordinator
 
 
-class CheckedCoordinator(GroupCoordinator):
+class CheckedCoordinator(GroupCoordinator, ABC):
     """A room says in ``check_group`` what holds of a group at any time."""
 
     def handle(self, *arguments: Any) -> Any:
@@ -26,12 +27,13 @@ class CheckedCoordinator(GroupCoordinator):
         for name in self.groups:
             self.check_group(self.group(name))
 
+    @abstractmethod
     def check_group(self, group: Any) -> None:
-        raise NotImplementedError
+        """Fail if the group breaks one of the room's rules."""
 
 
 def held_once(held: Iterable[object]) -> set[object]:
-    """What is held, each by one holder."""
+    """Return what is held; fail if something has several holders."""
     counts = Counter(held)
     assert not [one for one, count in counts.items() if count > 1]
     return set(counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,24 @@ def test_rounds_of_one_client_that_nobody_explains_ask_for_the_coordinators_log(
     (found,) = (one for one in explain(tmp_path / "out") if one.history.group == "orders-dynamic")
     text = printed(found, capsys)
     assert "No pattern found. No line says who began them, or why: add the log of the group's coor" in text
+
+
+def test_a_line_of_a_log_is_quoted_once_for_a_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An expired session is a row of the broker's log, and the end of what the member's own log shows."""
+    logs = {}
+    for name in ("app-1", "server-1", "server-2"):
+        with gzip.open(
+            RECORDED.with_name("kafka-4.4.0-java") / f"{name}.log.gz", "rt", encoding="utf-8"
+        ) as log:
+            logs[f"{name}.log"] = log.read()
+    import_texts(tmp_path, logs)
+    (found,) = (one for one in explain(tmp_path / "out") if one.history.group == "orders-dynamic")
+    print_explanation(found, {}, False)
+    for part in capsys.readouterr().out.split("\n\n"):
+        quoted = re.findall(r"\| +\S*?([\w-]+\.log:\d+)", " ".join(part.split()))
+        assert len(quoted) == len(set(quoted))
 
 
 def test_two_lines_of_one_refusal(tmp_path: Path) -> None:

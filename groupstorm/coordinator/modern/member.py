@@ -24,7 +24,7 @@ class MemberState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """The same of a member of a streams group."""
+    """A member of a streams group is at its target or on the way to it (Kafka: streams.MemberState)."""
 
     STABLE = "STABLE"
     UNREVOKED_TASKS = "UNREVOKED_TASKS"

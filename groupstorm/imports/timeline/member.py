@@ -1,4 +1,4 @@
-"""What the log of one member has said so far: who it is, what it owns, that it joins again or has died."""
+"""One member as its log shows it so far: its identity, its partitions, whether it joins again or has died."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Member:
         self._deaths.finish()
 
     def _begin_process(self, line: Observation) -> None:
-        """What the log tells from here on is of another process, if it had one before."""
+        """Begin another process of the member, if it had one before: the lines that follow are about it."""
         if self._owned:
             self._crashed(line)
         if self._member_id:
@@ -156,7 +156,7 @@ class Member:
         self._group.rows.add(line.time_us, order, Source.MEMBER, self._nulls(event), Why([line], rule))
 
     def _nulls(self, event: Any) -> Any:
-        """What no log tells is null in the row."""
+        """Return the event with null for each value that no log has."""
         return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)
 
     def _drop(self, partitions: list[str]) -> None:

@@ -72,25 +72,24 @@ class LogCurve:
 
 
 def ends_at(curves: Iterable[LogCurve], now_us: int) -> list[int]:
-    """The ends of several logs. Most are of one curve."""
-    known: LogCurve | None = None
-    end, ends = 0, []
-    for curve in curves:
-        if curve is not known:
-            known, end = curve, curve.end(now_us)
-        ends.append(end)
-    return ends
+    """The ends of several logs."""
+    return _of_each(curves, lambda curve: curve.end(now_us))
 
 
 def rates_at(curves: Iterable[LogCurve], now_us: int) -> list[int]:
-    """The records per 1,000 seconds that arrive in several logs. Most are of one curve."""
+    """The records per 1,000 seconds that arrive in several logs."""
+    return _of_each(curves, lambda curve: curve.rate(now_us))
+
+
+def _of_each(curves: Iterable[LogCurve], ask: Callable[[LogCurve], int]) -> list[int]:
+    """The answer of each curve; neighbours that are one curve, as most are, are asked once."""
     known: LogCurve | None = None
-    rate, rates = 0, []
+    answer, answers = 0, []
     for curve in curves:
         if curve is not known:
-            known, rate = curve, curve.rate(now_us)
-        rates.append(rate)
-    return rates
+            known, answer = curve, ask(curve)
+        answers.append(answer)
+    return answers
 
 
 class RecordLogs:
