@@ -38,9 +38,10 @@ def first_answer(history: History) -> str:
             f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
             "line says who began it, or why."
         )
-    nobody_named = not any(one.is_known for one in culprits(history.rebalances, ()))
-    if history.rebalances and history.is_imported and nobody_named:
-        sentences.append(f"No line says who began them, or why: {_ADD_BROKER}.")
+    unsaid = sum(len(one.rebalances) for one in culprits(history.rebalances, ()) if not one.is_known)
+    if unsaid and history.is_imported:
+        which = "them" if unsaid == len(history.rebalances) else f"{unsaid:,} of them"
+        sentences.append(f"No line says who began {which}, or why: {_ADD_BROKER}.")
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:

@@ -45,6 +45,7 @@ _TELLING: Final = frozenset(
         "rd-joined",
         "rd-session",
         "rejoin-unnamed",
+        "session-expired",
     }
 )
 

@@ -64,15 +64,43 @@ def test_a_member_that_no_coordinator_takes(tmp_path: Path, capsys: pytest.Captu
     assert text.startswith("Group g: the lines show no completed rebalance in 27.0 s")
 
 
+def from_log_of(tmp_path: Path, recording: str, member: str, group: str) -> Explanation:
+    """``group``, from nothing but the log of one member of a recorded group."""
+    with gzip.open(RECORDED.with_name(recording) / f"{member}.log.gz", "rt", encoding="utf-8") as log:
+        import_texts(tmp_path, {f"{member}.log": log.read()})
+    (found,) = (one for one in explain(tmp_path / "out") if one.history.group == group)
+    return found
+
+
 def test_rounds_of_one_client_that_nobody_explains_ask_for_the_coordinators_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A recording of librdkafka: it joins eleven times, and does not log why."""
-    with gzip.open(RECORDED / "app-0.log.gz", "rt", encoding="utf-8") as log:
-        import_texts(tmp_path, {"app.log": log.read()})
-    (found,) = (one for one in explain(tmp_path / "out") if one.history.group == "orders-dynamic")
+    """A recording of librdkafka: the member joins twice with a new process, and is told six times to join
+    again. It does not lead, so its log does not say who came and went."""
+    text = printed(from_log_of(tmp_path, "kafka-4.4.0-librdkafka", "app-0", "orders-dynamic"), capsys)
+    assert (
+        "No pattern found. No line says who began 6 of them, or why: add the log of the group's coor" in text
+    )
+    assert "app-0 new-member 1 " in text
+
+
+def test_the_leaders_log_alone_says_who_was_gone_and_for_how_long(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The harness killed app-1 and started it again (generations 4 to 6 have 3, 2 and 3 members), and app-2
+    stood still for longer than max.poll.interval.ms (generations 6 to 8)."""
+    found = from_log_of(tmp_path, "kafka-3.8.1-librdkafka", "app-0", "orders-dynamic")
+    assert [one.pattern.name for one in found.findings] == ["gone-unsaid"]
     text = printed(found, capsys)
-    assert "No pattern found. No line says who began them, or why: add the log of the group's coor" in text
+    assert "app-1 was out of the group for about 4.0 s; app-2 was out of the group for about 5.0 s." in text
+    assert "add their own logs, or the coordinator's" in text
+
+
+def test_a_member_that_left_for_good_does_not_leave_its_partitions_without_an_owner(tmp_path: Path) -> None:
+    """app-0 closes at the end of its log: others may have its partitions in a generation that it does not
+    see."""
+    found = from_log_of(tmp_path, "kafka-4.4.0-librdkafka", "app-0", "orders-dynamic")
+    assert not found.absences
 
 
 def test_a_line_of_a_log_is_quoted_once_for_a_pattern(

@@ -9,7 +9,16 @@ from typing import Final
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import REPLACED, Absence, ChangeKind, History, Incident, Rebalance
 from groupstorm.explain.incidents import ZOMBIE_ERRORS
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, away, begun_by, concerned, unique
+from groupstorm.explain.patterns.restarts import Restart, find_restarts
+from groupstorm.explain.patterns.selecting import (
+    AFTER_US,
+    SECOND_US,
+    away,
+    begun_by,
+    concerned,
+    unique,
+    with_changes,
+)
 from groupstorm.explain.refusals import COMMIT
 from groupstorm.wording import counted, listed, seconds
 
@@ -24,6 +33,9 @@ _NAMED_MAX: Final = 4
 _WHY_OUT: Final = (
     "why it was out of the group: add its log from before (it tells whether it did not poll in time), and "
     "the coordinator's (it tells whether a session expired)"
+)
+_HOW_GONE: Final = (
+    "how they went (stopped, session expired, or too slow to poll): add their own logs, or the coordinator's"
 )
 _WHO_ELSE: Final = (
     "which id it is and who else has it: add the coordinator's log, and those of the other static members"
@@ -107,6 +119,32 @@ def _instance(history: History, one: Incident) -> str:
     came = (change.instance for change in history.changes if change.member == one.member and change.instance)
     configured = history.settings.of_member.get(one.member, {}).get("group.instance.id", "")
     return str(one.row.get("instance") or next(came, configured))
+
+
+def gone_unsaid(history: History) -> Match | None:
+    """Members went of which no line says how: of two lists of members (the leader's, or of
+    kafka-consumer-groups) the second has them no more. Some came back."""
+    went = [one for one in history.went() if one.cause == "unknown"]
+    if not went:
+        return None
+    back = {one.went.row["seq"]: one for one in find_restarts(history)}
+    returned = [back[one.row["seq"]] for one in went if one.row["seq"] in back]
+    stayed_away = unique(one.member for one in went if one.row["seq"] not in back)
+    said = [_was_out(one) for one in returned[:_NAMED_MAX]]
+    if len(returned) > _NAMED_MAX:
+        said.append(f"{len(returned) - _NAMED_MAX:,} more were out of it for a time")
+    if stayed_away:
+        said.append(f"{listed(stayed_away[:_NAMED_MAX])} went and did not come back")
+    changes = [*went, *(one.came for one in returned)]
+    sentence = f"By the lists of members that the logs have: {'; '.join(said)}."
+    rows = [one.row for one in (*went[:1], *went[-1:])]
+    members = unique(one.member for one in went)
+    return Match(sentence, members, with_changes(history, changes), (), rows, _HOW_GONE)
+
+
+def _was_out(one: Restart) -> str:
+    lasted = seconds((one.up_us - one.down_us) / SECOND_US)
+    return f"{' as '.join(one.members)} was out of the group for about {lasted}"
 
 
 def zombies(history: History) -> Match | None:

@@ -265,6 +265,15 @@ PATTERNS: Final = (
         Kind.CHANGE,
     ),
     Pattern(
+        "gone-unsaid",
+        "Members that went, and no line says how",
+        membership.gone_unsaid,
+        "Look at what these processes did then: a deployment, a restart (kubectl describe pod), their last "
+        "lines.",
+        ("rolling-deploy", "deploy-and-crash"),
+        Kind.CHANGE,
+    ),
+    Pattern(
         "topics-changed",
         "Topics that changed",
         group.metadata_changed,

@@ -79,10 +79,16 @@ TEMPLATES: Final = (
     _T("heartbeat-refused", "Heartbeat failed: {said}", "ai:859"),
     _T("coordinator-lost", "Group Coordinator Request failed: {said}", "ai:566"),
     _KAFKA_PYTHON(
-        "session-expired", "Marking the coordinator dead (node {node}) for group {group}: {reason}.", "kp:879"
+        "session-expired",
+        "Marking the coordinator dead (node {node}) for group {group}: Heartbeat session expired.",
+        "kp:879",
     ),
-    _AIOKAFKA("session-expired", "Marking the coordinator dead (node {node})for group {group}.", "ai:522"),
-    _T("noted", "Heartbeat session expired{rest}", "ai:786, kp:990"),
+    _KAFKA_PYTHON(
+        "coordinator-lost", "Marking the coordinator dead (node {node}) for group {group}: {said}.", "kp:879"
+    ),
+    _AIOKAFKA("coordinator-lost", "Marking the coordinator dead (node {said})for group {group}.", "ai:522"),
+    _AIOKAFKA("session-expired", "Heartbeat session expired - marking coordinator dead", "ai:786"),
+    _T("noted", "Heartbeat session expired{rest}", "kp:990"),
     _KAFKA_PYTHON("leaving", "Leaving consumer group {group} (member {member_id}).", "kp:1071"),
     _T("leave-answered", "LeaveGroup request succeeded", "ai:386"),
     _T("noted", "LeaveGroup request {rest}", "ai:384, kp:1092"),

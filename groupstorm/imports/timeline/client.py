@@ -178,6 +178,7 @@ class ClientMember(Member):
         if self._losing == TOO_SLOW:
             return
         self._emit(line, member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT))
+        self._has_left(line, self._group.order)
 
     def _failed(self, line: Observation) -> None:
         event = member_events.MemberFailed(self._group.name, self._client, self._id(), "FENCED_INSTANCE_ID")

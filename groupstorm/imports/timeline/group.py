@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.timeline.comings import Comings
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.members import Member, Membership
 from groupstorm.imports.timeline.returning import ReturningMembers
@@ -68,6 +69,7 @@ class GroupRecord:
     protocol: str | None = None
     members: Membership = field(default_factory=Membership)
     returning: ReturningMembers = field(init=False)
+    comings: Comings = field(init=False)
     first_us: int | None = None
     last: Observation | None = None
     first_order: int = 0
@@ -109,6 +111,7 @@ class GroupRecord:
 
     def __post_init__(self) -> None:
         self.returning = ReturningMembers(self.name, self.rows, self.members)
+        self.comings = Comings(self.name)
 
     def begin(self, line: Observation, order: int) -> None:
         """The next observation of the group."""
@@ -174,6 +177,7 @@ class GroupRecord:
     def coordinated(self, line: Observation, configuration: Observation | None) -> None:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
         self.has_coordinator = True
+        self.comings.forget()
         settings = None if configuration is None else configuration.fields["settings"]
         if configuration is None or not settings or settings == self.broker_settings:
             return
@@ -243,6 +247,7 @@ class GroupRecord:
         """No more observations come."""
         self.returning.finish()
         self._close_all()
+        self.comings.tell(self.rows)
         if self.is_only_described and self.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
             self.missing["rebalances"] = 1, sentence
@@ -304,6 +309,8 @@ class GroupRecord:
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
         self._add_unsaid(one)
+        if not self.has_coordinator and not self.is_connect:
+            self.comings.round(one, names)
         rows = round_rows(self.name, one, names)
         if not rows:
             return

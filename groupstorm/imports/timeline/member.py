@@ -102,6 +102,11 @@ class Member:
             self._deaths.removed(crashed, before, *removed)
         self._owned.clear()
 
+    def _has_left(self, line: Observation, order: int) -> None:
+        """The member's own log says that it has sent LeaveGroup."""
+        if not self._group.has_coordinator and self._generation is not None and self._member_id:
+            self._group.comings.left(line, order, self._client, self._member_id, self._generation)
+
     def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
         self._group.emit(line, event, why or Why([line]), Source.MEMBER)
 

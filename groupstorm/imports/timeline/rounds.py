@@ -34,6 +34,9 @@ class Round:
     finished: Observation | None = None
     #: The record of the generation in __consumer_offsets.
     written: Observation | None = None
+    #: Without lines of the coordinator: the only member that is new in it, and how it came.
+    began_by: str | None = None
+    begin_cause: str = "unknown"
     end_cause: str = "unknown"
     end_rule: str = ""
     leader: str | None = None
@@ -57,6 +60,14 @@ class Round:
 
     def keep(self, line: Observation, order: int) -> None:
         self.orders[id(line)] = order
+
+    @property
+    def began(self) -> Observation | None:
+        """When only clients tell of the round: the first line that asked for it, or at the latest the first
+        of a member that was in it. None if the coordinator's lines tell of it, or nobody was in it."""
+        if self.stabilized is not None or not self.joined:
+            return None
+        return self.requested or min(self.joined.values(), key=lambda seen: seen.time_us)
 
     @property
     def plan(self) -> Mapping[str, tuple[str, ...]]:
@@ -116,18 +127,17 @@ def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRo
 
 
 def _preparing(group: str, one: Round) -> list[RoundRow]:
-    """The beginning of a round that only clients tell: when the first asked for it, or at the latest when the
-    first was in it."""
-    if one.stabilized is not None or not one.joined:
+    """The beginning of a round that only clients tell."""
+    line = one.began
+    if line is None:
         return []
-    line = one.requested or min(one.joined.values(), key=lambda seen: seen.time_us)
     event = events.GroupStateChanged(
         group,
         "unknown",
         GroupState.PREPARING_REBALANCE,
         one.generation - 1,
-        "unknown",
-        None,
+        one.begin_cause,
+        one.began_by,
         None,
         None,
         None,
