@@ -23,6 +23,7 @@ from groupstorm.protocol.codec import (
 from groupstorm.turns import at_once
 from tests.broker import wire
 from tests.broker.asking import join, metadata, topic_id
+from tests.broker.asking_all import ANY_ACL
 from tests.broker.driver import Driver
 from tests.broker.random_messages import random_message
 from tests.broker.wire import milliseconds, structure
@@ -67,6 +68,16 @@ def _fields(**fields: Any) -> Callable[[Driver], dict[str, Any]]:
 def _both(asked: Callable[[Driver], dict[str, Any]], **more: Any) -> Callable[[Driver], dict[str, Any]]:
     return lambda driver: {**asked(driver), **more}
 
+
+_ACL = {
+    "resource_type": 2,
+    "resource_pattern_type": 3,
+    "principal": "User:somebody",
+    "host": "*",
+    "operation": 3,
+    "permission_type": 3,
+}
+_FILTER: dict[str, Any] = {name: value for name, value in ANY_ACL.items() if name != "resource_name_filter"}
 
 _LONG: dict[str, AskFor] = {
     "Produce": (
@@ -192,6 +203,61 @@ _LONG: dict[str, AskFor] = {
         4,
         _fields(group_id="g", members=_named(wire.LEAVE_GROUP, 4, "MemberIdentity", "member_id")),
     ),
+    "CreateAcls": (
+        wire.CREATE_ACLS,
+        2,
+        _fields(creations=_named(wire.CREATE_ACLS, 2, "AclCreation", "resource_name", **_ACL)),
+    ),
+    "DeleteAcls": (
+        wire.DELETE_ACLS,
+        2,
+        _fields(
+            filters=_named(
+                *(wire.DELETE_ACLS, 2, "DeleteAclsFilter", "resource_name_filter"),
+                **_FILTER,
+            )
+        ),
+    ),
+    "AlterClientQuotas": (
+        wire.ALTER_QUOTAS,
+        1,
+        _fields(
+            entries=lambda: tuple(
+                structure(
+                    *(wire.ALTER_QUOTAS, 1, "EntryData"),
+                    entity=(
+                        structure(
+                            *(wire.ALTER_QUOTAS, 1, "EntityData"),
+                            entity_type="user",
+                            entity_name=f"name-{number}",
+                        ),
+                    ),
+                    ops=(structure(wire.ALTER_QUOTAS, 1, "OpData", key="producer_byte_rate", value=1.0),),
+                )
+                for number in range(_MANY)
+            ),
+            validate_only=False,
+        ),
+    ),
+    "DescribeUserScramCredentials": (
+        wire.DESCRIBE_SCRAM,
+        0,
+        _fields(users=_named(wire.DESCRIBE_SCRAM, 0, "UserName")),
+    ),
+    "AlterUserScramCredentials": (
+        wire.ALTER_SCRAM,
+        0,
+        _fields(
+            deletions=(),
+            upsertions=_named(
+                *(wire.ALTER_SCRAM, 0, "ScramCredentialUpsertion"),
+                mechanism=1,
+                iterations=4096,
+                salt=b"salt",
+                salted_password=b"p" * 32,
+            ),
+        ),
+    ),
     "DescribeTopicPartitions": (
         wire.DESCRIBE_TOPIC_PARTITIONS,
         0,
@@ -219,6 +285,37 @@ def test_another_client_is_answered_between_the_turns(api: str) -> None:
         turns += 1
     assert turns > _MANY // WORK_PER_TURN
     assert str(driver.answers[connection]).count("error_code=") >= _MANY
+
+
+def _has_quota(driver: Driver, user: str) -> bool:
+    fields = {"entity_type": "user", "match_type": 0, "match": user}
+    asked = structure(wire.DESCRIBE_QUOTAS, 1, "ComponentData", **fields)
+    other = driver.send(wire.DESCRIBE_QUOTAS, 1, components=(asked,), strict=True)
+    return other in driver.answers and bool(driver.answers[other].entries)  # many take turns to describe
+
+
+def _has_credentials(driver: Driver, user: str) -> bool:
+    other = driver.send(
+        wire.DESCRIBE_SCRAM, 0, users=(structure(wire.DESCRIBE_SCRAM, 0, "UserName", name=user),)
+    )
+    return bool(driver.answers[other].results[0].error_code == Error.NONE)
+
+
+@pytest.mark.parametrize(
+    ("api", "is_changed"),
+    [("AlterClientQuotas", _has_quota), ("AlterUserScramCredentials", _has_credentials)],
+)
+def test_others_meet_the_changes_of_a_long_request_one_after_the_other(
+    api: str, is_changed: Callable[[Driver, str], bool]
+) -> None:
+    api_key, version, fields = _LONG[api]
+    driver = Driver()
+    connection = driver.send(api_key, version, **fields(driver))
+    seen: set[tuple[bool, bool]] = set()
+    while connection not in driver.answers and (True, False) not in seen:
+        seen.add((is_changed(driver, "name-0"), is_changed(driver, f"name-{_MANY - 1}")))
+        driver.collect(driver.broker.fire(driver.now_ms))
+    assert (True, False) in seen
 
 
 def test_the_client_of_a_long_request_goes_away() -> None:
