@@ -39,7 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("npm") is None:
         pytest.skip("needs npm (Debian: apt install npm)")
     folder = tmp_path_factory.mktemp("site") / "site"
-    command = [sys.executable, "-m", "tools.website", "--out", str(folder)]
+    command = [sys.executable, "-m", "tools.website", "--quick", "--out", str(folder)]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600)
     assert built.returncode == 0, built.stderr
     return folder

@@ -28,3 +28,11 @@ def test_no_page_names_another_place_to_load_from(site: Path) -> None:
         text = page.read_text("utf-8")
         assert 'src="http' not in text, page
         assert 'rel="stylesheet" href="http' not in text, page
+
+
+def test_a_presets_page_has_the_answer_of_the_command_and_its_picture(site: Path) -> None:
+    page = (site / "presets" / "rolling-deploy" / "index.html").read_text("utf-8")
+    assert "Recommendation: " in page
+    assert 'src="../rolling-deploy.svg"' in page
+    picture = (site / "presets" / "rolling-deploy.svg").read_text("utf-8")
+    assert picture.startswith("<svg")

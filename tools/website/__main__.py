@@ -13,6 +13,7 @@ import typer
 
 from groupstorm.cli.printing import print_line, print_lines_aside
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.preset_files import preset_summaries
 from tools.command import run_tool
 from tools.website.pages import stage_pages
 from tools.website.playground import stage_playground
@@ -24,11 +25,15 @@ CONFIGURATION = ROOT / "website" / "mkdocs.yml"
 def build_site(
     out: Annotated[Path, typer.Option("--out", help="The folder of the site; it is made anew.")] = ROOT
     / "build/site",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only rolling-deploy has its answer on its page.")
+    ] = False,
 ) -> None:
     """Build the site: guides, presets, results and the playground. Needs npm for the playground's Python."""
+    presets = ["rolling-deploy"] if quick else [name for name, _, _ in preset_summaries()]
     with tempfile.TemporaryDirectory(prefix="groupstorm-site-") as temporary:
         pages = Path(temporary) / "pages"
-        stage_pages(ROOT, pages)
+        stage_pages(ROOT, pages, presets)
         stage_playground(ROOT, pages / "playground")
         built = subprocess.run(
             [sys.executable, "-m", "mkdocs", "build", "-f", CONFIGURATION, "--site-dir", out.absolute()],

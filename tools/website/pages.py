@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
+from groupstorm.version import __version__
+from tools.website.answers import write_answers
 
 #: Pages outside docs/, with their names on the site.
 OTHERS = {
@@ -20,8 +23,11 @@ _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _ELSEWHERE = re.compile(r"[a-z]+:")
 
 
-def stage_pages(root: Path, pages: Path) -> None:
-    """Write the folder ``pages``. Links to files that the site has not become their names."""
+def stage_pages(root: Path, pages: Path, answered: Collection[str]) -> None:
+    """Write the folder ``pages``. Links to files that the site has not become their names.
+
+    ``answered``: the presets whose pages have an answer.
+    """
     shutil.copytree(root / "docs", pages)
     sources = {f"docs/{page.name}": page.name for page in pages.glob("*.md")} | OTHERS
     for source, name in sources.items():
@@ -29,7 +35,7 @@ def stage_pages(root: Path, pages: Path) -> None:
         (pages / name).write_text(_with_links(text, Path(source).parent, root, sources), "utf-8")
     folder = pages / "presets"
     folder.mkdir()
-    for name, text in preset_pages().items():
+    for name, text in preset_pages(write_answers(answered, folder)).items():
         (folder / name).write_text(text, "utf-8")
 
 
@@ -49,8 +55,8 @@ def _with_links(text: str, folder: Path, root: Path, names: dict[str, str]) -> s
     return _LINK.sub(on_site, text)
 
 
-def preset_pages() -> dict[str, str]:
-    """Return the pages of the presets by file name: question, variants, the scenario, how to run it."""
+def preset_pages(answers: Mapping[str, str]) -> dict[str, str]:
+    """Return the pages of the presets by file name."""
     index = [
         "# Presets",
         "",
@@ -65,8 +71,15 @@ def preset_pages() -> dict[str, str]:
             f"# {name}\n\n{question}\n\n"
             f"```sh\ngroupstorm compare {name}\n```\n\n"
             f'<p><a href="../../playground/#{name}">Run it in the browser</a></p>\n\n'
-            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n"
+            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_answer(answers.get(name))}"
             f"## The scenario\n\n```yaml\n{preset_text(name)}```\n\n"
             "[Scenarios](../scenarios.md) explains each setting and step.\n"
         )
     return {"index.md": "\n".join(index) + "\n", **pages}
+
+
+def _answer(answer: str | None) -> str:
+    if answer is None:
+        return ""
+    made = f"Of groupstorm {__version__}, with one seed; `groupstorm compare` runs five."
+    return f"## The answer\n\n{made}\n\n{answer}\n\n"
