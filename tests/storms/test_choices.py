@@ -28,6 +28,22 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.distances["cooperative"].changes == 1
 
 
+def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas() -> None:
+    """It has to be built into every consumer: of two that are as good, Kafka's own is the one to take."""
+    names = (
+        "range",
+        "cooperative-sticky",
+        "org.apache.kafka.clients.consumer.StickyAssignor",
+        "optimal-sticky",
+    )
+    found = defaults_among({name: resolved(**{"partition.assignment.strategy": [name]}) for name in names})
+    assert found is not None
+    assert [found.distances[name].changes for name in names] == [0, 1, 1, 2]
+    assert found.cautions == {
+        "optimal-sticky": "No Kafka client brings optimal-sticky: every consumer has to be built with it."
+    }
+
+
 def test_numbers_are_nearer_or_farther_by_their_ratio() -> None:
     found = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 30, 45, 67)})
     assert found is not None

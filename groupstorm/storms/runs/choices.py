@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from math import log
 from typing import Any, Final
 
+from groupstorm.assignors.kafka_names import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
@@ -114,6 +115,8 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
+    if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
+        yield f"No Kafka client brings {own.names(STRATEGY)[0]}: every consumer has to be built with it."
 
 
 def _on_silence(scenario: ResolvedScenario) -> str:
@@ -164,10 +167,15 @@ def _distance(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Dista
         value = settings[setting]
         if _effective(setting, value) == _effective(setting, default):
             continue
-        changes += 1
+        # an assignor that no Kafka client brings has to be built, shipped and kept: that is a change more
+        changes += 1 + _is_own_assignor(setting, value)
         if _is_number(value) and _is_number(default) and value > 0 and default > 0:
             of_numbers += abs(log(value / default))
     return Distance(changes, of_numbers)
+
+
+def _is_own_assignor(setting: str, value: Any) -> bool:
+    return setting == STRATEGY and protocol_name(str(_effective(setting, value))) not in KAFKAS
 
 
 def _effective(setting: str, value: Any) -> Any:
