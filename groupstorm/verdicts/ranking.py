@@ -1,13 +1,16 @@
 """Which variant costs least, by one figure or by several that are weighed together; perhaps none does.
 
-The cost of a run: for each figure of the ranking, its weight times the figure in multiples of what a person
-notices (`measures`). A variant is the winner if its median cost lies below every other's by more than their
-seeds vary, by a tenth at least, and by one notice at least.
+The cost of a run: for each figure of the ranking, its weight times what the figure lies above the least median
+of all variants, in multiples of what a person notices (`measures`). A figure counts for a variant only if its
+median lies above the least one by a tenth of itself and by one notice: what all variants pay alike decides
+nothing. A variant is the winner if its median cost lies below every other's by more than their seeds vary, and
+by one notice at least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
@@ -72,10 +75,17 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         return None
     every = [figures for runs in variants.values() for figures in runs]
     notices = {measure: measure.noticed_among(every) for measure in measures}
+    medians = {
+        measure: {name: median(map(measure.weigh, runs)) for name, runs in variants.items()}
+        for measure in measures
+    }
+    leasts = {measure: min(of_variants.values()) for measure, of_variants in medians.items()}
     costs: dict[str, Spread] = {}
     for name, runs in variants.items():
+        counting = [m for m in measures if _counts(medians[m][name], leasts[m], notices[m])]
         spread = spread_of(
-            sum(weights[m.key] * m.weigh(figures) / notices[m] for m in measures) for figures in runs
+            sum(weights[m.key] * (m.weigh(figures) - leasts[m]) / notices[m] for m in counting)
+            for figures in runs
         )
         assert spread is not None
         costs[name] = spread
@@ -87,7 +97,9 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         best=tuple(best),
         by=_words(measures),
         costs=costs,
-        within_spread=several and any(within_spread(costs[least], costs[name]) for name in tied),
+        within_spread=several
+        and any(costs[name].least < costs[name].most for name in best)
+        and any(within_spread(costs[least], costs[name]) for name in tied),
         families=frozenset(measure.family for measure in measures),
     )
 
@@ -119,10 +131,13 @@ def _known(measure: Measure, variants: Runs) -> bool:
     return all(measure.read(figures) is not None for runs in variants.values() for figures in runs)
 
 
+def _counts(value: float, least: float, noticed: float) -> bool:
+    return value - least >= max(noticed, NOTICED_SHARE * value)
+
+
 def _is_less(one: Spread, other: Spread) -> bool:
     """Whether ``one`` costs so much less that a person would choose it for that."""
-    difference = other.median - one.median
-    return difference >= 1 and difference >= NOTICED_SHARE * other.median and not within_spread(one, other)
+    return other.median - one.median >= 1 and not within_spread(one, other)
 
 
 def _words(measures: Sequence[Measure]) -> str:
