@@ -1,0 +1,182 @@
+"""Acknowledgements of a member for its records, and the release of all that it holds.
+
+Kafka: KafkaApis.validateAcknowledgementBatches, SharePartition.acknowledge and releaseAcquiredRecords.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.share_records.in_flight import InFlightBatch
+from groupstorm.share_records.partition import Change, SharePartition
+from groupstorm.share_records.ports import (
+    CLIENT_REJECT,
+    DELIVERY_COUNT_EXCEEDED,
+    KafkaError,
+    NullPointer,
+    StateBatch,
+)
+from groupstorm.share_records.states import (
+    ACKNOWLEDGED_AS,
+    AcknowledgeType,
+    DeliveryRule,
+    InFlightState,
+    RecordState,
+)
+
+
+class AcknowledgementBatch(NamedTuple):
+    """A range of offsets, with one type for all of them or one type for each."""
+
+    first_offset: int
+    last_offset: int
+    types: Sequence[int]
+
+    def type_of(self, offset: int) -> int:
+        return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
+
+
+def are_valid(batches: Iterable[AcknowledgementBatch], *, knows_renewal: bool, is_renewal: bool) -> bool:
+    """Whether the ranges of one partition are well-formed. Neighbours may share one offset."""
+    highest = AcknowledgeType.RENEW if knows_renewal else AcknowledgeType.REJECT
+    before = -1
+    for first, last, types in batches:
+        if first > last or first < before or len(types) not in (1, last - first + 1):
+            return False
+        if any(not AcknowledgeType.GAP <= one <= highest for one in types):
+            return False
+        if AcknowledgeType.RENEW in types and not is_renewal:
+            return False
+        before = last
+    return True
+
+
+def acknowledge(
+    partition: SharePartition,
+    member_id: str,
+    batches: Iterable[AcknowledgementBatch],
+    done: Callable[[Error], None],
+) -> None:
+    """Work on the ranges in order. The first that fails ends it and undoes the others.
+
+    Raises NullPointer where Kafka follows one.
+    """
+    work = _Acknowledgement(partition, member_id)
+    try:
+        for batch in batches:
+            if batch.last_offset >= partition.start_offset:
+                work.acknowledge(batch)
+    except KafkaError as problem:
+        partition.undo(work.changes)
+        done(problem.error)
+        return
+    partition.commit(work.changes, done)
+
+
+def release_all(partition: SharePartition, member_id: str, done: Callable[[Error], None]) -> None:
+    """Release what the member holds, as its session ends. It fails if a change of it is under way."""
+    changes: list[Change] = []
+    rule = partition.rule
+    for batch in partition.batches:
+        whole = batch.whole
+        if (
+            whole is not None
+            and whole.state is RecordState.ACQUIRED
+            and whole.member_id == member_id
+            and partition.start_within(batch.first_offset, batch.last_offset)
+        ):
+            partition.split(batch)
+        for first, last, state in _states(batch):
+            if state.state is not RecordState.ACQUIRED or state.member_id not in (member_id, ""):
+                continue
+            wanted = RecordState.ARCHIVED if last < partition.start_offset else RecordState.AVAILABLE
+            if not state.begin(wanted, rule):
+                partition.undo(changes)
+                done(Error.INVALID_RECORD_STATE)
+                return
+            changes.append(_change(state, first, last, None))
+            if state.state.is_terminal:
+                partition.complete_count += partition.count_from_start(first, last)
+    partition.commit(changes, done)
+
+
+def _states(batch: InFlightBatch) -> Iterable[tuple[int, int, InFlightState]]:
+    if batch.whole is not None:
+        return [(batch.first_offset, batch.last_offset, batch.whole)]
+    return ((offset, offset, state) for offset, state in enumerate(batch.offsets, batch.first_offset))
+
+
+def _change(state: InFlightState, first: int, last: int, cause: str | None) -> Change:
+    if cause is None and state.state is RecordState.ARCHIVING:
+        cause = DELIVERY_COUNT_EXCEEDED
+    return Change(state, StateBatch(first, last, state.state, state.delivery_count), cause)
+
+
+class _Acknowledgement:
+    """The acknowledgements of one member in one request; ``changes`` have begun."""
+
+    def __init__(self, partition: SharePartition, member_id: str) -> None:
+        self.changes: list[Change] = []
+        self._partition = partition
+        self._member_id = member_id
+        self._rule: DeliveryRule = partition.rule
+
+    def acknowledge(self, batch: AcknowledgementBatch) -> None:
+        """Begin the changes of one range. Raises KafkaError."""
+        partition = self._partition
+        for met in self._met(batch):
+            if met.last_offset < partition.start_offset:
+                continue
+            whole = met.whole
+            if whole is not None:
+                if whole.member_id != self._member_id or whole.is_changing:
+                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                if whole.state is not RecordState.ACQUIRED:
+                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                is_whole = met.within(batch.first_offset, batch.last_offset) and len(batch.types) == 1
+                if is_whole and not partition.start_within(met.first_offset, met.last_offset):
+                    self._answer(whole, met.first_offset, met.last_offset, batch.types[0])
+                    continue
+                partition.split(met)
+            first = max(batch.first_offset, partition.start_offset)
+            for offset, state in met.states(first, batch.last_offset):
+                if state.state is not RecordState.ACQUIRED or state.is_changing:
+                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                if state.member_id != self._member_id:
+                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                self._answer(state, offset, offset, batch.type_of(offset))
+
+    def _met(self, batch: AcknowledgementBatch) -> list[InFlightBatch]:
+        """The batches in flight that the range meets. Raises KafkaError if they do not cover it."""
+        partition = self._partition
+        floor = partition.batches.floor(batch.first_offset)
+        if floor is None:
+            if not partition.start_within(batch.first_offset, batch.last_offset):
+                raise KafkaError(Error.INVALID_RECORD_STATE)
+            floor = partition.batches.floor(partition.start_offset)
+            if floor is None:
+                if partition.keeps_defects:
+                    raise NullPointer
+                raise KafkaError(Error.INVALID_RECORD_STATE)
+        met = partition.batches.between(floor.first_offset, batch.last_offset)
+        if batch.last_offset > met[-1].last_offset:
+            raise KafkaError(Error.INVALID_REQUEST)
+        return met
+
+    def _answer(self, state: InFlightState, first: int, last: int, kind: int) -> None:
+        partition = self._partition
+        if kind == AcknowledgeType.RENEW:
+            if not partition.options.is_renew_enabled:
+                raise KafkaError(Error.INVALID_RECORD_STATE)
+            state.unlock()
+            state.lock = partition.lock_records(first, last)
+            return
+        wanted, cause = ACKNOWLEDGED_AS[AcknowledgeType(kind)], None
+        if kind == AcknowledgeType.REJECT and self._rule.has_dead_letters:
+            wanted, cause = RecordState.ARCHIVING, CLIENT_REJECT
+        state.begin(wanted, self._rule)
+        self.changes.append(_change(state, first, last, cause))
+        if state.state.is_terminal:
+            self._partition.complete_count += last - first + 1

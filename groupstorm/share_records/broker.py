@@ -1,0 +1,415 @@
+"""The share partitions and share sessions of one broker (Kafka: SharePartitionManager, KafkaApis).
+
+The whole surface: the caller sets ``timers.now_ms``, calls one of the methods, and takes the answers with
+`drain`. ``timers.next_deadline()`` says when `fire_one` is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.javahash import signed
+from groupstorm.share_records.acknowledgement import acknowledge, are_valid, release_all
+from groupstorm.share_records.acquisition import AcquireRequest
+from groupstorm.share_records.config import GroupOptions, ShareConfig
+from groupstorm.share_records.fetches import (
+    DelayedShareFetch,
+    Fetched,
+    FetchParameters,
+    FetchSurroundings,
+)
+from groupstorm.share_records.messages import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    Acknowledgements,
+    FetchedPartition,
+    Request,
+    Response,
+    ShareAcknowledge,
+    ShareAcknowledgeResponse,
+    ShareFetch,
+    ShareFetchResponse,
+)
+from groupstorm.share_records.partition import SharePartition, SharePartitionState, Surroundings
+from groupstorm.share_records.ports import (
+    Cluster,
+    DeadLetterQueue,
+    KafkaError,
+    NullPointer,
+    Persister,
+    SharePartitionKey,
+    TopicPartition,
+)
+from groupstorm.share_records.sessions import SessionKey, ShareSession, ShareSessions, next_epoch
+from groupstorm.share_records.timers import Timers
+
+_MEMBER_ID_MAX = 36
+#: Errors after which a share partition is dropped: the next fetch loads it again.
+_DROPPING = (
+    Error.NOT_LEADER_OR_FOLLOWER,
+    Error.FENCED_STATE_EPOCH,
+    Error.GROUP_ID_NOT_FOUND,
+    Error.UNKNOWN_TOPIC_OR_PARTITION,
+)
+#: Scala's mutable maps begin with this many buckets, and grow at three quarters of them.
+_BUCKETS_MIN = 16
+
+AcknowledgeErrors = dict[TopicPartition, Error]
+
+
+class Ports(NamedTuple):
+    """The surroundings of a share broker."""
+
+    cluster: Cluster
+    persister: Persister
+    dead_letters: DeadLetterQueue
+
+
+class ShareBroker:
+    """A broker's part of share groups. Requests are answered under their tokens."""
+
+    def __init__(self, config: ShareConfig, ports: Ports, timers: Timers) -> None:
+        self.share_partitions: dict[SharePartitionKey, SharePartition] = {}
+        self.sessions = ShareSessions(config.max_sessions, self._end_session, self._forget_group)
+        self.timers = timers
+        self._config = config
+        self._cluster = ports.cluster
+        self._replies: list[tuple[Hashable, Response]] = []
+        self._options: dict[str, GroupOptions] = {}
+        self._fetches = FetchSurroundings(timers, ports.cluster, self._drop_after)
+        self._around = Surroundings(
+            timers,
+            ports.persister,
+            ports.dead_letters,
+            self.group_options,
+            self._fetches.retry,
+            config.keeps_defects,
+        )
+
+    # the surface
+
+    def handle(self, request: Request, token: Hashable) -> None:
+        """Take a request. Its answer comes with this `drain` or a later one."""
+        reply = partial(self._reply, token)
+        kind = ShareFetchResponse if isinstance(request, ShareFetch) else ShareAcknowledgeResponse
+        try:
+            if not 1 <= len(request.member_id) <= _MEMBER_ID_MAX:
+                raise KafkaError(Error.INVALID_REQUEST)
+            if isinstance(request, ShareFetch):
+                self._fetch(request, reply)
+            else:
+                self._acknowledge_only(request, reply)
+        except KafkaError as problem:
+            reply(kind(problem.error))
+        except NullPointer:
+            reply(kind(Error.UNKNOWN_SERVER_ERROR))
+
+    def disconnect(self, connection: str) -> None:
+        """A client's connection has closed."""
+        self.sessions.disconnect(connection)
+
+    def leave_partition(self, partition: TopicPartition) -> None:
+        """The broker no longer leads the partition: it became a follower, was deleted, or its disk failed."""
+        for key in [key for key in self.share_partitions if key.topic_partition == partition]:
+            self._drop(key)
+
+    def records_arrived(self, partition: TopicPartition) -> None:
+        """The high watermark or the last stable offset has moved."""
+        self._fetches.retry(partition)
+
+    def set_group_options(self, group: str, own: Mapping[str, Any]) -> None:
+        """All options that the group has of its own. They hold from now on, running locks excepted."""
+        self._options[group] = self._config.of_group(own)
+
+    def group_options(self, group: str) -> GroupOptions:
+        found = self._options.get(group)
+        if found is None:
+            found = self._options[group] = self._config.of_group({})
+        return found
+
+    def fire_one(self) -> bool:
+        """Fire the first timer that is due; False if none is."""
+        return self.timers.fire_one()
+
+    def drain(self) -> list[tuple[Hashable, Response]]:
+        """Do what was put off, and take the answers by token."""
+        deferred = self._fetches.deferred
+        while deferred:
+            deferred.pop(0)()
+        replies, self._replies = self._replies, []
+        return replies
+
+    # requests
+
+    def _reply(self, token: Hashable, response: Response) -> None:
+        self._replies.append((token, response))
+
+    def _fetch(self, request: ShareFetch, reply: Callable[[Response], None]) -> None:
+        if request.is_renewal and request.version >= 2 and _fetches_records(request):
+            raise KafkaError(Error.INVALID_REQUEST)
+        is_renewal = request.is_renewal and request.version >= 2
+        has_acknowledgements = any(request.partitions.values())
+        try:
+            session, partitions = self._open(request, has_acknowledgements)
+        except KafkaError as problem:
+            if problem.error is not Error.SHARE_SESSION_LIMIT_REACHED:
+                raise
+            response = ShareFetchResponse(problem.error)
+            self.timers.schedule(request.max_wait_ms, partial(reply, response))
+            return
+        answer = _FetchAnswer(
+            lambda found, errors: self._answer_fetch(request, session, found, errors, reply)
+        )
+        if has_acknowledgements:
+            self._acknowledge(request, answer.acknowledged)
+        else:
+            answer.acknowledged({})
+        if is_renewal:
+            answer.fetched({})
+        else:
+            self._fetch_records(request, partitions, answer.fetched)
+
+    def _open(
+        self, request: ShareFetch, has_acknowledgements: bool
+    ) -> tuple[ShareSession | None, dict[TopicPartition, bool]]:
+        """The session that the request goes on with, if any, and the partitions to fetch from."""
+        key = SessionKey(request.group, request.member_id)
+        wanted = {one: self._cluster.has_topic(one.topic) for one in request.partitions}
+        if request.epoch == FINAL_EPOCH:
+            self.sessions.get(key)
+            return None, {}
+        if request.epoch == INITIAL_EPOCH:
+            if has_acknowledgements:
+                raise KafkaError(Error.INVALID_REQUEST)
+            self.sessions.create(key, wanted, request.connection)
+            return None, wanted
+        session = self.sessions.at_epoch(key, request.epoch)
+        session.update(wanted, request.forgotten)
+        session.epoch = next_epoch(session.epoch)
+        return session, {one: state.has_id for one, state in session.partitions.items()}
+
+    def _fetch_records(
+        self, request: ShareFetch, partitions: Mapping[TopicPartition, bool], done: Callable[[Fetched], None]
+    ) -> None:
+        failed: Fetched = {}
+        wanted = []
+        for one, has_id in partitions.items():
+            if not has_id:
+                failed[one] = FetchedPartition(Error.UNKNOWN_TOPIC_ID)
+            elif not self._cluster.has_partition(one):
+                failed[one] = FetchedPartition(Error.UNKNOWN_TOPIC_OR_PARTITION)
+            else:
+                wanted.append(one)
+        max_bytes = min(request.max_bytes, self._config.fetch_max_bytes)
+        if not wanted or not request.max_records or not max_bytes:
+            done(failed)
+            return
+        # each request begins at another partition
+        turn = request.epoch % len(wanted) if request.epoch >= 1 else 0
+        is_committed = self.group_options(request.group).is_committed
+        parameters = FetchParameters(
+            request.group,
+            AcquireRequest(
+                request.member_id,
+                request.has_record_limit and request.version >= 2,
+                request.batch_size,
+                is_committed,
+            ),
+            wanted[turn:] + wanted[:turn],
+            request.max_wait_ms,
+            min(request.min_bytes, max_bytes),
+            max_bytes,
+            request.max_records,
+            lambda found: done({**found, **failed}),
+        )
+        self._begin(parameters)
+
+    def _begin(self, parameters: FetchParameters) -> None:
+        """Load the share partitions that are not there yet, and let the fetch wait for records."""
+        working: dict[TopicPartition, SharePartition] = {}
+        for one in parameters.partitions:
+            key = SharePartitionKey(parameters.group, one)
+            try:
+                share_partition = self._share_partition(key)
+            except KafkaError as problem:
+                parameters.errors[one] = problem.error
+                continue
+            share_partition.initialize(partial(self._initialized, key, parameters, working))
+            working[one] = share_partition
+        if len(parameters.errors) == len(parameters.partitions):
+            parameters.complete({})
+            return
+        keys = [
+            watched for one in working for watched in (SharePartitionKey(parameters.group, one), one)
+        ]
+        self._fetches.watch(DelayedShareFetch(parameters, working, self._fetches), keys)
+
+    def _share_partition(self, key: SharePartitionKey) -> SharePartition:
+        found = self.share_partitions.get(key)
+        if found is None:
+            found = SharePartition(key, self._cluster.log(key.topic_partition), self._around)
+            self.share_partitions[key] = found
+        return found
+
+    def _initialized(
+        self,
+        key: SharePartitionKey,
+        parameters: FetchParameters,
+        working: Mapping[TopicPartition, SharePartition],
+        error: Error,
+    ) -> None:
+        """A share partition is loaded, or cannot be. ``working`` has it if the fetch waits already."""
+        if error not in (Error.NONE, Error.LEADER_NOT_AVAILABLE):
+            self._drop(key)
+            parameters.errors[key.topic_partition] = error
+        if key.topic_partition in working:
+            self._fetches.retry(key)
+
+    def _answer_fetch(
+        self,
+        request: ShareFetch,
+        session: ShareSession | None,
+        found: Fetched,
+        errors: AcknowledgeErrors,
+        reply: Callable[[Response], None],
+    ) -> None:
+        error = Error.NONE
+        partitions = {one: found[one] for one in self._in_hash_order(found)}
+        if session is not None and session.epoch != next_epoch(request.epoch):
+            error, partitions = Error.INVALID_SHARE_SESSION_EPOCH, {}
+        elif session is not None:
+            partitions = session.select(partitions)
+        for one, acknowledge_error in errors.items():
+            partitions.setdefault(one, FetchedPartition()).acknowledge_error = acknowledge_error
+        if request.epoch == FINAL_EPOCH:
+            self._end_session(SessionKey(request.group, request.member_id))
+        lock_ms = self.group_options(request.group).record_lock_duration_ms
+        reply(ShareFetchResponse(error, lock_ms, partitions))
+
+    def _acknowledge_only(self, request: ShareAcknowledge, reply: Callable[[Response], None]) -> None:
+        key = SessionKey(request.group, request.member_id)
+        if request.epoch == INITIAL_EPOCH:
+            raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
+        if request.epoch == FINAL_EPOCH:
+            self.sessions.get(key)
+        else:
+            session = self.sessions.at_epoch(key, request.epoch)
+            session.epoch = next_epoch(session.epoch)
+
+        def answer(errors: AcknowledgeErrors) -> None:
+            if request.epoch == FINAL_EPOCH:
+                self._end_session(key)
+            lock_ms = self.group_options(request.group).record_lock_duration_ms
+            reply(ShareAcknowledgeResponse(Error.NONE, lock_ms, errors))
+
+        self._acknowledge(request, answer)
+
+    def _acknowledge(self, request: Request, done: Callable[[AcknowledgeErrors], None]) -> None:
+        """Work on the acknowledgements of all partitions; the errors come once the last has its answer."""
+        failed, interested = self._checked(request)
+        if not interested:
+            # partitions without acknowledgements are in an answer only beside others
+            done({one: error for one, error in failed.items() if error is not Error.NONE})
+            return
+        waiting = set(interested)
+        errors: AcknowledgeErrors = {}
+
+        def answered(one: TopicPartition, error: Error) -> None:
+            self._drop_after(SharePartitionKey(request.group, one), error)
+            errors[one] = error
+            waiting.discard(one)
+            if not waiting:
+                done({**errors, **failed})
+
+        for one in self._in_hash_order(interested):
+            key = SharePartitionKey(request.group, one)
+            share_partition = self.share_partitions.get(key)
+            if share_partition is None:
+                answered(one, Error.UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            acknowledge(share_partition, request.member_id, interested[one], partial(answered, one))
+            self._fetches.retry(key)
+
+    def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
+        """The partitions whose answer is known now, and the acknowledgements for share partitions."""
+        is_renewal = request.is_renewal and request.version >= 2
+        failed, interested = {}, {}
+        for one, batches in request.partitions.items():
+            if not self._cluster.has_topic(one.topic):
+                failed[one] = Error.UNKNOWN_TOPIC_ID
+            elif not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal):
+                failed[one] = Error.INVALID_REQUEST
+            elif not self._cluster.has_partition(one):
+                failed[one] = Error.UNKNOWN_TOPIC_OR_PARTITION
+            elif not batches:
+                failed[one] = Error.NONE
+            else:
+                interested[one] = batches
+        return failed, interested
+
+    # what ends
+
+    def _end_session(self, key: SessionKey) -> None:
+        """Release all that the member holds in its session's partitions, and forget the session."""
+        session = self.sessions.find(key)
+        if session is None:
+            return
+        self.sessions.remove(key)
+        for one in session.partitions:
+            share_key = SharePartitionKey(key.group, one)
+            share_partition = self.share_partitions.get(share_key)
+            if share_partition is not None:
+                release_all(share_partition, key.member_id, partial(self._drop_after, share_key))
+                self._fetches.retry(share_key)
+
+    def _forget_group(self, group: str) -> None:
+        for key in [key for key in self.share_partitions if key.group == group]:
+            self._drop(key)
+
+    def _drop_after(self, key: SharePartitionKey, error: Error) -> None:
+        if error in _DROPPING:
+            self._drop(key)
+
+    def _drop(self, key: SharePartitionKey) -> None:
+        share_partition = self.share_partitions.pop(key, None)
+        if share_partition is not None:
+            share_partition.state = SharePartitionState.FENCED
+            self._fetches.retry(key)
+
+    def _in_hash_order(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Partitions as a mutable map of Scala yields them."""
+        hashes = {one: self._cluster.partition_hash(one) for one in partitions}
+        buckets = _BUCKETS_MIN
+        while 4 * len(hashes) >= 3 * buckets:
+            buckets *= 2
+        spread = {one: number ^ number >> 16 for one, number in hashes.items()}
+        return sorted(spread, key=lambda one: (spread[one] & buckets - 1, signed(spread[one])))
+
+
+class _FetchAnswer:
+    """The two halves of an answer to ShareFetch: it is sent once both are there."""
+
+    def __init__(self, send: Callable[[Fetched, AcknowledgeErrors], None]) -> None:
+        self._send = send
+        self._found: Fetched | None = None
+        self._errors: AcknowledgeErrors | None = None
+
+    def fetched(self, found: Fetched) -> None:
+        self._found = found
+        self._send_if_complete()
+
+    def acknowledged(self, errors: AcknowledgeErrors) -> None:
+        self._errors = errors
+        self._send_if_complete()
+
+    def _send_if_complete(self) -> None:
+        if self._found is not None and self._errors is not None:
+            self._send(self._found, self._errors)
+
+
+def _fetches_records(request: ShareFetch) -> bool:
+    """Whether a renewal asks for records too, which it must not."""
+    return any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms))

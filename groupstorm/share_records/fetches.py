@@ -1,0 +1,278 @@
+"""Fetches that wait for records (Kafka: DelayedShareFetch, ShareFetchUtils, DelayedOperationPurgatory).
+
+A fetch works on the share partitions that it could lock. A partition whose next fetch offset is not the one
+that was looked up last is looked up in the log; its records count if the fetch can then be answered.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
+from groupstorm.share_records.messages import FetchedPartition
+from groupstorm.share_records.partition import SharePartition
+from groupstorm.share_records.ports import (
+    Cluster,
+    KafkaError,
+    LogRead,
+    RecordBatch,
+    SharePartitionKey,
+    TopicPartition,
+)
+from groupstorm.share_records.timers import Timer, Timers
+
+Fetched = dict[TopicPartition, FetchedPartition]
+#: What a fetch waits for: anything about a share partition, or records of a partition.
+WatchKey = SharePartitionKey | TopicPartition
+
+
+@dataclass(slots=True)
+class FetchParameters:
+    """A fetch of one member, with its partitions in the order of work. ``done`` gets the answer."""
+
+    group: str
+    request: AcquireRequest
+    partitions: Sequence[TopicPartition]
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_records: int
+    done: Callable[[Fetched], None]
+    errors: dict[TopicPartition, Error] = field(default_factory=dict)
+
+    def complete(self, found: Fetched) -> None:
+        """Answer; partitions in error are answered with it alone."""
+        self.done({**found, **{key: FetchedPartition(error) for key, error in self.errors.items()}})
+
+
+class FetchSurroundings:
+    """What the fetches of a broker share. ``drop``: a share partition may have to go after an error."""
+
+    def __init__(
+        self, timers: Timers, cluster: Cluster, drop: Callable[[SharePartitionKey, Error], None]
+    ) -> None:
+        self.timers = timers
+        self.cluster = cluster
+        self.drop = drop
+        #: Actions that wait until the request is worked on (ActionQueue).
+        self.deferred: list[Callable[[], None]] = []
+        self._watchers: dict[WatchKey, list[DelayedShareFetch]] = defaultdict(list)
+
+    def watch(self, fetch: DelayedShareFetch, keys: Iterable[WatchKey]) -> None:
+        """Answer the fetch now if possible, otherwise as it gets possible, or at the end of its wait."""
+        if fetch.try_complete():
+            return
+        for key in keys:
+            self._watchers[key].append(fetch)
+        if not fetch.try_complete():
+            fetch.timer = self.timers.schedule(fetch.parameters.max_wait_ms, fetch.force_complete)
+
+    def retry(self, key: WatchKey) -> None:
+        """Something has happened to what fetches wait for."""
+        for fetch in list(self._watchers.get(key, ())):
+            if not fetch.is_completed:
+                fetch.try_complete()
+        waiting = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
+        if waiting:
+            self._watchers[key] = waiting
+
+
+class DelayedShareFetch:
+    """A fetch until its answer."""
+
+    def __init__(
+        self,
+        parameters: FetchParameters,
+        share_partitions: Mapping[TopicPartition, SharePartition],
+        around: FetchSurroundings,
+    ) -> None:
+        self.parameters = parameters
+        self.is_completed = False
+        self.timer: Timer | None = None
+        self._share_partitions = share_partitions
+        self._around = around
+
+    def try_complete(self) -> bool:
+        """Answer if the records are there, or if a log cannot be read."""
+        offsets = self._lock_acquirable()
+        if not offsets:
+            return False
+        try:
+            reads = self._look_up(offsets)
+            has_error = any(read.error is not Error.NONE for read in reads.values())
+            is_ready = has_error or self._has_min_bytes(offsets)
+        except KafkaError:
+            self._unlock(offsets)
+            return self._complete({}, {})
+        if is_ready:
+            return self._complete(offsets, reads)
+        self._unlock(offsets)
+        return False
+
+    def force_complete(self) -> None:
+        """Answer with what there is, at the end of the wait."""
+        self._complete({}, {})
+
+    def _complete(self, offsets: dict[TopicPartition, int], reads: dict[TopicPartition, LogRead]) -> bool:
+        if self.is_completed:
+            return False
+        self.is_completed = True
+        if self.timer is not None:
+            self.timer.cancel()
+        offsets = offsets or self._lock_acquirable()
+        if not offsets:
+            self.parameters.complete({})
+            return True
+        try:
+            missing = {key: offset for key, offset in offsets.items() if key not in reads}
+            reads = {**self._read(missing, len(offsets)), **reads}
+            self.parameters.complete(self._process(offsets, reads))
+        except KafkaError as problem:
+            for key in offsets:
+                self._around.drop(self._key(key), problem.error)
+            self.parameters.errors |= dict.fromkeys(offsets, problem.error)
+            self.parameters.complete({})
+        self._unlock(offsets)
+        with_data = [key for key, read in reads.items() if read.batches]
+        if with_data:
+            self._around.deferred.append(partial(self._retry_others, with_data))
+        return True
+
+    def _retry_others(self, partitions: Iterable[TopicPartition]) -> None:
+        for key in partitions:
+            self._around.retry(self._key(key))
+            self._around.retry(key)
+
+    def _key(self, partition: TopicPartition) -> SharePartitionKey:
+        return SharePartitionKey(self.parameters.group, partition)
+
+    def _lock_acquirable(self) -> dict[TopicPartition, int]:
+        """Lock the share partitions that may have records; the result: their next fetch offsets."""
+        offsets = {}
+        for key, share_partition in self._share_partitions.items():
+            if share_partition.lock_for(self):
+                if share_partition.can_acquire():
+                    offsets[key] = share_partition.next_fetch_offset()
+                else:
+                    share_partition.fetch_lock = None
+        return offsets
+
+    def _unlock(self, partitions: Iterable[TopicPartition]) -> None:
+        for key in partitions:
+            self._share_partitions[key].fetch_lock = None
+
+    def _look_up(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, LogRead]:
+        """Read the partitions whose next fetch offset is not the remembered one, and remember it."""
+        unknown = {}
+        for key, offset in offsets.items():
+            known = self._share_partitions[key].fetch_position
+            if known is None or known[0] != offset:
+                unknown[key] = offset
+        reads = self._read(unknown, len(offsets))
+        for key, read in reads.items():
+            if read.error is Error.NONE and read.position is not None:
+                self._share_partitions[key].fetch_position = (offsets[key], read.position)
+        return reads
+
+    def _has_min_bytes(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Whether the logs hold enough bytes behind the next fetch offsets, whoever has acquired them."""
+        sizes = _divide(self.parameters.max_bytes, list(offsets), len(offsets))
+        total = 0
+        for key, offset in offsets.items():
+            try:
+                end = self._around.cluster.log(key).end(is_committed=self.parameters.request.is_committed)
+            except KafkaError as problem:
+                self.parameters.errors[key] = problem.error
+                self._around.drop(self._key(key), problem.error)
+                continue
+            known = self._share_partitions[key].fetch_position
+            if known is None or known[0] != offset:
+                continue
+            start = known[1]
+            if start.offset > end.offset:
+                return True
+            if start.offset < end.offset:
+                total += min(end.byte - start.byte, sizes[key])
+        return total >= self.parameters.min_bytes
+
+    def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:
+        """Read partitions one after the other: the first that has records gives one batch at least."""
+        parameters = self.parameters
+        wanted = {key: offset for key, offset in offsets.items() if key not in parameters.errors}
+        reads: dict[TopicPartition, LogRead] = {}
+        if not offsets:
+            return reads
+        sizes = _divide(parameters.max_bytes, list(offsets), working)
+        left, is_first = parameters.max_bytes, True
+        for key, offset in wanted.items():
+            is_committed = parameters.request.is_committed
+            try:
+                log = self._around.cluster.log(key)
+                read = log.read(
+                    offset, min(sizes[key], left), one_at_least=is_first, is_committed=is_committed
+                )
+            except KafkaError as problem:
+                read = LogRead(problem.error)
+            reads[key] = read
+            left = max(0, left - read.size)
+            is_first = is_first and not read.size
+        return reads
+
+    def _process(
+        self, offsets: Mapping[TopicPartition, int], reads: Mapping[TopicPartition, LogRead]
+    ) -> Fetched:
+        """Acquire from what was read, in that order, until the member has records enough."""
+        found: Fetched = {}
+        count = 0
+        for key, read in reads.items():
+            share_partition = self._share_partitions[key]
+            if read.error is Error.OFFSET_OUT_OF_RANGE:
+                try:
+                    earliest = share_partition.log.earliest_offset(share_partition.leader_epoch)
+                except KafkaError as problem:
+                    self.parameters.errors[key] = problem.error
+                    self._around.drop(self._key(key), problem.error)
+                    continue
+                share_partition.follow_log_start(earliest)
+                found[key] = FetchedPartition()
+            elif read.error is not Error.NONE:
+                found[key] = FetchedPartition(read.error)
+            else:
+                left = self.parameters.max_records - count
+                acquired, number = acquire(
+                    share_partition, self.parameters.request, left, offsets[key], read
+                )
+                count += number if acquired else 0
+                batches = _overlapping(read.batches, acquired) if acquired else ()
+                found[key] = FetchedPartition(Error.NONE, acquired, batches)
+        return found
+
+
+def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
+    """The batches from the one that holds the first acquired record to the one that holds the last."""
+    first, last = acquired[0].first_offset, acquired[-1].last_offset
+    start = 0
+    for index, batch in enumerate(batches):
+        if batch.base_offset <= first:
+            start = index
+    return [
+        batch for index, batch in enumerate(batches) if index >= start and (index == start or batch.base_offset <= last)
+    ]
+
+
+def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:
+    """The bytes of a request for each partition (PartitionMaxBytesStrategy).
+
+    Kafka gives what is left over to a partition that it draws. Here it is not given to anybody, and a request
+    with fewer bytes than partitions gives one to the first of them.
+    """
+    if size <= 0:
+        raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
+    if size >= len(partitions):
+        share = size // (working if size >= working else len(partitions))
+        return dict.fromkeys(partitions, share)
+    return {key: int(index < size) for index, key in enumerate(partitions)}

@@ -1,0 +1,74 @@
+"""Requests to a share broker and its answers (Kafka: ShareFetch, ShareAcknowledge)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.share_records.acknowledgement import AcknowledgementBatch
+from groupstorm.share_records.acquisition import Acquired
+from groupstorm.share_records.ports import RecordBatch, TopicPartition
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+#: The acknowledgements of a request, by partition in the request's order.
+Acknowledgements = Mapping[TopicPartition, Sequence[AcknowledgementBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFetch:
+    """``partitions``: those in the request, each with its acknowledgements."""
+
+    group: str
+    member_id: str
+    epoch: int
+    partitions: Acknowledgements
+    forgotten: Sequence[TopicPartition] = ()
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 52_428_800
+    max_records: int = 500
+    batch_size: int = 500
+    has_record_limit: bool = False
+    is_renewal: bool = False
+    version: int = 2
+    connection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAcknowledge:
+    group: str
+    member_id: str
+    epoch: int
+    partitions: Acknowledgements
+    is_renewal: bool = False
+    version: int = 2
+
+
+@dataclass(slots=True)
+class FetchedPartition:
+    """A partition of an answer. ``batches``: the record batches that go to the member."""
+
+    error: Error = Error.NONE
+    acquired: Sequence[Acquired] = ()
+    batches: Sequence[RecordBatch] = ()
+    acknowledge_error: Error = Error.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFetchResponse:
+    error: Error
+    lock_ms: int = 0
+    partitions: Mapping[TopicPartition, FetchedPartition] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAcknowledgeResponse:
+    error: Error
+    lock_ms: int = 0
+    partitions: Mapping[TopicPartition, Error] = field(default_factory=dict)
+
+
+Request = ShareFetch | ShareAcknowledge
+Response = ShareFetchResponse | ShareAcknowledgeResponse

@@ -1,0 +1,171 @@
+"""What a share broker needs from its surroundings: logs, the share coordinator, the dead letter queue.
+
+Calls to the last two are answered through a callback, inside the call or at any later time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from groupstorm.coordinator.errors import Error
+from groupstorm.share_records.states import RecordState
+
+
+class KafkaError(Exception):
+    """A call that Kafka ends with an exception, as the error of an answer."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.name)
+        self.error = error
+
+
+class NullPointer(Exception):  # noqa: N818 - it is Java's exception
+    """A place at which Kafka follows a null reference; the repaired broker never does."""
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+
+class SharePartitionKey(NamedTuple):
+    group: str
+    topic_partition: TopicPartition
+
+
+class RecordBatch(NamedTuple):
+    """A batch of the log. ``is_abort``: a control batch that aborts its producer's transaction."""
+
+    base_offset: int
+    last_offset: int
+    size: int
+    producer_id: int | None = None
+    is_abort: bool = False
+
+
+class LogPosition(NamedTuple):
+    """An offset, and the byte at which the batch begins that holds it or follows it."""
+
+    offset: int
+    byte: int
+
+
+class LogRead(NamedTuple):
+    """What a read found. ``size`` is in bytes; ``aborted``: (producer, first offset) of transactions."""
+
+    error: Error
+    position: LogPosition | None = None
+    batches: Sequence[RecordBatch] = ()
+    size: int = 0
+    aborted: Sequence[tuple[int, int]] = ()
+
+
+class PartitionLog(Protocol):
+    """The log of a partition on this broker. Methods but `read` raise KafkaError if it cannot be served."""
+
+    def leader_epoch(self) -> int: ...
+
+    def end(self, *, is_committed: bool) -> LogPosition:
+        """The high watermark, or the last stable offset."""
+
+    def earliest_offset(self, leader_epoch: int) -> int: ...
+
+    def latest_offset(self, leader_epoch: int) -> int: ...
+
+    def offset_at(self, timestamp_ms: int, leader_epoch: int) -> int:
+        """The offset of the first record that is not older."""
+
+    def read(self, offset: int, max_bytes: int, *, one_at_least: bool, is_committed: bool) -> LogRead:
+        """Whole batches from the one that holds the offset, up to a size. Errors are in the result."""
+
+
+class Cluster(Protocol):
+    """The topics of the metadata, and the partitions that this broker hosts."""
+
+    def has_topic(self, topic: str) -> bool: ...
+
+    def has_partition(self, partition: TopicPartition) -> bool: ...
+
+    def log(self, partition: TopicPartition) -> PartitionLog:
+        """The partition's log; KafkaError if the broker does not host the partition."""
+
+    def partition_hash(self, partition: TopicPartition) -> int:
+        """``TopicIdPartition.hashCode`` as an unsigned number: the order of partitions depends on it."""
+
+
+class StateBatch(NamedTuple):
+    """Records of one state, as the share coordinator stores them."""
+
+    first_offset: int
+    last_offset: int
+    state: RecordState
+    delivery_count: int
+
+
+class WriteState(NamedTuple):
+    """WriteShareGroupState of one share partition. ``complete``: the terminal records from ``start`` on."""
+
+    key: SharePartitionKey
+    state_epoch: int
+    leader_epoch: int
+    start: int
+    complete: int
+    batches: Sequence[StateBatch]
+
+
+class ReadAnswer(NamedTuple):
+    """ReadShareGroupState's answer; the fields behind the error count only without one."""
+
+    error: Error
+    start: int = -1
+    state_epoch: int = 0
+    batches: Sequence[StateBatch] = ()
+
+
+class Persister(Protocol):
+    """The way to the share coordinator. None instead of an answer: the call failed."""
+
+    def read(
+        self, key: SharePartitionKey, leader_epoch: int, done: Callable[[ReadAnswer | None], None]
+    ) -> None: ...
+
+    def write(self, request: WriteState, done: Callable[[Error | None], None]) -> None: ...
+
+
+class DeadLetter(NamedTuple):
+    """Records that go to the dead letter queue, and why (Kafka: ShareGroupDLQRecordParameter)."""
+
+    key: SharePartitionKey
+    first_offset: int
+    last_offset: int
+    delivery_count: int
+    cause: str
+
+
+#: Causes of dead letters (ShareGroupDLQManager).
+CLIENT_REJECT = "CLIENT_REJECT"
+DELIVERY_COUNT_EXCEEDED = "DELIVERY_COUNT_EXCEEDED"
+
+
+class DeadLetterQueue(Protocol):
+    def enqueue(self, letter: DeadLetter, done: Callable[[], None]) -> None:
+        """Take records over; ``done`` is called whether the queue could write them or not."""
+
+
+#: The errors of the share coordinator that members see under another name (SharePartition).
+_SHOWN: Mapping[Error, Error] = {
+    Error.NOT_COORDINATOR: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_NOT_AVAILABLE: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.COORDINATOR_LOAD_IN_PROGRESS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.FENCED_LEADER_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+    Error.FENCED_STATE_EPOCH: Error.NOT_LEADER_OR_FOLLOWER,
+    Error.GROUP_ID_NOT_FOUND: Error.GROUP_ID_NOT_FOUND,
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.UNKNOWN_TOPIC_OR_PARTITION,
+    Error.NONE: Error.NONE,
+}
+
+
+def shown_error(error: Error | None) -> Error:
+    """The error that a member sees for an answer of the share coordinator; None: the call failed."""
+    return Error.UNKNOWN_SERVER_ERROR if error is None else _SHOWN.get(error, Error.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,1 @@
+"""Runs the scripts of `groupstorm script --records`."""
