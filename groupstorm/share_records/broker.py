@@ -324,7 +324,7 @@ class ShareBroker:
             if not waiting:
                 done({**errors, **failed})
 
-        for one in self._in_hash_order(interested):
+        for one in interested:
             key = SharePartitionKey(request.group, one)
             share_partition = self.share_partitions.get(key)
             if share_partition is None:

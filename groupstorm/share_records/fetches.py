@@ -232,7 +232,7 @@ class DelayedShareFetch:
             share_partition = self._share_partitions[key]
             if read.error is Error.OFFSET_OUT_OF_RANGE:
                 try:
-                    earliest = share_partition.log.earliest_offset(share_partition.leader_epoch)
+                    earliest = share_partition.log.earliest_offset()
                 except KafkaError as problem:
                     self.parameters.errors[key] = problem.error
                     self._around.drop(self._key(key), problem.error)

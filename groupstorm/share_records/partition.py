@@ -118,10 +118,10 @@ class SharePartition(InFlightRecords):
     def _reset_offset(self) -> int:
         options = self.options
         if options.auto_offset_reset == "latest":
-            return self.log.latest_offset(self.leader_epoch)
+            return self.log.latest_offset()
         if options.auto_offset_reset == "earliest":
-            return self.log.earliest_offset(self.leader_epoch)
-        return self.log.offset_at(self._around.timers.now_ms - options.reset_ms, self.leader_epoch)
+            return self.log.earliest_offset()
+        return self.log.offset_at(self._around.timers.now_ms - options.reset_ms)
 
     # fetching
 

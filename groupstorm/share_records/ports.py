@@ -69,11 +69,11 @@ class PartitionLog(Protocol):
     def end(self, *, is_committed: bool) -> LogPosition:
         """The high watermark, or the last stable offset."""
 
-    def earliest_offset(self, leader_epoch: int) -> int: ...
+    def earliest_offset(self) -> int: ...
 
-    def latest_offset(self, leader_epoch: int) -> int: ...
+    def latest_offset(self) -> int: ...
 
-    def offset_at(self, timestamp_ms: int, leader_epoch: int) -> int:
+    def offset_at(self, timestamp_ms: int) -> int:
         """The offset of the first record that is not older."""
 
     def read(self, offset: int, max_bytes: int, *, one_at_least: bool, is_committed: bool) -> LogRead:

@@ -107,7 +107,12 @@ def _read_entry(entry: Any, held: Ranges) -> Iterable[AcknowledgementBatch]:
         ranges = [held[index % len(held)]] if held else []
         skip = max(0, whole_number("skip", entry.get("skip", 0), LONG_MAX))
         count = whole_number("count", entry.get("count", LONG_MAX), LONG_MAX)
-        ranges = [(first + skip, min(last, first + skip + count - 1)) for first, last in ranges]
+        # both are cut to the range
+        ranges = [
+            (start, min(last, start + count - 1))
+            for first, last in ranges
+            for start in (min(first + skip, last),)
+        ]
     kinds = [_read_type(one) for one in entry.get("cycle", ())]
     kind = None if kinds else _read_type(entry.get("type"))
     return [

@@ -26,7 +26,7 @@ class ScriptLog(PartitionLog):
     def __init__(self) -> None:
         self.start = 0
         self.error = Error.NONE
-        self.failure: Error | None = None
+        self.is_leader = True
         self.current_epoch = 0
         self._end = 0
         self._batches: list[RecordBatch] = []
@@ -41,7 +41,7 @@ class ScriptLog(PartitionLog):
     @property
     def offsets(self) -> tuple[int, int, int, int]:
         """Log start, log end, last stable offset, and the leader epoch or -1."""
-        epoch = -1 if self.failure is not None else self.current_epoch
+        epoch = self.current_epoch if self.is_leader else -1
         return self.start, self._end, self._last_stable, epoch
 
     @property
@@ -87,8 +87,8 @@ class ScriptLog(PartitionLog):
     # the broker's view
 
     def leader_epoch(self) -> int:
-        if self.failure is not None:
-            raise KafkaError(self.failure)
+        if not self.is_leader:
+            raise KafkaError(Error.NOT_LEADER_OR_FOLLOWER)
         return self.current_epoch
 
     def end(self, *, is_committed: bool) -> LogPosition:
@@ -96,24 +96,25 @@ class ScriptLog(PartitionLog):
         offset = self._last_stable if is_committed else self._end
         return self._position(offset)
 
-    def earliest_offset(self, leader_epoch: int) -> int:
-        self._check_epoch(leader_epoch)
+    def earliest_offset(self) -> int:
+        self.leader_epoch()
         return self.start
 
-    def latest_offset(self, leader_epoch: int) -> int:
-        self._check_epoch(leader_epoch)
+    def latest_offset(self) -> int:
+        self.leader_epoch()
         return self._end
 
-    def offset_at(self, timestamp_ms: int, leader_epoch: int) -> int:
-        self._check_epoch(leader_epoch)
+    def offset_at(self, timestamp_ms: int) -> int:
+        self.leader_epoch()
         for batch, time in zip(self._batches, self._times, strict=True):
             if time >= timestamp_ms and batch.last_offset >= self.start:
                 return max(batch.base_offset, self.start)
         raise KafkaError(Error.OFFSET_NOT_AVAILABLE)
 
     def read(self, offset: int, max_bytes: int, *, one_at_least: bool, is_committed: bool) -> LogRead:
-        if self.error is not Error.NONE or self.failure is not None:
-            return LogRead(self.failure or self.error)
+        self.leader_epoch()
+        if self.error is not Error.NONE:
+            return LogRead(self.error)
         if not self.start <= offset <= self._end:
             return LogRead(Error.OFFSET_OUT_OF_RANGE)
         position = self._position(offset)
@@ -128,10 +129,6 @@ class ScriptLog(PartitionLog):
         batches = self._batches[index : self._index_of_byte(position.byte + size)]
         aborted = [one[:2] for one in self._aborted if one[2] >= offset] if is_committed else ()
         return LogRead(Error.NONE, position, batches, size, aborted)
-
-    def _check_epoch(self, leader_epoch: int) -> None:
-        if self.leader_epoch() != leader_epoch:
-            raise KafkaError(Error.FENCED_LEADER_EPOCH)
 
     def _index(self, offset: int) -> int:
         """The index of the batch that holds the offset or follows it."""
@@ -176,7 +173,7 @@ class ScriptCluster:
         self._counts.pop(topic, None)
         gone = [one for one in self.logs if one.topic == topic]
         for one in gone:
-            self.logs.pop(one).failure = Error.UNKNOWN_TOPIC_OR_PARTITION
+            self.logs.pop(one).is_leader = False
         return gone
 
     def partition_hash(self, partition: TopicPartition) -> int:

@@ -221,16 +221,13 @@ class _Run:
         event = step.text("event", "move")
         if event not in ("follower", "leader", "move", "failed"):
             raise InvalidStep(f"event: {event!r} is none of follower, leader, move, failed")
-        if event == "failed":
-            log.failure = Error.KAFKA_STORAGE_ERROR
-        if event in ("follower", "move"):
-            log.current_epoch += 1
-            log.failure = Error.NOT_LEADER_OR_FOLLOWER
         if event != "leader":
+            log.current_epoch += event != "failed"
+            log.is_leader = False
             self._broker.leave_partition(one)
         if event in ("leader", "move"):
             log.current_epoch += 1
-            log.failure = None
+            log.is_leader = True
 
     def _set_read_error(self, step: Fields) -> None:
         _, log = self._log(step)
