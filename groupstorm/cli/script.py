@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Final
+from typing import IO, Annotated, Any, Final
 
 import typer
 
 from groupstorm.cli.printing import print_made
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.script.run import run_lines
+from groupstorm.coordinator.script.run import run_lines, run_scenario
+from groupstorm.coordinator.script.scenario import Scenario
 from groupstorm.problems import InputError
+from groupstorm.share_records.script.run import run_records
 
 #: The characters of a line; a longer one is no scenario that anybody wrote.
 LINE_MAX: Final = 1 << 24
@@ -36,22 +39,28 @@ def script(
     kafka: Annotated[KafkaRelease, typer.Option(help="The release whose coordinator answers.")] = (
         KafkaRelease.KAFKA_4_4_0
     ),
+    records: Annotated[
+        bool,
+        typer.Option("--records", help="Run scripts of share groups' records. Their states are changes."),
+    ] = False,
 ) -> None:
     """Run scenarios against the coordinator, as Kafka to the letter: JSON lines in, JSON lines out."""
-    release = Compatibility(kafka.value)
+    if records and kafka is not KafkaRelease.KAFKA_4_4_0:
+        raise InputError(f"--records: scripts of records are answered as Kafka 4.4.0, not {kafka.value}")
+    run = run_records if records else partial(run_scenario, changes=changes, kafka=Compatibility(kafka.value))
     if file is None:
-        _run(sys.stdin, "standard input", changes, release)
+        _run(sys.stdin, "standard input", run)
         return
     try:
         with file.open(encoding="utf-8") as lines:
-            _run(lines, str(file), changes, release)
+            _run(lines, str(file), run)
     except OSError as problem:
         raise InputError(f"{file}: {problem.strerror}") from problem
 
 
-def _run(file: IO[str], place: str, changes: bool, kafka: Compatibility) -> None:
+def _run(file: IO[str], place: str, run: Callable[[Scenario], dict[str, Any]]) -> None:
     """Print each answer at once, so that the answers before a bad line are printed."""
-    for answer in run_lines(_lines(file, place), place, changes=changes, kafka=kafka):
+    for answer in run_lines(_lines(file, place), place, run):
         print_made(answer, end="\n", flush=True)
 
 

@@ -242,9 +242,7 @@ class _Acquisition:
         return one._replace(last_offset=first + wanted - 1)
 
 
-def _aborted_batches(
-    batches: Sequence[RecordBatch], aborted: Sequence[tuple[int, int]]
-) -> list[RecordBatch]:
+def _aborted_batches(batches: Sequence[RecordBatch], aborted: Sequence[tuple[int, int]]) -> list[RecordBatch]:
     """The batches of transactions that were aborted, as a consumer with read_committed finds them."""
     begun = deque(sorted(aborted, key=lambda one: one[1]))
     producers: set[int] = set()
@@ -277,7 +275,8 @@ def _without(acquired: Sequence[Acquired], aborted: Sequence[RecordBatch]) -> li
     """The ranges without the records of these batches. Both ascend."""
     kept = []
     left = deque(aborted)
-    for first, last, count in acquired:
+    for one in acquired:
+        first, last, count = one
         while left and left[0].last_offset < first:
             left.popleft()
         for batch in left:

@@ -242,9 +242,7 @@ class ShareBroker:
         if len(parameters.errors) == len(parameters.partitions):
             parameters.complete({})
             return
-        keys = [
-            watched for one in working for watched in (SharePartitionKey(parameters.group, one), one)
-        ]
+        keys = [watched for one in working for watched in (SharePartitionKey(parameters.group, one), one)]
         self._fetches.watch(DelayedShareFetch(parameters, working, self._fetches), keys)
 
     def _share_partition(self, key: SharePartitionKey) -> SharePartition:

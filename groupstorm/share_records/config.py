@@ -89,18 +89,23 @@ class ShareConfig:
 
     def of_group(self, own: Mapping[str, Any]) -> GroupOptions:
         """A group's options; its own numbers are moved into the broker's bounds. Raises `InputError`."""
-        numbers = []
+        numbers = {}
         for name, (default, least, most) in self.bounds.items():
             value = own.get(f"share.{name}")
             if value is not None:
-                value = min(max(parse_int(f"share.{name}", value, 1, 2**31 - 1), least), most)
-            numbers.append(default if value is None else value)
-        reset = str(own.get("share.auto.offset.reset") or "latest")
-        renew = str(own.get("share.renew.acknowledge.enable", True)).lower() != "false"
-        isolation = own.get("share.isolation.level") or "read_uncommitted"
-        topic = str(own.get(_DEAD_LETTERS) or "") if self.has_dead_letters else ""
-        is_committed = isolation == "read_committed"
-        return GroupOptions(*numbers, renew, is_committed, *_read_reset(reset), topic)
+                value = min(max(parse_int(f"share.{name}", value, 1), least), most)
+            numbers[name] = default if value is None else value
+        reset, reset_ms = _read_reset(str(own.get("share.auto.offset.reset") or "latest"))
+        return GroupOptions(
+            record_lock_duration_ms=numbers["record.lock.duration.ms"],
+            delivery_count_limit=numbers["delivery.count.limit"],
+            partition_max_record_locks=numbers["partition.max.record.locks"],
+            is_renew_enabled=str(own.get("share.renew.acknowledge.enable")).lower() != "false",
+            is_committed=own.get("share.isolation.level") == "read_committed",
+            auto_offset_reset=reset,
+            reset_ms=reset_ms,
+            dead_letter_topic=str(own.get(_DEAD_LETTERS) or "") if self.has_dead_letters else "",
+        )
 
 
 def _read_reset(value: str) -> tuple[str, int]:

@@ -243,9 +243,7 @@ class DelayedShareFetch:
                 found[key] = FetchedPartition(read.error)
             else:
                 left = self.parameters.max_records - count
-                acquired, number = acquire(
-                    share_partition, self.parameters.request, left, offsets[key], read
-                )
+                acquired, number = acquire(share_partition, self.parameters.request, left, offsets[key], read)
                 count += number if acquired else 0
                 batches = _overlapping(read.batches, acquired) if acquired else ()
                 found[key] = FetchedPartition(Error.NONE, acquired, batches)
@@ -260,7 +258,9 @@ def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -
         if batch.base_offset <= first:
             start = index
     return [
-        batch for index, batch in enumerate(batches) if index >= start and (index == start or batch.base_offset <= last)
+        batch
+        for index, batch in enumerate(batches)
+        if index >= start and (index == start or batch.base_offset <= last)
     ]
 
 

@@ -90,7 +90,9 @@ class InFlightBatches:
     def put(self, batch: InFlightBatch) -> None:
         """Add a batch; one with the same first offset is replaced."""
         if batch.first_offset not in self._batches:
-            self._first_offsets.insert(bisect_left(self._first_offsets, batch.first_offset), batch.first_offset)
+            self._first_offsets.insert(
+                bisect_left(self._first_offsets, batch.first_offset), batch.first_offset
+            )
         self._batches[batch.first_offset] = batch
 
     def floor(self, offset: int) -> InFlightBatch | None:

@@ -108,7 +108,6 @@ class InFlightRecords(ABC):
                     return offset
         return None
 
-
     def move_gap(self, offset: int) -> None:
         """Records before the offset have been acquired: the gap window begins behind them, or closes."""
         gap = self.open_gap

@@ -163,7 +163,11 @@ class SharePartition(InFlightRecords):
         rule = self.rule
         for batch in self.batches.between(floor.first_offset, last):
             whole = batch.whole
-            if whole is not None and whole.state is _ACQUIRED and self.start_within(batch.first_offset, batch.last_offset):
+            if (
+                whole is not None
+                and whole.state is _ACQUIRED
+                and self.start_within(batch.first_offset, batch.last_offset)
+            ):
                 self.split(batch)
             if batch.whole is not None:
                 self._release_expired(batch.whole, batch.first_offset, batch.last_offset, rule, changes)

@@ -20,7 +20,7 @@ class KafkaError(Exception):
         self.error = error
 
 
-class NullPointer(Exception):  # noqa: N818 - it is Java's exception
+class NullPointer(Exception):
     """A place at which Kafka follows a null reference; the repaired broker never does."""
 
 

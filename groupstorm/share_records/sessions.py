@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ class ShareSessions:
         #: connection -> the session that it made last, and whether that is still there.
         self._made: dict[str, tuple[SessionKey, bool]] = {}
 
-    def __iter__(self) -> Iterable[ShareSession]:
+    def __iter__(self) -> Iterator[ShareSession]:
         return iter(self._sessions.values())
 
     def get(self, key: SessionKey) -> ShareSession:

@@ -7,12 +7,12 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.names import scenario_uuid
 from groupstorm.coordinator.script.run import run_lines, run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
@@ -337,7 +337,7 @@ def test_labels_may_not_look_like_names(label: Any) -> None:
 )
 def test_a_line_that_is_no_scenario_ends_the_run_after_the_earlier_answers(line: str, says: str) -> None:
     given = ['{"id": "a", "steps": []}', line, '{"id": "b", "steps": []}']
-    lines = run_lines(given, "test", changes=False, kafka=Compatibility.KAFKA_4_4_0)
+    lines = run_lines(given, "test", partial(run_scenario, changes=False))
     assert json.loads(next(lines)) == {"id": "a", "events": [], "ids": {}}
     with pytest.raises(InputError, match=says) as problem:
         next(lines)

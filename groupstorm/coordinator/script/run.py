@@ -33,12 +33,11 @@ from groupstorm.coordinator.script.scenario import (
 from groupstorm.problems import InputError
 
 
-def run_lines(lines: Iterable[str], place: str, *, changes: bool, kafka: Compatibility) -> Iterator[str]:
+def run_lines(lines: Iterable[str], place: str, run: Callable[[Scenario], dict[str, Any]]) -> Iterator[str]:
     """One JSON line per scenario; empty lines are skipped. `InputError`: a line is not a scenario."""
     for number, line in enumerate(lines, 1):
         if line.strip():
-            scenario = read_scenario(line, f"{place}:{number}")
-            answer = run_scenario(scenario, changes=changes, kafka=kafka)
+            answer = run(read_scenario(line, f"{place}:{number}"))
             yield json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -85,9 +85,7 @@ class Client:
         is_single = not isinstance(entries, list) or (entries and isinstance(entries[0], int))
         held = self._held.get(one, [])
         return [
-            batch
-            for entry in ([entries] if is_single else entries)
-            for batch in _read_entry(entry, held)
+            batch for entry in ([entries] if is_single else entries) for batch in _read_entry(entry, held)
         ]
 
 
@@ -152,7 +150,8 @@ def _without(held: Ranges, named: Ranges) -> Ranges:
             gone.append([first, last])
     begins = [first for first, _ in gone]
     left: Ranges = []
-    for first, last in held:
+    for one in held:
+        first, last = one
         index = max(0, bisect_right(begins, first) - 1)
         while index < len(gone) and gone[index][0] <= last:
             if gone[index][1] >= first:

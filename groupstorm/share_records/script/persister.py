@@ -126,9 +126,7 @@ class ScriptPersister:
             show(answer="NONE" if mode == OK else "ERROR")
             done()
 
-    def _call(
-        self, kind: str, show: Emit, now: HeldCall, later: HeldCall, fail: Callable[[], None]
-    ) -> None:
+    def _call(self, kind: str, show: Emit, now: HeldCall, later: HeldCall, fail: Callable[[], None]) -> None:
         mode = self.ways[kind].take()
         if mode == HOLD:
             show(answer="HELD")

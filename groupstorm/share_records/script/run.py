@@ -52,9 +52,7 @@ class _Run:
         except InputError as problem:
             raise ScenarioFailed(f"config: {problem}") from problem
         self._timers = Timers()
-        self._coordinator = ShareCoordinator(
-            self._config.updates_per_snapshot, self._cluster.has_partition
-        )
+        self._coordinator = ShareCoordinator(self._config.updates_per_snapshot, self._cluster.has_partition)
         delay_ms = config.get("persister_ms", 0)
         self._persister = ScriptPersister(self._coordinator, self._timers, delay_ms, self._ask)
         self._groups: dict[str, dict[str, Any]] = {
@@ -290,7 +288,9 @@ class _Run:
             fields = {"start": answer.start, "state_epoch": answer.state_epoch, "batches": shown}
         elif call == "summary":
             error, state = self._coordinator.summary(key)
-            fields = {name: getattr(state, name) for name in ("start", "complete", "leader_epoch", "state_epoch")}
+            fields = {
+                name: getattr(state, name) for name in ("start", "complete", "leader_epoch", "state_epoch")
+            }
         elif call == "delete":
             error, record = self._coordinator.delete(key)
         else:
