@@ -55,7 +55,7 @@ def acquire(
     partition.archive_stale(fetch_offset, batches[0].base_offset)
     work = _Acquisition(partition, request, batches, last, wanted)
     work.run()
-    if request.is_committed and read.aborted and work.is_filtered:
+    if request.is_committed and read.aborted and work.acquired:
         aborted = _aborted_batches(batches, read.aborted)
         _archive_aborted(partition, aborted)
         acquired = _without(work.acquired, aborted)
@@ -81,11 +81,6 @@ class _Acquisition:
         self._batches = batches
         self._last = last
         self._wanted = wanted
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether aborted records are looked for: not if nothing in flight could be acquired."""
-        return bool(self.acquired)
 
     def run(self) -> None:
         partition = self._partition

@@ -1,17 +1,16 @@
 """The share partitions and share sessions of one broker (Kafka: SharePartitionManager, KafkaApis).
 
 The whole surface: the caller sets ``timers.now_ms``, calls one of the methods, and takes the answers with
-`drain`. ``timers.next_deadline()`` says when `fire_one` is due.
+`drain`. ``timers.next_deadline()`` says when ``timers.fire_one()`` is due; its answers come by `drain`, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.javahash import signed
 from groupstorm.share_records.acknowledgement import acknowledge, are_valid, release_all
 from groupstorm.share_records.acquisition import AcquireRequest
 from groupstorm.share_records.config import GroupOptions, ShareConfig
@@ -21,6 +20,7 @@ from groupstorm.share_records.fetches import (
     FetchParameters,
     FetchSurroundings,
 )
+from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -54,9 +54,6 @@ _DROPPING = (
     Error.GROUP_ID_NOT_FOUND,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
-#: Scala's mutable maps begin with this many buckets, and grow at three quarters of them.
-_BUCKETS_MIN = 16
-
 AcknowledgeErrors = dict[TopicPartition, Error]
 
 
@@ -129,10 +126,6 @@ class ShareBroker:
         if found is None:
             found = self._options[group] = self._config.of_group({})
         return found
-
-    def fire_one(self) -> bool:
-        """Fire the first timer that is due; False if none is."""
-        return self.timers.fire_one()
 
     def drain(self) -> list[tuple[Hashable, Response]]:
         """Do what was put off, and take the answers by token."""
@@ -275,7 +268,7 @@ class ShareBroker:
         reply: Callable[[Response], None],
     ) -> None:
         error = Error.NONE
-        partitions = {one: found[one] for one in self._in_hash_order(found)}
+        partitions = {one: found[one] for one in in_hash_order(found, self._cluster.partition_hash)}
         if session is not None and session.epoch != next_epoch(request.epoch):
             error, partitions = Error.INVALID_SHARE_SESSION_EPOCH, {}
         elif session is not None:
@@ -376,15 +369,6 @@ class ShareBroker:
         if share_partition is not None:
             share_partition.state = SharePartitionState.FENCED
             self._fetches.retry(key)
-
-    def _in_hash_order(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Partitions as a mutable map of Scala yields them."""
-        hashes = {one: self._cluster.partition_hash(one) for one in partitions}
-        buckets = _BUCKETS_MIN
-        while 4 * len(hashes) >= 3 * buckets:
-            buckets *= 2
-        spread = {one: number ^ number >> 16 for one, number in hashes.items()}
-        return sorted(spread, key=lambda one: (spread[one] & buckets - 1, signed(spread[one])))
 
 
 class _FetchAnswer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.coordinator.config import parse_int
+from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, parse_int
 from groupstorm.problems import InputError
 
 _DURATION = re.compile(
@@ -62,9 +62,7 @@ class ShareConfig:
     keeps_defects: bool = False
 
     @classmethod
-    def from_mapping(
-        cls, options: Mapping[str, Any], *, has_dead_letters: bool = True, keeps_defects: bool = False
-    ) -> ShareConfig:
+    def from_mapping(cls, options: Mapping[str, Any], *, has_dead_letters: bool = True) -> ShareConfig:
         """The options by Kafka's names. `InputError`: Kafka would refuse a value."""
 
         def number(name: str, default: int, least: int, most: int = 2**31 - 1) -> int:
@@ -84,7 +82,7 @@ class ShareConfig:
             number(_MAX_SESSIONS, 2_000, 1),
             number(_UPDATES_PER_SNAPSHOT, 500, 0),
             has_dead_letters,
-            keeps_defects,
+            Compatibility(options.get(COMPATIBILITY, Compatibility.REPAIRED_4_4_0)).is_to_the_letter,
         )
 
     def of_group(self, own: Mapping[str, Any]) -> GroupOptions:

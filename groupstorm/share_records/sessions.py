@@ -83,15 +83,14 @@ class ShareSessions:
     def __iter__(self) -> Iterator[ShareSession]:
         return iter(self._sessions.values())
 
-    def get(self, key: SessionKey) -> ShareSession:
-        """The session; KafkaError if there is none."""
-        session = self._sessions.get(key)
-        if session is None:
-            raise KafkaError(Error.SHARE_SESSION_NOT_FOUND)
-        return session
-
     def find(self, key: SessionKey) -> ShareSession | None:
         return self._sessions.get(key)
+
+    def get(self, key: SessionKey) -> ShareSession:
+        """The session; KafkaError if there is none."""
+        if key not in self._sessions:
+            raise KafkaError(Error.SHARE_SESSION_NOT_FOUND)
+        return self._sessions[key]
 
     def create(self, key: SessionKey, partitions: dict[TopicPartition, bool], connection: str) -> None:
         """Make a session in place of the member's old one. KafkaError if there are too many."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import cycle, islice
 from typing import Any
 
@@ -14,7 +14,6 @@ from groupstorm.share_records.acknowledgement import AcknowledgementBatch
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
-    Acknowledgements,
     Request,
     Response,
     ShareFetch,
@@ -162,23 +161,3 @@ def _without(held: Ranges, named: Ranges) -> Ranges:
         if first <= last:
             left.append((first, last))
     return left
-
-
-def partition_of(name: Any) -> TopicPartition:
-    """`foo-0` as a partition. Raises InvalidStep."""
-    topic, dash, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
-    if not dash or not number.isdecimal():
-        raise InvalidStep(f"{name!r} is no partition")
-    return TopicPartition(topic, whole_number("partition", int(number), 2**31 - 1))
-
-
-def name_of(partition: TopicPartition) -> str:
-    return f"{partition.topic}-{partition.partition}"
-
-
-def grouped(partitions: Iterable[TopicPartition], acks: Acknowledgements) -> Acknowledgements:
-    """The partitions of a request: by topic, in the order in which they are first mentioned."""
-    by_topic: dict[str, dict[TopicPartition, Sequence[AcknowledgementBatch]]] = {}
-    for one in (*partitions, *acks):
-        by_topic.setdefault(one.topic, {})[one] = acks.get(one, ())
-    return {one: batches for own in by_topic.values() for one, batches in own.items()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from groupstorm.coordinator.config import COMPATIBILITY, Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
@@ -14,17 +14,23 @@ from groupstorm.problems import InputError
 from groupstorm.share_records.broker import Ports, ShareBroker
 from groupstorm.share_records.config import ShareConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
-from groupstorm.share_records.messages import Request, ShareAcknowledge, ShareFetch
-from groupstorm.share_records.ports import SharePartitionKey, StateBatch, TopicPartition, WriteState
-from groupstorm.share_records.script.clients import Client, grouped, kind_of, name_of, partition_of
+from groupstorm.share_records.messages import Request
+from groupstorm.share_records.ports import SharePartitionKey, TopicPartition, WriteState
+from groupstorm.share_records.script.clients import Client, kind_of
 from groupstorm.share_records.script.log import ScriptCluster, ScriptLog
 from groupstorm.share_records.script.persister import ScriptPersister, print_batch, read_way
 from groupstorm.share_records.script.printing import print_answer, print_state
-from groupstorm.share_records.states import RecordState
+from groupstorm.share_records.script.requests import (
+    GROUP,
+    name_of,
+    partition_of,
+    read_acknowledge,
+    read_batch,
+    read_error,
+    read_fetch,
+)
 from groupstorm.share_records.timers import Timers
 
-_GROUP = "g"
-_EPOCH = re.compile(r"\$([+-]\d+)?")
 _RECORDS_MAX = 1_000_000
 #: Timers that may fire at one millisecond, before they count as setting each other without end.
 _TIMERS_AT_ONCE_MAX = 1_000_000
@@ -56,7 +62,7 @@ class _Run:
         delay_ms = config.get("persister_ms", 0)
         self._persister = ScriptPersister(self._coordinator, self._timers, delay_ms, self._ask)
         self._groups: dict[str, dict[str, Any]] = {
-            group: dict(own) for group, own in {_GROUP: {}, **config.get("groups", {})}.items()
+            group: dict(own) for group, own in {GROUP: {}, **config.get("groups", {})}.items()
         }
         self._broker = self._start_broker()
         self._clients: dict[str, Client] = {}
@@ -110,62 +116,10 @@ class _Run:
 
     # requests
 
-    def _fetch(self, step: Fields) -> None:
-        label, client = self._client(step)
-        is_renewal = step.flag("renew")
-        version = step.version(2, 1, 2)
-        epoch = _read_epoch(step.value("epoch", "$"), client)
-        acks = {one: batches for one, batches in self._acknowledgements(step, client).items() if batches}
-        if "topics" in step:
-            client.wanted = named = [partition_of(name) for name in step.listed("topics")]
-        elif epoch == 0:
-            named = list(self._cluster.logs) if client.wanted is None else client.wanted
-        else:
-            named = []
-        forgotten = [partition_of(name) for name in step.listed("forget")]
-        if forgotten and client.wanted is None:
-            client.wanted = list(self._cluster.logs)
-        if client.wanted is not None:
-            client.wanted = [one for one in client.wanted if one not in forgotten]
-        max_records = step.int32("max_records", 0 if is_renewal else 500)
-        mode = step.text("mode", "batch_optimized")
-        if mode not in ("batch_optimized", "record_limit"):
-            raise InvalidStep(f"mode: {mode!r} is neither batch_optimized nor record_limit")
-        self._send(
-            label,
-            ShareFetch(
-                step.text("group", _GROUP),
-                step.text("member", label),
-                epoch,
-                grouped(named, acks),
-                forgotten,
-                step.int32("wait", 0 if is_renewal else 500),
-                step.int32("min_bytes", 0 if is_renewal else 1),
-                step.int32("max_bytes", 0 if is_renewal else 52_428_800),
-                max_records,
-                step.int32("batch_size", max_records),
-                mode == "record_limit",
-                is_renewal,
-                version,
-                step.text("conn", label),
-            ),
-        )
-
-    def _acknowledge(self, step: Fields) -> None:
-        label, client = self._client(step)
-        epoch = _read_epoch(step.value("epoch", "$"), client)
-        acks = grouped((), self._acknowledgements(step, client))
-        member = step.text("member", label)
-        group, version = step.text("group", _GROUP), step.version(2, 1, 2)
-        self._send(label, ShareAcknowledge(group, member, epoch, acks, step.flag("renew"), version))
-
-    def _client(self, step: Fields) -> tuple[str, Client]:
+    def _request(self, step: Fields) -> None:
         label = step.text("as", "")
-        return label, self._clients[label]
-
-    def _acknowledgements(self, step: Fields, client: Client) -> dict[TopicPartition, Any]:
-        table = {partition_of(name): entries for name, entries in step.table("acks").items()}
-        return {one: client.acknowledgements(one, entries) for one, entries in table.items()}
+        read = read_fetch if step.value("op") == "fetch" else read_acknowledge
+        self._send(label, read(step, label, self._clients[label], self._cluster))
 
     def _send(self, label: str, request: Request) -> None:
         self._clients[label].sent(request)
@@ -173,9 +127,9 @@ class _Run:
         self._broker.handle(request, self._step)
 
     def _disconnect(self, step: Fields) -> None:
-        label, client = self._client(step)
+        label = step.text("as", "")
         self._broker.disconnect(step.text("conn", label))
-        client.disconnected()
+        self._clients[label].disconnected()
 
     # the cluster
 
@@ -229,7 +183,7 @@ class _Run:
 
     def _set_read_error(self, step: Fields) -> None:
         _, log = self._log(step)
-        log.error = _read_error(step) or Error.NONE
+        log.error = read_error(step) or Error.NONE
 
     def _delete_topic(self, step: Fields) -> None:
         for one in self._cluster.delete_topic(step.text("topic", "")):
@@ -254,10 +208,10 @@ class _Run:
         release = step.value("release")
         if release is not None and release is not False:
             count = None if release is True else whole_number("release", release, LONG_MAX)
-            self._persister.release(count, _read_error(step))
+            self._persister.release(count, read_error(step))
 
     def _set_group(self, step: Fields) -> None:
-        group = step.text("group", _GROUP)
+        group = step.text("group", GROUP)
         own = {**self._groups.get(group, {}), **step.table("set")}
         own = {name: value for name, value in own.items() if value is not None}
         try:
@@ -268,7 +222,7 @@ class _Run:
 
     def _ask_coordinator(self, step: Fields) -> None:
         one = partition_of(step.value("p"))
-        key = SharePartitionKey(step.text("group", _GROUP), one)
+        key = SharePartitionKey(step.text("group", GROUP), one)
         call = step.text("call", "")
         start = whole_number("start", step.value("start", -1), LONG_MAX)
         state_epoch, leader_epoch = step.int32("state_epoch", 0), step.int32("leader_epoch", 0)
@@ -277,7 +231,7 @@ class _Run:
         if call == "initialize":
             error, record = self._coordinator.initialize(key, state_epoch, start)
         elif call == "write":
-            batches = [_read_batch(batch) for batch in step.listed("batches")]
+            batches = [read_batch(batch) for batch in step.listed("batches")]
             complete = step.int32("complete", -1)
             request = WriteState(key, state_epoch, leader_epoch, start, complete, batches)
             error, record = self._coordinator.write(request)
@@ -319,7 +273,7 @@ class _Run:
     def _fire_due(self) -> None:
         self._drain()
         for _ in range(_TIMERS_AT_ONCE_MAX):
-            if not self._broker.fire_one():
+            if not self._timers.fire_one():
                 return
             self._drain()
         raise ScenarioFailed(f"steps[{self._step}]: timers set each other without end")
@@ -372,8 +326,8 @@ class _Run:
 
 
 _STEPS = {
-    "fetch": _Run._fetch,
-    "ack": _Run._acknowledge,
+    "fetch": _Run._request,
+    "ack": _Run._request,
     "disconnect": _Run._disconnect,
     "produce": _Run._produce,
     "end_txn": _Run._end_transaction,
@@ -393,27 +347,5 @@ _STEPS = {
 def _read_config(config: Mapping[str, Any]) -> ShareConfig:
     sessions = {} if "sessions" not in config else {"group.share.max.share.sessions": config["sessions"]}
     has_dead_letters = config.get("dlq", True) is not False
-    return ShareConfig.from_mapping(
-        {**config, **sessions}, has_dead_letters=has_dead_letters, keeps_defects=True
-    )
-
-
-def _read_epoch(value: Any, client: Client) -> int:
-    found = _EPOCH.fullmatch(value) if isinstance(value, str) else None
-    if found:
-        value = client.epoch + int(found[1] or 0)
-    return whole_number("epoch", value, 2**31 - 1)
-
-
-def _read_error(step: Fields) -> Error | None:
-    name = step.optional_text("error")
-    if name is not None and name not in Error.__members__:
-        raise InvalidStep(f"error: {name!r} is no error of Kafka")
-    return None if name is None else Error[name]
-
-
-def _read_batch(value: Any) -> StateBatch:
-    if not isinstance(value, list) or len(value) != 4 or value[2] not in RecordState.__members__:
-        raise InvalidStep(f"batches: {value!r} is no [first, last, state, count]")
-    first, last, count = (whole_number("batches", value[index], LONG_MAX) for index in (0, 1, 3))
-    return StateBatch(first, last, RecordState[value[2]], count)
+    options = {**config, **sessions, COMPATIBILITY: Compatibility.KAFKA_4_4_0}
+    return ShareConfig.from_mapping(options, has_dead_letters=has_dead_letters)
