@@ -349,7 +349,7 @@ class ShareBroker:
         if session is None:
             return
         self.sessions.remove(key)
-        for one in session.partitions:
+        for one in list(session.partitions):  # released records may go to a waiting fetch of this session
             share_key = SharePartitionKey(key.group, one)
             share_partition = self.share_partitions.get(share_key)
             if share_partition is not None:
