@@ -16,6 +16,7 @@ from groupstorm.share_records.ports import (
     DELIVERY_COUNT_EXCEEDED,
     KafkaError,
     NullPointer,
+    Outcome,
     StateBatch,
 )
 from groupstorm.share_records.states import (
@@ -64,19 +65,22 @@ def acknowledge(
     Raises NullPointer where Kafka follows one.
     """
     work = _Acknowledgement(partition, member_id)
+    outcome = Outcome(done)
     try:
         for batch in batches:
             if batch.last_offset >= partition.start_offset:
                 work.acknowledge(batch)
     except KafkaError as problem:
         partition.undo(work.changes)
-        done(problem.error)
-        return
-    partition.commit(work.changes, done)
+        outcome.complete(problem.error)
+    else:
+        partition.commit(work.changes, outcome.complete)
+    outcome.attach()
 
 
 def release_all(partition: SharePartition, member_id: str, done: Callable[[Error], None]) -> None:
-    """Release what the member holds, as its session ends. It fails if a change of it is under way."""
+    """Release what the member holds, as its session ends."""
+    outcome = Outcome(done)
     changes: list[Change] = []
     rule = partition.rule
     for batch in partition.batches:
@@ -92,14 +96,12 @@ def release_all(partition: SharePartition, member_id: str, done: Callable[[Error
             if state.state is not RecordState.ACQUIRED or state.member_id not in (member_id, ""):
                 continue
             wanted = RecordState.ARCHIVED if last < partition.start_offset else RecordState.AVAILABLE
-            if not state.begin(wanted, rule):
-                partition.undo(changes)
-                done(Error.INVALID_RECORD_STATE)
-                return
+            state.begin(wanted, rule)
             changes.append(_change(state, first, last, None))
             if state.state.is_terminal:
                 partition.complete_count += partition.count_from_start(first, last)
-    partition.commit(changes, done)
+    partition.commit(changes, outcome.complete)
+    outcome.attach()
 
 
 def _states(batch: InFlightBatch) -> Iterable[tuple[int, int, InFlightState]]:

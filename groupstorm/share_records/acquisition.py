@@ -142,10 +142,19 @@ class _Acquisition:
         return any(state.is_acquirable and state.delivery_count >= limit for _, state in states)
 
     def _acquire_whole(self, batch: InFlightBatch, state: InFlightState) -> None:
-        lock = self._partition.lock_records(batch.first_offset, batch.last_offset)
-        state.acquire(self._request.member_id, lock)
+        self._take(state, batch.first_offset, batch.last_offset)
         self.acquired.append(Acquired(batch.first_offset, batch.last_offset, state.delivery_count))
         self.count += len(batch)
+
+    def _take(self, state: InFlightState, first: int, last: int) -> None:
+        state.acquire(self._request.member_id)
+        lock = self._partition.lock_records(first, last)
+        if state.lock is not None:
+            # the log's start split a batch whose release was under way: its records kept the lock
+            if self._partition.keeps_defects:
+                raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
+            state.unlock()
+        state.lock = lock
 
     def _acquire_offsets(self, batch: InFlightBatch, first: int, remaining: int) -> int:
         """Acquire records one by one; the result: how many."""
@@ -163,7 +172,7 @@ class _Acquisition:
                 break
             if delivered >= rule.throttled_from and most is None:
                 most = max(1, len(batch) >> (delivered - rule.throttled_from + 1))
-            state.acquire(self._request.member_id, partition.lock_records(offset, offset))
+            self._take(state, offset, offset)
             count += 1
             if taken and taken[-1].last_offset == offset - 1 and taken[-1].delivery_count == delivered + 1:
                 taken[-1] = taken[-1]._replace(last_offset=offset)

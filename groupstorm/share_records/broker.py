@@ -305,14 +305,16 @@ class ShareBroker:
             # partitions without acknowledgements are in an answer only beside others
             done({one: error for one, error in failed.items() if error is not Error.NONE})
             return
-        waiting = set(interested)
         errors: AcknowledgeErrors = {}
+        is_begun = False
 
         def answered(one: TopicPartition, error: Error) -> None:
             self._drop_after(SharePartitionKey(request.group, one), error)
             errors[one] = error
-            waiting.discard(one)
-            if not waiting:
+            finish()
+
+        def finish() -> None:
+            if is_begun and len(errors) == len(interested):
                 done({**errors, **failed})
 
         for one in interested:
@@ -323,6 +325,8 @@ class ShareBroker:
                 continue
             acknowledge(share_partition, request.member_id, interested[one], partial(answered, one))
             self._fetches.retry(key)
+        is_begun = True
+        finish()
 
     def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
         """The partitions whose answer is known now, and the acknowledgements for share partitions."""

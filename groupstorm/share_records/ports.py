@@ -24,6 +24,30 @@ class NullPointer(Exception):
     """A place at which Kafka follows a null reference; the repaired broker never does."""
 
 
+class Outcome:
+    """The error that a call ends with, for whom waits for it (Kafka: a CompletableFuture).
+
+    A call that ends before it returns tells so once it has returned: `attach`.
+    """
+
+    def __init__(self, done: Callable[[Error], None]) -> None:
+        self._done = done
+        self._error: Error | None = None
+        self._is_attached = False
+
+    def complete(self, error: Error) -> None:
+        if self._is_attached:
+            self._done(error)
+        else:
+            self._error = error
+
+    def attach(self) -> None:
+        """The call has returned."""
+        self._is_attached = True
+        if self._error is not None:
+            self._done(self._error)
+
+
 class TopicPartition(NamedTuple):
     topic: str
     partition: int

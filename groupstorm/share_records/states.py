@@ -112,12 +112,11 @@ class InFlightState:
     def is_acquirable(self) -> bool:
         return self.state is RecordState.AVAILABLE and self._before is None
 
-    def acquire(self, member_id: str, lock: Timer) -> None:
-        """Deliver an acquirable record to a member."""
+    def acquire(self, member_id: str) -> None:
+        """Deliver an acquirable record to a member, who has yet to get a lock."""
         self._become(RecordState.ACQUIRED)
         self.delivery_count += 1
         self.member_id = member_id
-        self.lock = lock
 
     def give_up(self, wanted: RecordState, rule: DeliveryRule) -> bool:
         """Take the record from its member; False during a change. The last delivery is never AVAILABLE."""

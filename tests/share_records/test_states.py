@@ -20,7 +20,8 @@ _WITH_QUEUE = DeliveryRule(limit=5, has_dead_letters=True)
 
 def _acquired(delivery_count: int, timers: Timers | None = None) -> InFlightState:
     state = InFlightState(RecordState.AVAILABLE, delivery_count - 1)
-    state.acquire("a", (timers or Timers()).schedule(30_000, lambda: None))
+    state.acquire("a")
+    state.lock = (timers or Timers()).schedule(30_000, lambda: None)
     return state
 
 
