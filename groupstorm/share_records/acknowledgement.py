@@ -93,7 +93,7 @@ def release_all(partition: SharePartition, member_id: str, done: Callable[[Error
         ):
             partition.split(batch)
         for first, last, state in _states(batch):
-            if state.state is not RecordState.ACQUIRED or state.member_id not in (member_id, ""):
+            if state.state is not RecordState.ACQUIRED or state.member_id != member_id:
                 continue
             wanted = RecordState.ARCHIVED if last < partition.start_offset else RecordState.AVAILABLE
             state.begin(wanted, rule)
