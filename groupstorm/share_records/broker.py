@@ -141,9 +141,10 @@ class ShareBroker:
         self._replies.append((token, response))
 
     def _fetch(self, request: ShareFetch, reply: Callable[[Response], None]) -> None:
-        if request.is_renewal and request.version >= 2 and _fetches_records(request):
-            raise KafkaError(Error.INVALID_REQUEST)
         is_renewal = request.is_renewal and request.version >= 2
+        wants = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
+        if is_renewal and any(wants):
+            raise KafkaError(Error.INVALID_REQUEST)
         has_acknowledgements = any(request.partitions.values())
         try:
             session, partitions = self._open(request, has_acknowledgements)
@@ -394,8 +395,3 @@ class _FetchAnswer:
     def _send_if_complete(self) -> None:
         if self._found is not None and self._errors is not None:
             self._send(self._found, self._errors)
-
-
-def _fetches_records(request: ShareFetch) -> bool:
-    """Whether a renewal asks for records too, which it must not."""
-    return any((request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms))
