@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.command import groupstorm, refused
-from tests.share_records.scripts import golden
+from tests.share_records.scripts import Event, golden, of_kind, run, run_line
 
 
 def _answers(folder: Path, *lines: str) -> list[dict[str, Any]]:
@@ -52,8 +54,45 @@ def test_a_step_that_cannot_be_done_is_invalid_and_the_script_goes_on(tmp_path: 
     assert any(event["kind"] == "fetch" for event in answer["events"])
 
 
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        ({"op": "ack", "acks": {"foo": "accept"}}, "'foo' is no partition"),
+        ({"op": "ack", "acks": {"foo-0": [3]}}, "acks: [3] names no records"),
+        ({"op": "ack", "acks": {"foo-0": {"held": 0, "cycle": 3}}}, "cycle: 3 is no list"),
+        (
+            {"op": "ack", "acks": {"foo-0": [[0, 1, "take"]]}},
+            "type: 'take' is no whole number",
+        ),
+        ({"op": "fetch", "epoch": "$x"}, "epoch: '$x' is no whole number"),
+        ({"op": "fetch", "version": 3}, "version: 3 is not between 1 and 2"),
+        (
+            {"op": "persister", "read": ["ok"]},
+            "read: ['ok'] is none of ok, hold",
+        ),
+        (
+            {"op": "coord", "call": "write", "p": "foo-0", "batches": [[0, 1, [], 1]]},
+            "batches: [0, 1, [], 1]",
+        ),
+        ({"op": "leader", "p": "foo-0", "event": "gone"}, "event: 'gone'"),
+        ({"op": "read_error", "p": "foo-0", "error": "NO_ERROR"}, "error: 'NO_ERROR'"),
+    ],
+)
+def test_a_step_with_a_wrong_value_names_it(step: Event, why: str) -> None:
+    (invalid,) = of_kind(run(step), "invalid")
+    assert invalid["why"].startswith(why)
+
+
 def test_a_broker_option_that_kafka_refuses_fails_the_script(tmp_path: Path) -> None:
     line = json.dumps({"id": 1, "config": {"group.share.delivery.count.limit": 99}, "steps": []})
     assert _answers(tmp_path, line) == [
         {"id": 1, "failed": "config: group.share.delivery.count.limit: 99 is not between 2 and 10"}
     ]
+
+
+@pytest.mark.parametrize(
+    "config", [{"groups": []}, {"groups": {"g": 3}}, {"persister_ms": "x"}, {"state_epoch": -1}]
+)
+def test_a_script_whose_config_cannot_be_read_fails(config: Event) -> None:
+    answer = run_line(json.dumps({"id": 1, "config": config, "steps": []}))
+    assert answer["failed"].startswith(f"config: {next(iter(config))}")

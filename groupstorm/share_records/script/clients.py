@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import PENDING, InvalidStep
-from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
+from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
@@ -110,7 +110,7 @@ def _read_entry(entry: Any, held: Ranges) -> Iterable[AcknowledgementBatch]:
             for first, last in ranges
             for start in (min(first + skip, last),)
         ]
-    kinds = [_read_type(one) for one in entry.get("cycle", ())]
+    kinds = [_read_type(one) for one in Fields(entry).listed("cycle")]
     kind = None if kinds else _read_type(entry.get("type"))
     return [
         AcknowledgementBatch(

@@ -154,6 +154,7 @@ def read_way(value: Any) -> tuple[str, int | None]:
         value, count = value.get("mode"), value.get("count")
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise ValueError(f"{count!r} is no number of calls")
-    if value not in (OK, HOLD, EXCEPTION) and value not in Error.__members__:
+    mode = str(value)
+    if mode not in (OK, HOLD, EXCEPTION) and mode not in Error.__members__:
         raise ValueError(f"{value!r} is none of ok, hold, exception, and no error's name")
-    return str(value), count
+    return mode, count

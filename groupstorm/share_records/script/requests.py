@@ -108,7 +108,7 @@ def read_error(step: Fields) -> Error | None:
 
 
 def read_batch(value: Any) -> StateBatch:
-    if not isinstance(value, list) or len(value) != 4 or value[2] not in RecordState.__members__:
+    if not isinstance(value, list) or len(value) != 4 or str(value[2]) not in RecordState.__members__:
         raise InvalidStep(f"batches: {value!r} is no [first, last, state, count]")
     first, last, count = (whole_number("batches", value[index], LONG_MAX) for index in (0, 1, 3))
-    return StateBatch(first, last, RecordState[value[2]], count)
+    return StateBatch(first, last, RecordState[str(value[2])], count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from groupstorm.coordinator.config import COMPATIBILITY, Compatibility
+from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, parse_int
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
@@ -59,11 +59,9 @@ class _Run:
             raise ScenarioFailed(f"config: {problem}") from problem
         self._timers = Timers()
         self._coordinator = ShareCoordinator(self._config.updates_per_snapshot, self._cluster.has_partition)
-        delay_ms = config.get("persister_ms", 0)
+        delay_ms, state_epoch = _read_number(config, "persister_ms"), _read_number(config, "state_epoch")
         self._persister = ScriptPersister(self._coordinator, self._timers, delay_ms, self._ask)
-        self._groups: dict[str, dict[str, Any]] = {
-            group: dict(own) for group, own in {GROUP: {}, **config.get("groups", {})}.items()
-        }
+        self._groups = _read_groups(config)
         self._broker = self._start_broker()
         self._clients: dict[str, Client] = {}
         #: The requests without an answer, by the index of their step.
@@ -78,7 +76,7 @@ class _Run:
             for group in self._groups:
                 for one in self._cluster.logs:
                     key = SharePartitionKey(group, one)
-                    self._coordinator.initialize(key, config.get("state_epoch", 0), -1)
+                    self._coordinator.initialize(key, state_epoch, -1)
         self._end_moment()
 
     def _start_broker(self) -> ShareBroker:
@@ -349,3 +347,18 @@ def _read_config(config: Mapping[str, Any]) -> ShareConfig:
     has_dead_letters = config.get("dlq", True) is not False
     options = {**config, **sessions, COMPATIBILITY: Compatibility.KAFKA_4_4_0}
     return ShareConfig.from_mapping(options, has_dead_letters=has_dead_letters)
+
+
+def _read_number(config: Mapping[str, Any], name: str) -> int:
+    try:
+        return parse_int(name, config.get(name, 0), 0)
+    except InputError as problem:
+        raise ScenarioFailed(f"config: {problem}") from problem
+
+
+def _read_groups(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of groups; the group of steps that name none always exists."""
+    groups = config.get("groups", {})
+    if not isinstance(groups, dict) or not all(isinstance(own, dict) for own in groups.values()):
+        raise ScenarioFailed(f"config: groups: {groups!r} does not give options by group")
+    return {GROUP: {}, **groups}
