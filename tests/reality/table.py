@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
@@ -66,8 +65,8 @@ def _virtual(case: Case, name: str, seed: int) -> Mapping[str, float | None]:
 
 
 def markdown(all_lines: Sequence[Line]) -> list[str]:
-    """The summary by figure, then a table for each case."""
-    return [*_summary(all_lines), *_tables(all_lines)]
+    """The summary by figure, then the medians that are neither inside nor near."""
+    return [*_summary(all_lines), "", *_outside(all_lines)]
 
 
 def _summary(all_lines: Sequence[Line]) -> Iterator[str]:
@@ -79,30 +78,13 @@ def _summary(all_lines: Sequence[Line]) -> Iterator[str]:
         yield f"| `{figure}` | {sum(counts)} | {' | '.join(map(str, counts))} |"
 
 
-def _tables(all_lines: Sequence[Line]) -> Iterator[str]:
-    for case, of_case in groupby(all_lines, key=lambda line: line.case):
-        by_figure: dict[str, list[Line]] = {}
-        for line in of_case:
-            by_figure.setdefault(line.figure, []).append(line)
-        libraries = [line.library for line in next(iter(by_figure.values()))]
-        yield from ("", f"**{case}**", "")
-        yield f"| | {' | '.join(libraries)} |"
-        yield "|---" * (len(libraries) + 1) + "|"
-        zeros = []
-        for figure, of_figure in by_figure.items():
-            if any(any(line.real) or any(line.virtual) for line in of_figure):
-                yield f"| `{figure}` | {' | '.join(map(_cell, of_figure))} |"
-            else:
-                zeros.append(f"`{figure}`")
-        if zeros:
-            yield from ("", f"0 in every run, real or virtual: {', '.join(zeros)}.")
-
-
-def _cell(line: Line) -> str:
-    """The real runs, then the virtual ones; the real ones are bold if they are outside."""
-    real = _spread(line.real)
-    marked = {OUTSIDE: f"**{real}**", NEAR: f"*{real}*"}.get(line.verdict, real)
-    return f"{marked} : {_spread(line.virtual)}"
+def _outside(all_lines: Sequence[Line]) -> Iterator[str]:
+    yield "| outside | library | figure | real | virtual |"
+    yield "|---|---|---|---:|---:|"
+    for line in all_lines:
+        if line.verdict == OUTSIDE:
+            cells = (line.case, line.library, f"`{line.figure}`", _spread(line.real), _spread(line.virtual))
+            yield f"| {' | '.join(cells)} |"
 
 
 def _spread(values: Sequence[float]) -> str:
