@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -66,9 +65,8 @@ def test_a_replay_and_its_scenario(folder: Path) -> None:
 def test_other_settings(folder: Path) -> None:
     command = "groupstorm whatif imported --over session.timeout.ms=10s,30s --seeds 2 --out changed"
     shown = output(command, folder)
-    table = re.split(r"\n+[\d,]+ events in", shown[shown.index("imported, seeds 0 to 1") :])[0]
     recommendation = shown[shown.index("Recommendation:") :].split("\n\n")[0]
-    check_section(PAGE, "whatif", f"```\n$ {command}\n...\n{recommendation}\n...\n{table}\n...\n```")
+    check_section(PAGE, "whatif", f"```\n$ {command}\n...\n{recommendation}\n```")
 
 
 @pytest.mark.slow
