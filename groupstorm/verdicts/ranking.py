@@ -1,10 +1,10 @@
 """Which variant costs least, by one figure or by several that are weighed together; perhaps none does.
 
-The cost of a run: for each figure of the ranking, its weight times what the figure lies above the least median
-of all variants, in multiples of what a person notices (`measures`). A figure counts for a variant only if its
-median lies above the least one by a tenth of itself and by one notice: what all variants pay alike decides
-nothing. A variant is the winner if its median cost lies below every other's by more than their seeds vary, and
-by one notice at least.
+The cost of a run: for each figure of the ranking, its weight times what the figure lies above the least
+median of all variants, in multiples of what a person notices (`measures`). A figure counts for a variant only
+if its median lies above the least one by a tenth of itself and by one notice: what all variants pay alike
+decides nothing. A variant is the winner if its median cost lies below every other's by more than their seeds
+vary, and by one notice at least.
 """
 
 from __future__ import annotations

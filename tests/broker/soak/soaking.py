@@ -58,14 +58,11 @@ def virtual_hours(hours: int, seed: int) -> Iterator[int]:
 
 
 def minutes(length_s: float, every_s: float, seed: int) -> Iterator[Sample]:
-    """Real clients of a broker in this process, for so many seconds; give a sample every ``every_s``, when
-    all clients have closed their connections."""
+    """Real clients of a broker in this process, for so many seconds at least; give a sample every ``every_s``,
+    when all clients have closed their connections."""
     with EmbeddedBroker(OPTIONS, {"orders": 3}) as broker:
-        number = 0
-        until_s = time.monotonic() + length_s
-        while time.monotonic() < until_s:
-            _let_clients_work(broker, min(time.monotonic() + every_s, until_s), seed + number)
-            number += 1
+        for number in range(round(length_s / every_s)):
+            _let_clients_work(broker, time.monotonic() + every_s, seed + number)
             yield _sample(broker)
 
 
