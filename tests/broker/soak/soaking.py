@@ -57,24 +57,27 @@ def virtual_hours(hours: int, seed: int) -> Iterator[int]:
         yield len(gc.get_objects())
 
 
-def minutes(length_s: float, every_s: float, seed: int) -> Iterator[Sample]:
-    """Real clients of a broker in this process, for so many seconds at least; give a sample every ``every_s``,
-    when all clients have closed their connections."""
+def rounds(count: int, frames: int, seed: int) -> Iterator[Sample]:
+    """Real clients of a broker in this process. In each round so many frames come, the same in all, each over
+    a connection of its own, while others work; give a sample when all have closed their connections."""
     with EmbeddedBroker(OPTIONS, {"orders": 3}) as broker:
-        for number in range(round(length_s / every_s)):
-            _let_clients_work(broker, time.monotonic() + every_s, seed + number)
+        for _ in range(count):
+            _let_clients_work(broker, frames, seed)
             yield _sample(broker)
 
 
-def _let_clients_work(broker: EmbeddedBroker, until_s: float, seed: int) -> None:
-    told = Acknowledged()
+def _let_clients_work(broker: EmbeddedBroker, frames: int, seed: int) -> None:
+    told, is_over = Acknowledged(), threading.Event()
     acts: tuple[Callable[[RawClient, Acknowledged], None], ...] = (produce, commit, join, transact)
-    threads = [threading.Thread(target=_act, args=(broker, act, told, until_s)) for act in acts]
-    threads.append(threading.Thread(target=_send_faults, args=(broker, until_s, seed)))
+    threads = [threading.Thread(target=_act, args=(broker, act, told, is_over)) for act in acts]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        _send_faults(broker, frames, seed)
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
     assert told.problems == []
 
 
@@ -82,10 +85,10 @@ def _act(
     broker: EmbeddedBroker,
     act: Callable[[RawClient, Acknowledged], None],
     told: Acknowledged,
-    until_s: float,
+    is_over: threading.Event,
 ) -> None:
     try:
-        while time.monotonic() < until_s:
+        while not is_over.is_set():
             with RawClient((broker.host, broker.port)) as client:
                 for _ in range(_REQUESTS):
                     act(client, told)
@@ -93,12 +96,12 @@ def _act(
         told.problems.append(problem)
 
 
-def _send_faults(broker: EmbeddedBroker, until_s: float, seed: int) -> None:
+def _send_faults(broker: EmbeddedBroker, frames: int, seed: int) -> None:
     """Whole requests, halves of requests and bytes that are none, each over a connection that is closed at
     once or after the answer."""
     draw = random.Random(seed)
     requests = Requests(draw, [])
-    while time.monotonic() < until_s:
+    for _ in range(frames):
         with RawClient((broker.host, broker.port)) as client, suppress(ConnectionError):
             frame = requests.frame()
             if frame[:2] in _DESTRUCTIVE:

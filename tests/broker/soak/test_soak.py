@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.broker.soak.soaking import minutes, virtual_hours
+from tests.broker.soak.soaking import rounds, virtual_hours
 
 pytestmark = pytest.mark.slow
 #: Of 2,000 requests in each virtual hour.
@@ -18,7 +18,7 @@ def test_virtual_hours_leave_no_objects() -> None:
 
 
 def test_connections_leave_no_tasks_files_or_timers() -> None:
-    first, *_, last = minutes(9.0, 3.0, seed=5)
+    first, *_, last = rounds(3, 100, seed=5)
     assert last.tasks <= first.tasks
     assert last.files <= first.files
     assert last.timers < 500, last
