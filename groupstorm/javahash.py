@@ -314,6 +314,15 @@ class TimelineHashMap(Generic[K, V]):
         del self._hashes[key]
         return self._values.pop(key)
 
+    def with_entry(self, key: K, value: V) -> TimelineHashMap[K, V]:
+        """A copy after ``put``."""
+        copy = TimelineHashMap[K, V](self._hash_of)
+        copy._values.update(self._values)
+        copy._hashes.update(self._hashes)
+        copy._slots = self._slots
+        copy.put(key, value)
+        return copy
+
     def keys(self) -> list[K]:
         """The keys in Kafka's order, a list of the caller's own."""
         shift = 65 - self._slots.bit_length()

@@ -1,4 +1,4 @@
-"""The broker's assignors of KIP-848: `uniform` and `range`, equal to Kafka 4.3.1's.
+"""The broker's assignors of KIP-848, `uniform` and `range`, equal to Kafka 4.3.1's, and that of share groups.
 
     assignor = get("uniform")
     targets = assignor.assign({"orders": TopicDescription(topic_id, 6)}, {"m1": MemberSpec(["orders"], {})})
@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
 from groupstorm.assignors.server.assignors import RangeAssignor, ServerAssignor, UniformAssignor, get, names
-from groupstorm.assignors.server.group import MemberSpec, Target, TopicDescription
+from groupstorm.assignors.server.group import MemberSpec, ServerGroup, Target, TopicDescription
+from groupstorm.assignors.server.simple import assign_simple
 
 __all__ = [
     "AssignmentRefused",
@@ -18,9 +19,11 @@ __all__ = [
     "MemberSpec",
     "RangeAssignor",
     "ServerAssignor",
+    "ServerGroup",
     "Target",
     "TopicDescription",
     "UniformAssignor",
+    "assign_simple",
     "get",
     "names",
 ]

@@ -146,11 +146,11 @@ class Draft:
         )
         partitions.put(partition, None)
 
-    def remove(self, topic: UUID, partition: int) -> None:
-        """Remove a partition, and the topic after its last one."""
+    def remove(self, topic: UUID, partition: int, *, keeps_topic: bool = False) -> None:
+        """Remove a partition, and the topic after its last one unless ``keeps_topic``."""
         partitions = self._table[topic]
         partitions.remove(partition)
-        if not partitions:
+        if not partitions and not keeps_topic:
             self._table.remove(topic)
 
     def remove_topic(self, topic: UUID) -> None:
