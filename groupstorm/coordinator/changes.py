@@ -42,7 +42,7 @@ def replay(shard: Shard, record: EntryRecord) -> ModernGroup[Any, Any] | None:
         shard.groups.put(record.group, group)
     if not isinstance(group, kind):
         raise CoordinatorFault(f"group {record.group!r} is not a {kind.kind} group")
-    group.take(record)
+    group.take(record, shard.now_ms)
     if record.value is None and type(record) is kind.types.group:
         shard.groups.remove(group.name)
     return group

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.consumer_config import ConsumerConfig
+from groupstorm.coordinator.share_config import ShareConfig
 from groupstorm.coordinator.streams_config import STICKY, StreamsConfig, split_names
 from groupstorm.problems import InputError
 
@@ -166,7 +167,7 @@ _ORDERED: tuple[tuple[str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
-    """The options that have an effect, in ms and bytes; ``consumer`` and ``streams``: on such groups."""
+    """The options that have an effect, in ms and bytes; those of the newer protocols by kind of group."""
 
     initial_rebalance_delay_ms: int = 3_000
     min_session_timeout_ms: int = 6_000
@@ -179,6 +180,7 @@ class CoordinatorConfig:
     compatibility: Compatibility = Compatibility.REPAIRED
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     streams: StreamsConfig = field(default_factory=StreamsConfig)
+    share: ShareConfig = field(default_factory=ShareConfig)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
@@ -203,6 +205,7 @@ class CoordinatorConfig:
             compatibility=Compatibility(parsed[COMPATIBILITY]),
             consumer=ConsumerConfig.from_options(parsed),
             streams=StreamsConfig.from_options(parsed),
+            share=ShareConfig.from_options(parsed),
         )
 
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self
 
 from groupstorm.coordinator.modern.config import ModernConfig
+from groupstorm.coordinator.share_config import ShareConfig
 from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS, StreamsConfig
 from groupstorm.problems import InputError
 
@@ -50,15 +51,22 @@ class ConsumerConfig(ModernConfig):
 
 
 #: The options of one group that are numbers, and their least and greatest values.
-GROUP_OPTIONS = {**ConsumerConfig.own_options(), **StreamsConfig.own_options()}
+GROUP_OPTIONS = {
+    **ConsumerConfig.own_options(),
+    **StreamsConfig.own_options(),
+    **ShareConfig.own_options(),
+}
 
 
 class GroupOptions:
     """The options that single groups have of their own; the broker's options hold for the others."""
 
-    def __init__(self, broker: ConsumerConfig, streams: StreamsConfig | None = None) -> None:
+    def __init__(
+        self, broker: ConsumerConfig, streams: StreamsConfig | None = None, share: ShareConfig | None = None
+    ) -> None:
         self._broker = broker
         self._streams = streams or StreamsConfig()
+        self._share = share or ShareConfig()
         self._own: dict[str, dict[str, int | str]] = {}
 
     def set(self, group: str, options: Mapping[str, int | str]) -> None:
@@ -88,3 +96,12 @@ class GroupOptions:
     def streams(self, group: str) -> StreamsConfig:
         """The options of a streams group."""
         return self._streams.of_group(self.own(group))
+
+    def share(self, group: str) -> ShareConfig:
+        """The options of a share group."""
+        return self._share.of_group(self.own(group))
+
+    def modern(self, kind: str, group: str) -> ModernConfig:
+        """The options of a group of this kind."""
+        of_kind = {"consumer": self.consumer, "share": self.share, "streams": self.streams}
+        return of_kind[kind](group)

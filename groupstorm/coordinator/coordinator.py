@@ -15,7 +15,7 @@ drives the coordinator.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from groupstorm.coordinator.changes import MEMBER_TIMERS
@@ -29,7 +29,7 @@ from groupstorm.coordinator.consumer.descriptions import handle_describe_consume
 from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
-from groupstorm.coordinator.consumer.subscriptions import request_refresh, resolve_regexes
+from groupstorm.coordinator.consumer.subscriptions import resolve_regexes
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -64,10 +64,17 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
+from groupstorm.coordinator.modern.subscribed import SubscribedGroup
 from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.share.descriptions import handle_describe_share_group
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.heartbeats import handle_share_heartbeat, on_share_timer
+from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
+from groupstorm.coordinator.share.persister import Persister
+from groupstorm.coordinator.share.state_partitions import forget_topics
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin
 from groupstorm.coordinator.streams.descriptions import handle_describe_streams_group
 from groupstorm.coordinator.streams.fencing import on_streams_timer
@@ -85,6 +92,7 @@ from groupstorm.coordinator.timers import (
     JOIN,
     MEMBER_SESSION,
     SESSION,
+    SHARE_INITIALIZATION,
     STREAMS_DELAY,
     Timer,
 )
@@ -113,8 +121,17 @@ HANDLERS: dict[type, Handler] = cast(
         StreamsGroupHeartbeat: handle_streams_heartbeat,
         DescribeStreamsGroup: handle_describe_streams_group,
         UpdateTopologyDescription: handle_update_description,
+        ShareGroupHeartbeat: handle_share_heartbeat,
+        DescribeShareGroup: handle_describe_share_group,
     },
 )
+
+_MODERN_TIMERS = frozenset({*MEMBER_TIMERS, STREAMS_DELAY, SHARE_INITIALIZATION})
+_ON_TIMER: dict[type, Callable[[Shard, Any, Timer], Write | None]] = {
+    ConsumerGroup: on_member_timer,
+    StreamsGroup: on_streams_timer,
+    ShareGroup: on_share_timer,
+}
 
 
 class GroupCoordinator:
@@ -129,14 +146,18 @@ class GroupCoordinator:
         whole_records: bool = False,
         resolves_in_turns: bool = False,
         description_plugin: DescriptionPlugin | None = None,
+        persister: Persister | None = None,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``; it is called only for joins that no
         check refuses. ``whole_records``: records of groups hold their members, as `load` and `move` need
         them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`.
-        ``description_plugin``: keeps descriptions of the topologies of streams groups."""
+        ``description_plugin``: keeps descriptions of the topologies of streams groups. ``persister``: keeps
+        the state of the partitions of share groups; None: it confirms everything."""
         self._shard = Shard(config, member_ids, append, whole_records, WINGS)
         self._handlers: Mapping[type, Handler] = HANDLERS
         self._shard.description_plugin = description_plugin
+        if persister is not None:
+            self._shard.persister = persister
         self._resolves_in_turns = resolves_in_turns
         #: The groups whose regular expressions are being resolved.
         self._resolving: set[str] = set()
@@ -245,14 +266,11 @@ class GroupCoordinator:
 
     def _on_group_timer(self, group: Group, timer: Timer) -> Write | None:
         kind, _, name = timer.key
-        is_member_timer = kind in MEMBER_TIMERS
-        if isinstance(group, ConsumerGroup):
-            return on_member_timer(self._shard, group, timer) if is_member_timer else None
-        if isinstance(group, StreamsGroup):
-            is_own = is_member_timer or kind is STREAMS_DELAY
-            return on_streams_timer(self._shard, group, timer) if is_own else None
-        if is_member_timer or kind is STREAMS_DELAY:
+        on_modern_timer = _ON_TIMER.get(type(group))
+        if (on_modern_timer is not None) is not (kind in _MODERN_TIMERS):
             return None  # it was set before the group changed its protocol
+        if on_modern_timer is not None:
+            return on_modern_timer(self._shard, group, timer)
         classic = cast("ClassicGroup", group)
         if kind is SESSION:
             return on_session_timer(self._shard, classic, name)
@@ -288,16 +306,17 @@ class GroupCoordinator:
 
     def update_topics(self, changed: Mapping[str, Topic], removed: Sequence[str], now_ms: int) -> Effects:
         """Topics were created or have grown (``changed``), or no longer exist (``removed``): their groups
-        look at their subscriptions again, and offsets of removed topics are deleted."""
+        look at their subscriptions again, and offsets and share partitions of removed topics are deleted."""
         shard = self._shard
         shard.now_ms = now_ms
+        gone = list(map(shard.topics.topic_id, removed))
         touched = set(shard.topics.update(changed, removed))
         for _, group in shard.groups.items():
-            if isinstance(group, ConsumerGroup) and not touched.isdisjoint(group.subscribed):
-                request_refresh(group)
+            if isinstance(group, SubscribedGroup) and not touched.isdisjoint(group.subscribed):
+                group.request_refresh()
             if isinstance(group, StreamsGroup) and group.topology is not None:
                 group.refresh_is_due |= not touched.isdisjoint(group.topology.required_topics())
-        return self._submit(delete_topics(shard, removed))
+        return self._submit([*delete_topics(shard, removed), *forget_topics(shard, gone)])
 
     def set_group_options(self, group: str, options: Mapping[str, int | str]) -> None:
         """Give one group options of its own (GROUP resources of IncrementalAlterConfigs), all of them at

@@ -34,8 +34,10 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Completion, Write
-from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, Record
+from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, Record, operation_error
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.state_partitions import forget_state
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.topology_descriptions import forget_description, must_be_forgotten
 from groupstorm.coordinator.timers import EXPIRATION
@@ -75,7 +77,9 @@ def _check_offset_delete(request: OffsetDelete, group: Group | None) -> Error:
         return Error.INVALID_GROUP_ID
     if group is None:
         return Error.GROUP_ID_NOT_FOUND
-    return validate_offset_delete(group) if isinstance(group, ClassicGroup) else Error.NONE
+    if isinstance(group, ClassicGroup):
+        return validate_offset_delete(group)
+    return Error.GROUP_ID_NOT_FOUND if isinstance(group, ShareGroup) else Error.NONE
 
 
 def _reads(group: Group, topic: str, compatibility: Compatibility) -> bool:
@@ -124,17 +128,23 @@ def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply)
     if error or group is None:
         shard.answer(reply, DeleteGroupResponse(error))
         return None
+    go_on = partial(_delete_group, shard, group, reply)
+    if isinstance(group, ShareGroup):
+        return forget_state(
+            shard, group, go_on, lambda error: shard.answer(reply, DeleteGroupResponse(error))
+        )
     if isinstance(group, StreamsGroup) and must_be_forgotten(shard, group):
         failed = DeleteGroupResponse(Error.GROUP_DELETION_FAILED)
-        go_on = partial(_delete_group, shard, group, reply)
         return forget_description(shard, group, go_on, lambda: shard.answer(reply, failed))
-    return _delete_group(shard, group, reply)
+    return go_on()
 
 
 def _delete_group(shard: Shard, group: Group, reply: PendingReply) -> Write:
     on_written = answering(shard, reply, DeleteGroupResponse(Error.NONE))
     everything = _partitions_of(shard, group.name)
     write = _forgetting(shard, group.name, everything, AppendCause.GROUP_DELETED, on_written)
+    # other writes may come before it, so that nobody else refuses the request
+    write.refuse = lambda error: shard.answer(reply, DeleteGroupResponse(operation_error(error)))
     return _ending(shard, group, write, Cause.DELETED)
 
 
@@ -191,7 +201,7 @@ def _expire(shard: Shard, name: str) -> Write | None:
     if group.name in shard.offsets:
         expired, all_expired = _expired_offsets(shard, group)
     ends = all_expired and not waits_for_transaction and _is_empty(group)
-    ends = ends and not must_be_forgotten(shard, group)
+    ends = ends and not must_be_forgotten(shard, group) and not isinstance(group, ShareGroup)
     if not expired and not ends:
         return None
     write = _forgetting(shard, group.name, expired, AppendCause.EXPIRED)

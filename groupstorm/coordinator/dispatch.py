@@ -24,6 +24,7 @@ from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.topology_descriptions import (
     UNCERTAIN,
@@ -39,6 +40,9 @@ def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write 
     if group is None or isinstance(group, ClassicGroup):
         return joins.handle_join(shard, request, reply)
     if joins.refuse_outright(shard, request, reply):
+        return None
+    if isinstance(group, ShareGroup):
+        _answer(shard, request, reply, JoinGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL))
         return None
     if isinstance(group, StreamsGroup):
         return _join_streams_group(shard, request, reply, group)

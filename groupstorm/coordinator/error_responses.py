@@ -33,6 +33,12 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
+from groupstorm.coordinator.share.messages import (
+    DescribeShareGroup,
+    DescribeShareGroupResponse,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,
     DescribeStreamsGroupResponse,
@@ -59,6 +65,8 @@ GroupRequest = (
     | StreamsGroupHeartbeat
     | DescribeStreamsGroup
     | UpdateTopologyDescription
+    | ShareGroupHeartbeat
+    | DescribeShareGroup
 )
 
 
@@ -72,6 +80,14 @@ _PLAIN: dict[type, Callable[[Error], Response]] = {
     ConsumerGroupHeartbeat: ConsumerGroupHeartbeatResponse,
     StreamsGroupHeartbeat: StreamsGroupHeartbeatResponse,
     UpdateTopologyDescription: UpdateTopologyDescriptionResponse,
+    ShareGroupHeartbeat: ShareGroupHeartbeatResponse,
+}
+
+#: Descriptions of a group of one kind, which name the group too.
+_DESCRIBED: dict[type, Callable[[Error, str], Response]] = {
+    DescribeConsumerGroup: DescribeConsumerGroupResponse,
+    DescribeStreamsGroup: DescribeStreamsGroupResponse,
+    DescribeShareGroup: DescribeShareGroupResponse,
 }
 
 
@@ -84,20 +100,12 @@ def error_response(request: GroupRequest, error: Error) -> Response:
             return _commit(request, error)
         case OffsetFetch():
             return _fetch(request, error)
-        case DescribeGroup() | DescribeConsumerGroup() | DescribeStreamsGroup():
-            return _describe(request, error)
+        case DescribeGroup():
+            return DescribeGroupResponse(error, request.group, "", "", "")
+        case DescribeConsumerGroup() | DescribeStreamsGroup() | DescribeShareGroup():
+            return _DESCRIBED[type(request)](error, request.group)
         case _:
             return _PLAIN[type(request)](error)
-
-
-def _describe(
-    request: DescribeGroup | DescribeConsumerGroup | DescribeStreamsGroup, error: Error
-) -> Response:
-    if isinstance(request, DescribeGroup):
-        return DescribeGroupResponse(error, request.group, "", "", "")
-    if isinstance(request, DescribeConsumerGroup):
-        return DescribeConsumerGroupResponse(error, request.group)
-    return DescribeStreamsGroupResponse(error, request.group)
 
 
 def _leave(request: LeaveGroup, error: Error) -> LeaveGroupResponse:

@@ -16,6 +16,7 @@ class GroupType(StrEnum):
     CLASSIC = "classic"
     CONSUMER = "consumer"
     STREAMS = "streams"
+    SHARE = "share"
 
 
 class Group(Protocol):

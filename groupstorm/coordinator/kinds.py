@@ -8,6 +8,8 @@ from groupstorm.coordinator.classic.failures import rescue
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.shard import Wings
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.records import ShareRecord
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.records import StreamsRecord
 
@@ -15,6 +17,7 @@ WINGS = Wings(
     {
         **dict.fromkeys(get_args(ConsumerRecord), ConsumerGroup),
         **dict.fromkeys(get_args(StreamsRecord), StreamsGroup),
+        **dict.fromkeys(get_args(ShareRecord), ShareGroup),
     },
     rescue,
 )

@@ -16,7 +16,7 @@ from groupstorm.coordinator.classic.group_records import restored_group, simple_
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.groups import Group, GroupType
+from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.modern.member import UNREVOKED
 from groupstorm.coordinator.modern.records import EntryRecord
 from groupstorm.coordinator.offsets import StoredOffset
@@ -68,9 +68,7 @@ def _begin_classic_sessions(shard: Shard, group: ClassicGroup) -> Write | None:
 def _begin_member_sessions(shard: Shard, group: Group) -> None:
     """Begin the members' sessions, and the rebalance timeouts of those that have something to give up."""
     for member in group.members.values():
-        timeout_ms = None
-        if group.kind is GroupType.STREAMS:
-            timeout_ms = shard.group_options.streams(group.name).session_timeout_ms
+        timeout_ms = shard.group_options.modern(group.kind, group.name).session_timeout_ms
         restart_member_session(shard, group.name, member, timeout_ms)
         if member.state in UNREVOKED:
             watch_revocation(shard, group.name, member)

@@ -15,6 +15,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.share.messages import (
+    DescribeShareGroup,
+    DescribeShareGroupResponse,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,
     DescribeStreamsGroupResponse,
@@ -356,6 +362,8 @@ Request = (
     | StreamsGroupHeartbeat
     | DescribeStreamsGroup
     | UpdateTopologyDescription
+    | ShareGroupHeartbeat
+    | DescribeShareGroup
 )
 Response = (
     JoinGroupResponse
@@ -373,4 +381,6 @@ Response = (
     | StreamsGroupHeartbeatResponse
     | DescribeStreamsGroupResponse
     | UpdateTopologyDescriptionResponse
+    | ShareGroupHeartbeatResponse
+    | DescribeShareGroupResponse
 )

@@ -97,6 +97,7 @@ class AppendCause(StrEnum):
     MEMBERS_REMOVED = "members-removed"  # members left or were fenced
     REGEXES_RESOLVED = "regexes-resolved"  # topics that match subscribed regular expressions
     TARGETS_COMPUTED = "targets-computed"  # the initial delay of a streams group is over
+    STATE_PARTITIONS = "state-partitions"  # of a share group: the persister has answered, or topics are gone
     DESCRIPTION = "description"  # of a topology: the plugin may hold it, holds it, or has refused it
 
 

@@ -18,6 +18,7 @@ from groupstorm.coordinator.modern.records import EntryRecord, key_of
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets
 from groupstorm.coordinator.pending_writes import PendingWrites, Unwritten, Write
 from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, GroupTombstone, Record
+from groupstorm.coordinator.share.persister import ConfirmingPersister, Persister
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, DescriptionWaits
 from groupstorm.coordinator.timers import Timers
 from groupstorm.coordinator.topics import Topics
@@ -56,6 +57,7 @@ class Shard:
         "now_ms",
         "offsets",
         "pending_offsets",
+        "persister",
         "records",
         "since_written",
         "still_read",
@@ -86,7 +88,7 @@ class Shard:
         #: Groups that are gone without a record: Kafka 4.3.1's reads see them until the next write succeeds.
         self.still_read: dict[str, Group] = {}
         #: Options of single groups.
-        self.group_options = GroupOptions(config.consumer, config.streams)
+        self.group_options = GroupOptions(config.consumer, config.streams, config.share)
         #: Regular expressions to resolve after this call, each with its group and `may_match`.
         self.background: list[tuple[str, tuple[str, ...], Callable[[str], bool] | None]] = []
         #: Which topics the regular expressions of this request may match; None: every one.
@@ -103,6 +105,8 @@ class Shard:
         #: Keeps the descriptions of topologies; None: the broker has no such plugin.
         self.description_plugin: DescriptionPlugin | None = None
         self.description_waits = DescriptionWaits()
+        #: Keeps the state of the partitions of share groups.
+        self.persister: Persister = ConfirmingPersister()
         self.timers = Timers()
         self.writes = PendingWrites()
         self.now_ms = 0

@@ -21,6 +21,7 @@ class TimerKind(IntEnum):
     MEMBER_JOIN = 7  # a classic one does not join again (consumer-join-<group>-<member>)
     MEMBER_SYNC = 8  # a classic one has joined and does not sync (consumer-sync-<group>-<member>)
     STREAMS_DELAY = 9  # the initial delay of a streams group is over (initial-rebalance-timeout-<group>)
+    SHARE_INITIALIZATION = 10  # partitions of a share group wait for the persister, which is asked at once
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -34,6 +35,7 @@ MEMBER_REBALANCE: Final = TimerKind.MEMBER_REBALANCE
 MEMBER_JOIN: Final = TimerKind.MEMBER_JOIN
 MEMBER_SYNC: Final = TimerKind.MEMBER_SYNC
 STREAMS_DELAY: Final = TimerKind.STREAMS_DELAY
+SHARE_INITIALIZATION: Final = TimerKind.SHARE_INITIALIZATION
 
 
 _Key = tuple[TimerKind, str, str]

@@ -155,6 +155,17 @@ def answering(shard: Shard, reply: PendingReply, response: Response) -> Completi
     return lambda error: None if error else shard.answer(reply, response)
 
 
+def then(shard: Shard, go_on: Callable[[], Write | None]) -> Completion:
+    """Go on once the write has succeeded."""
+
+    def on_written(error: Error | None) -> None:
+        write = None if error else go_on()
+        if write is not None:
+            submit(shard, write)
+
+    return on_written
+
+
 def answer_in_turn(shard: Shard, request: GroupRequest, reply: PendingReply, response: Response) -> None:
     """Answer once the group's writes so far are done; if the last of them fails, this request fails too."""
     before = shard.writes.last(request.group)

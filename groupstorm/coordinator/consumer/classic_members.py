@@ -29,7 +29,6 @@ from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     Owned,
-    hash_set,
 )
 from groupstorm.coordinator.consumer.membership import check_room, member_to_join
 from groupstorm.coordinator.consumer.migration import (
@@ -43,7 +42,6 @@ from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
     change_regex,
-    is_refresh_due,
     notice_topics,
     write_subscription,
 )
@@ -67,6 +65,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
+from groupstorm.coordinator.modern.subscribed import hash_set
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -115,7 +114,7 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
     regex_change = change_regex(shard, group, before, after, records)
     bumps = topics_changed or regex_change is not RegexChange.NONE
     noticed = Noticed(group.epoch, group.is_homogeneous)
-    if bumps or is_refresh_due(shard, group):
+    if bumps or group.is_refresh_due(shard.now_ms):
         noticed = notice_topics(shard, group, bumps, before, after, records)
     owned = _owned(shard, subscription)
     if downgrades and existing is not None:

@@ -16,14 +16,12 @@ from groupstorm.coordinator.consumer.migration import downgrade_without, may_dow
 from groupstorm.coordinator.consumer.records import (
     ConsumerEpochRecord,
     ConsumerRegexRecord,
-    ConsumerTargetEpochRecord,
 )
 from groupstorm.coordinator.consumer.subscriptions import topics_without
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
-from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
 from groupstorm.coordinator.pending_writes import Completion, Write
@@ -83,9 +81,7 @@ def fence(
     records += [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
     metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))
     records.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
-    if shard.config.compatibility.is_4_4 and len(members) == len(group.members):
-        # nobody is left to compute a target for; the next member gets one at once
-        records.append(ConsumerTargetEpochRecord(group.name, group.epoch + 1, NEVER))
+    records += group.up_to_date_without(members, group.epoch + 1, shard.config.compatibility)
     for member in members:
         cancel_member_timers(shard, group.name, member.member_id)
     return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)

@@ -6,14 +6,13 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from groupstorm.assignors.server import Target
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.consumer.member import ConsumerMember, Partitions, hash_set
+from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
@@ -28,9 +27,17 @@ from groupstorm.coordinator.consumer.records import (
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.modern.group import FIRST_EPOCH, ModernGroup, entries, merge, put
+from groupstorm.coordinator.modern.group import entries, merge, put
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.records import WingTypes
+from groupstorm.coordinator.modern.subscribed import (
+    SubscribedGroup,
+    SubscribedTopics,
+    count_names,
+    count_topics,
+    hash_set,
+    names_alone_are_equal,
+)
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
@@ -60,28 +67,9 @@ class ResolvedRegex(NamedTuple):
     in_order: tuple[str, ...] = ()
 
 
-#: Topic -> how many members name it, how many resolved expressions match it.
-SubscribedTopics = dict[str, tuple[int, int]]
-
-
-def count_names(topics: SubscribedTopics, member: ConsumerMember | None, by: int) -> None:
-    """Count the topics that a member names, in place."""
-    _count(topics, member.topics if member is not None else (), by, 0)
-
-
 def count_matches(topics: SubscribedTopics, resolved: ResolvedRegex | None, by: int) -> None:
     """Count the topics that a resolved expression matches, in place."""
-    _count(topics, resolved.topics if resolved is not None else (), 0, by)
-
-
-def _count(topics: SubscribedTopics, counted: Iterable[str], names: int, matches: int) -> None:
-    for topic in counted:
-        before = topics.get(topic, (0, 0))
-        after = before[0] + names, before[1] + matches
-        if after[0] > 0 or after[1] > 0:
-            topics[topic] = after
-        else:
-            topics.pop(topic, None)
+    count_topics(topics, resolved.topics if resolved is not None else (), 0, by)
 
 
 def count_one(counts: dict[str, int], key: str | None, by: int) -> None:
@@ -98,13 +86,13 @@ def count_one(counts: dict[str, int], key: str | None, by: int) -> None:
 def is_homogeneous(regexes: dict[str, int], topics: SubscribedTopics, members: int) -> bool:
     """Whether all members subscribe to the same topics (ConsumerGroup.subscriptionType)."""
     if not regexes:
-        return all(names == members for names, _ in topics.values())
+        return names_alone_are_equal(topics, members)
     if next(iter(regexes.values())) != members:
         return False
     return all(matches == 1 and names == 0 for names, matches in topics.values())
 
 
-class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
+class ConsumerGroup(SubscribedGroup[ConsumerMember]):
     """The state of one group, and what can be read from it directly."""
 
     __slots__ = (
@@ -114,18 +102,12 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         "_is_homogeneous",
         "_stable_at",
         "classic_members",
-        "epoch",
         "frees_instances",
-        "metadata_hash",
         "partition_epochs",
-        "refresh_epoch",
-        "refresh_ms",
         "regexes",
         "resolved",
-        "subscribed",
     )
 
-    epoch: int
     kind = GroupType.CONSUMER
     types = WingTypes(
         ConsumerMember,
@@ -142,11 +124,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         super().__init__(name)
         #: A member that takes another instance id gives its old one up, as in Kafka 4.4.0.
         self.frees_instances = frees_instances
-        self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0
         #: Topic id -> partition -> the epoch of the member that holds it, be it assigned or being revoked.
         self.partition_epochs: dict[UUID, dict[int, int]] = {}
-        self.subscribed: SubscribedTopics = {}
         #: Regular expression -> how many members subscribe by it.
         self.regexes: dict[str, int] = {}
         self.resolved: TimelineHashMap[str, ResolvedRegex] = TimelineHashMap()
@@ -159,8 +138,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self._is_homogeneous = True
         #: Whether the members' subscriptions are as they were when `_is_homogeneous` was computed.
         self._counted = True
-        #: When the subscribed topics are looked at again, and the epoch that a failed write took back.
-        self.refresh_ms, self.refresh_epoch = 0, 0
 
     @classmethod
     def new(cls, name: str, compatibility: Compatibility) -> ConsumerGroup:
@@ -198,29 +175,13 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
             raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
         return member
 
-    def target(self, member_id: str) -> Target:
-        """The member's target; empty if it has none yet."""
-        return self.targets.get(member_id) or {}
-
     def partition_epoch(self, topic: UUID, partition: int) -> int:
         """The epoch of the member that holds the partition; `NO_EPOCH` if nobody does."""
         return self.partition_epochs.get(topic, {}).get(partition, NO_EPOCH)
 
-    def is_subscribed_to(self, topic: str) -> bool:
-        return topic in self.subscribed
-
     def assigned_at(self, member: ConsumerMember, topics: Topics, topic: str, number: int) -> int | None:
         topic_id = topics.topic_id(topic)
         return None if topic_id is None else member.assigned_at(topic_id, number)
-
-    def names_of(self, assigned: Partitions, topics: Topics) -> tuple[str, ...]:
-        named = [
-            (name, number)
-            for topic, numbers in assigned.items()
-            if (name := topics.name(topic)) is not None
-            for number in numbers
-        ]
-        return tuple([f"{name}-{number}" for name, number in sorted(named)])
 
     def preferred_assignor(
         self, old: ConsumerMember | None = None, new: ConsumerMember | None = None
@@ -246,7 +207,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
 
     # to change
 
-    def take_own(self, record: Any) -> None:
+    def take_own(self, record: Any, now_ms: int) -> None:
         match record:
             case ConsumerEpochRecord(_, int(epoch), metadata_hash):
                 self.set_epoch(epoch, metadata_hash)
@@ -266,14 +227,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
             *(ConsumerRegexRecord(self.name, regex, None) for regex in self.resolved),
             ConsumerEpochRecord(self.name, None),
         ]
-
-    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
-        before = self.epoch, self.metadata_hash
-        self.undo.append(lambda: self._put_epoch(*before))
-        self._put_epoch(epoch, metadata_hash)
-
-    def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
-        self.epoch, self.metadata_hash = epoch, metadata_hash
 
     def set_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
         """Set the topics of a regular expression, or forget them (None)."""
@@ -358,8 +311,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         put(self.members, member_id, new)
         if old is None or new is None or old.topics != new.topics or old.regex != new.regex:
             self._counted = False
-            count_names(self.subscribed, old, -1)
-            count_names(self.subscribed, new, 1)
+            count_names(self.subscribed, () if old is None else old.topics, -1)
+            count_names(self.subscribed, () if new is None else new.topics, 1)
         for member, by in ((old, -1), (new, 1)):
             if member is None:
                 continue

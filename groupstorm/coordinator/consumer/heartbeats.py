@@ -14,7 +14,7 @@ from dataclasses import replace
 from groupstorm.coordinator.changes import respond, restart_session
 from groupstorm.coordinator.consumer.fencing import leave
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ConsumerMember, hash_set
+from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.membership import check_room, find_member
 from groupstorm.coordinator.consumer.migration import group_to_join
 from groupstorm.coordinator.consumer.progress import reconcile_member
@@ -22,7 +22,6 @@ from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
     change_regex,
-    is_refresh_due,
     notice_topics,
     write_subscription,
 )
@@ -32,6 +31,7 @@ from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.faults import Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from groupstorm.coordinator.modern.subscribed import hash_set
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -152,7 +152,7 @@ def _bring_along(
     if shard.config.compatibility.is_4_4:  # 4.3.1: another assignor waits for another reason to count
         bumps |= preferred_assignor(shard, group) != preferred_assignor(shard, group, before, after)
     noticed = Noticed(group.epoch, group.is_homogeneous)
-    if bumps or is_refresh_due(shard, group):
+    if bumps or group.is_refresh_due(shard.now_ms):
         noticed = notice_topics(shard, group, bumps, before, after, records)
     target = update_target(shard, group, noticed, before, after, records)
     has_changed = topics_changed or regex_change is not RegexChange.NONE

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.modern.member import MemberState, ModernMember
-from groupstorm.javahash import hash_order
 
 #: topic id -> partition -> the member epoch in which the partition was assigned. Never changed in place.
 Partitions = Mapping[UUID, Mapping[int, int]]
@@ -21,12 +20,6 @@ class ClassicMetadata(NamedTuple):
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
-
-
-def hash_set(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in the order of a ``HashSet`` made of them."""
-    listed = list(names)
-    return tuple(hash_order(listed, initial_capacity=max(int(len(listed) / 0.75) + 1, 16)))
 
 
 @dataclass(frozen=True, slots=True)

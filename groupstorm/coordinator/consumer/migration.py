@@ -27,7 +27,7 @@ from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions, hash_set
+from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions
 from groupstorm.coordinator.consumer.records import (
     ConsumerEpochRecord,
     ConsumerTargetEpochRecord,
@@ -38,6 +38,7 @@ from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
+from groupstorm.coordinator.modern.subscribed import hash_set
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard

@@ -11,13 +11,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.consumer.member import (
-    ClassicMetadata,
-    ConsumerMember,
-    Partitions,
-    hash_set,
-)
+from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions
 from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.subscribed import hash_set
 
 
 class MemberSubscription(NamedTuple):

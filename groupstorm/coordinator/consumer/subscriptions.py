@@ -14,9 +14,7 @@ from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ResolvedRegex,
-    SubscribedTopics,
     count_matches,
-    count_names,
     count_one,
     is_homogeneous,
 )
@@ -25,6 +23,7 @@ from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, Consume
 from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of, resolve
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.modern.subscribed import SubscribedTopics, count_names
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
@@ -133,8 +132,8 @@ def subscribed_topics(
     """The group's topics as if ``before`` were replaced by ``after``
     (ConsumerGroup.computeSubscribedTopicNames)."""
     topics = dict(group.subscribed)
-    count_names(topics, before, -1)
-    count_names(topics, after, 1)
+    count_names(topics, () if before is None else before.topics, -1)
+    count_names(topics, after.topics, 1)
     old = before.regex if before is not None else ""
     if old and old != after.regex and group.regexes.get(old, 0) == 1:
         count_matches(topics, group.resolved.get(old), -1)
@@ -147,7 +146,7 @@ def topics_without(
     """The group's topics as if these members and regular expressions were gone."""
     topics = dict(group.subscribed)
     for member in removed:
-        count_names(topics, member, -1)
+        count_names(topics, member.topics, -1)
     for regex in regexes:
         count_matches(topics, group.resolved.get(regex), -1)
     return topics
@@ -176,16 +175,6 @@ def notice_topics(
         records.append(ConsumerEpochRecord(group.name, epoch, metadata_hash))
     group.refresh_ms, group.refresh_epoch = shard.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch
     return Noticed(epoch, homogeneous)
-
-
-def is_refresh_due(shard: Shard, group: ConsumerGroup) -> bool:
-    """Whether the group has to look at its topics (ModernGroup.hasMetadataExpired)."""
-    return shard.now_ms >= group.refresh_ms or group.epoch < group.refresh_epoch
-
-
-def request_refresh(group: ConsumerGroup) -> None:
-    """The next heartbeat of any member looks at the subscribed topics."""
-    group.refresh_ms, group.refresh_epoch = 0, 0
 
 
 def take_resolved(shard: Shard, group: ConsumerGroup, resolved: dict[str, ResolvedRegex]) -> list[Record]:

@@ -1,4 +1,4 @@
-"""A group of one of the newer protocols: what the state of consumer and streams groups has in common.
+"""A group of one of the newer protocols: what the state of consumer, streams and share groups has in common.
 
 Only records change a group (`take`). Every change leaves its inverse in ``undo``, so that a write which fails
 can be taken back. Kafka: ModernGroup, which StreamsGroup repeats.
@@ -7,7 +7,7 @@ can be taken back. Kafka: ModernGroup, which StreamsGroup repeats.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
@@ -49,6 +49,8 @@ class ModernGroup(ABC, Generic[M, T]):
 
     kind: ClassVar[GroupType]
     types: ClassVar[WingTypes]
+    #: Whether offsets can be committed to the group. Only such a group expires.
+    keeps_offsets: ClassVar[bool] = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -139,7 +141,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     # records
 
-    def take(self, record: EntryRecord) -> None:
+    def take(self, record: EntryRecord, now_ms: int) -> None:
         """Take one record in; `CoordinatorFault` if it does not fit. Tombstones that come out of order are
         refused, as in Kafka."""
         types, kind, value = self.types, type(record), record.value
@@ -157,10 +159,10 @@ class ModernGroup(ABC, Generic[M, T]):
             if self.members or self.targets or self.assignment_epoch != _NO_TARGET:
                 raise CoordinatorFault(f"group {self.name!r} is deleted before its members and targets")
         else:
-            self.take_own(record)
+            self.take_own(record, now_ms)
 
     @abstractmethod
-    def take_own(self, record: Any) -> None:
+    def take_own(self, record: Any, now_ms: int) -> None:
         """Take in a record that only this kind of group has."""
 
     def _take_member(self, member_id: str, value: Any) -> None:
@@ -185,6 +187,12 @@ class ModernGroup(ABC, Generic[M, T]):
         """The records that remove a member."""
         types = self.types
         return [kind(self.name, member_id, None) for kind in (types.current, types.target, types.member)]
+
+    def up_to_date_without(self, members: Sequence[M], epoch: int, compatibility: Compatibility) -> list[Any]:
+        """The record of the assignment epoch, if these members are the last: nobody is left to compute a
+        target for, and the next member gets one at once. Kafka 4.3.1 leaves the assignment epoch behind."""
+        is_last = compatibility.is_4_4 and len(members) == len(self.members)
+        return [self.types.target_epoch(self.name, epoch, NEVER)] if is_last else []
 
     def tombstones_of_members(self, ids: Iterable[str]) -> list[Any]:
         """The records that remove all members, and the targets."""

@@ -51,15 +51,19 @@ def unreleased(owner: ModernMember, member_id: str) -> Refused:
     )
 
 
-def check_epoch(kind: str, member: ModernMember, epoch: int, owns_only_its_own: bool) -> None:
+def check_epoch(
+    kind: str, member: ModernMember, epoch: int, owns_only_its_own: bool, too_small: str = ""
+) -> None:
     """Fence every epoch but the member's own, and the one before if the member owns nothing but what is
-    assigned to it: it may have missed the answer that held its epoch."""
+    assigned to it: it may have missed the answer that held its epoch. ``too_small``: what the refusal of a
+    smaller epoch adds."""
     missed_an_answer = epoch == member.previous_epoch and owns_only_its_own
     if epoch == member.epoch or (epoch < member.epoch and missed_an_answer):
         return
     raise Refused(
         Error.FENCED_MEMBER_EPOCH,
         f"The {kind} group member has a {'greater' if epoch > member.epoch else 'smaller'} member epoch"
-        f" ({epoch}) than the one known by the group coordinator ({member.epoch})."
+        f" ({epoch}) than the one known by the group coordinator ({member.epoch})"
+        f"{'' if epoch > member.epoch else too_small}."
         " The member must abandon all its partitions and rejoin.",
     )

@@ -27,7 +27,9 @@ _MEMBER_EPOCH_SINCE = 9
 
 def validate_commit(group: ModernGroup[M, Any], topics: Topics, request: OffsetCommit) -> Error:
     """Members may commit at their epoch, and at an older one for partitions that they have had since then.
-    Others may commit while the group is empty."""
+    Others may commit while the group is empty. Share groups have no committed offsets."""
+    if not group.keeps_offsets:
+        return Error.GROUP_ID_NOT_FOUND
     if request.generation < 0 and not group.members:
         return NO_ERROR
     member = group.members.get(request.member_id)
@@ -41,6 +43,8 @@ def validate_commit(group: ModernGroup[M, Any], topics: Topics, request: OffsetC
 def validate_txn_commit(group: ModernGroup[M, Any], topics: Topics, request: TxnOffsetCommit) -> Error:
     """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
     generation to older producers."""
+    if not group.keeps_offsets:
+        return Error.GROUP_ID_NOT_FOUND
     if request.generation < 0 and not group.members:
         return NO_ERROR
     nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
@@ -76,8 +80,8 @@ def _validate_epoch(
 
 
 def validate_fetch(group: ModernGroup[M, Any], request: OffsetFetch) -> Error:
-    """A fetch that names a member must name its epoch."""
-    if request.member_id is None and request.member_epoch < 0:
+    """A fetch that names a member must name its epoch, unless the group has no offsets at all."""
+    if not group.keeps_offsets or (request.member_id is None and request.member_epoch < 0):
         return NO_ERROR
     member = None if request.member_id is None else group.members.get(request.member_id)
     if member is None:

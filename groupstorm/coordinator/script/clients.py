@@ -22,6 +22,7 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.script.names import Names, is_name
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 
 _NUMBER = re.compile(r"\$(?P<label>.*?)(?P<plus>[+-]\d+)?", re.DOTALL)
@@ -29,6 +30,12 @@ PENDING = "PENDING"
 
 #: topic id -> partitions
 Assigned = Mapping[UUID, tuple[int, ...]]
+
+
+_GroupHeartbeat = ConsumerGroupHeartbeat | StreamsGroupHeartbeat | ShareGroupHeartbeat
+_GroupHeartbeatResponse = (
+    ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse | ShareGroupHeartbeatResponse
+)
 
 
 class InvalidStep(Exception):
@@ -63,7 +70,7 @@ class Client:
         """A join or sync may be parked: until its answer comes, the last answer is pending."""
         if isinstance(request, JoinGroup | SyncGroup):
             self.last = f"{kind}:{PENDING}"
-        if isinstance(request, ConsumerGroupHeartbeat | StreamsGroupHeartbeat) and request.member_id:
+        if isinstance(request, _GroupHeartbeat) and request.member_id:
             self.member = request.member_id
 
     def answered(self, kind: str, member_id: str | None, response: Response, *, by_members: bool) -> None:
@@ -78,6 +85,8 @@ class Client:
                 self._beat(kind, response)
             case StreamsGroupHeartbeatResponse():
                 self._beat_of_streams(kind, response)
+            case ShareGroupHeartbeatResponse():
+                self._take_epoch(kind, response)
             case LeaveGroupResponse() if not by_members:
                 if not any(member.error for member in response.members):
                     self.member = ""
@@ -86,28 +95,32 @@ class Client:
             if response.error is Error.UNKNOWN_MEMBER_ID and member_id == self.member:
                 self.member = ""
 
+    def _take_epoch(self, kind: str, response: _GroupHeartbeatResponse) -> bool:
+        """Remember the epoch of an answer; whether the member is in the group no longer."""
+        self.last = f"{kind}:{response.error.name}"
+        is_out = response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
+            not response.error and response.member_epoch < 0
+        )
+        if is_out:
+            self.epoch = 0
+        elif not response.error:
+            self.epoch = response.member_epoch
+        return is_out
+
     def _beat(self, kind: str, response: ConsumerGroupHeartbeatResponse) -> None:
         if response.member_id:
             self.member = response.member_id
-        self.last = f"{kind}:{response.error.name}"
-        if response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
-            not response.error and response.member_epoch < 0
-        ):
-            self.epoch, self.owned = 0, {}
-        elif not response.error:
-            self.epoch = response.member_epoch
-            if response.assignment is not None and response.assignment != self.owned:
-                self.owned, self.owned_before = response.assignment, self.owned
+        if self._take_epoch(kind, response):
+            self.owned = {}
+        elif response.assignment is not None and response.assignment != self.owned:
+            self.owned, self.owned_before = response.assignment, self.owned
 
     def _beat_of_streams(self, kind: str, response: StreamsGroupHeartbeatResponse) -> None:
-        self.last = f"{kind}:{response.error.name}"
         self.to_create = {name: topic.partitions for name, topic in response.to_create.items()}
-        if response.error in (Error.FENCED_MEMBER_EPOCH, Error.UNKNOWN_MEMBER_ID) or (
-            not response.error and response.member_epoch < 0
-        ):
-            self.epoch, self.tasks = 0, ((), (), ())
+        if self._take_epoch(kind, response):
+            self.tasks = ((), (), ())
         elif not response.error:
-            self.epoch, self.endpoint_epoch = response.member_epoch, response.endpoint_epoch
+            self.endpoint_epoch = response.endpoint_epoch
             tasks = (response.active, response.standby, response.warmup)
             if None not in tasks and tasks != self.tasks:
                 self.tasks, self.tasks_before = tuple(kind or () for kind in tasks), self.tasks

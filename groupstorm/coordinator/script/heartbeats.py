@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from groupstorm.coordinator.config import INT_MAX
+from groupstorm.coordinator.config import INT_MAX, Compatibility
+from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
+from groupstorm.coordinator.group_configs import group_options as group_options_of
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import Fields, whole_number
 from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
+
+_WITHOUT_EFFECT = set(group_options_of(Compatibility.KAFKA_4_4_0)) - {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
 
 
 def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:
@@ -71,11 +75,14 @@ def _listed(partitions: Assigned) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
 
 
 def group_options(value: Any) -> Mapping[str, int | str]:
-    """The options of a `group_config` step: numbers or texts of numbers, but for those that are texts."""
+    """The options of a `group_config` step: numbers or texts of numbers, but for those that are texts.
+    Options that Kafka knows and that have no effect on the coordinator are left out."""
     if not isinstance(value, dict):
         raise InvalidStep(f"set: {value!r} does not give options by name")
     options: dict[str, int | str] = {}
     for name, setting in value.items():
+        if name in _WITHOUT_EFFECT:
+            continue
         if name in STREAMS_GROUP_TEXTS and isinstance(setting, str):
             options[name] = setting
             continue

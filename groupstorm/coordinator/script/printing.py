@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 from uuid import UUID
 
@@ -28,6 +28,11 @@ from groupstorm.coordinator.script.streams_printing import (
     print_heartbeat,
     print_streams_group,
 )
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.member import ShareMember
+from groupstorm.coordinator.share.messages import DescribeShareGroupResponse, ShareGroupHeartbeatResponse
+from groupstorm.coordinator.share.persister import Initialization
+from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroupResponse,
@@ -71,8 +76,10 @@ def ids_in_groups(groups: Iterable[Group]) -> Iterator[str]:
 def print_response(response: Response, names: Names, topics: TopicNames, *, is_4_4: bool) -> dict[str, Any]:
     """The fields of an answer that follow t, step, kind and as; ``topics``: topic id -> name."""
     match response:
-        case ConsumerGroupHeartbeatResponse():
-            return _consumer_heartbeat(response, names, topics)
+        case ConsumerGroupHeartbeatResponse() | ShareGroupHeartbeatResponse():
+            return _heartbeat(response, names, topics)
+        case DescribeShareGroupResponse():
+            return _described_share_group(response, names)
         case StreamsGroupHeartbeatResponse():
             return print_heartbeat(response, is_4_4=is_4_4)
         case DescribeStreamsGroupResponse():
@@ -108,8 +115,8 @@ def _print_response(response: Response, names: Names) -> dict[str, Any]:
             return {"error": response.error.name}
 
 
-def _consumer_heartbeat(
-    response: ConsumerGroupHeartbeatResponse, names: Names, topics: TopicNames
+def _heartbeat(
+    response: ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse, names: Names, topics: TopicNames
 ) -> dict[str, Any]:
     member, assignment = response.member_id, response.assignment
     return {
@@ -185,6 +192,8 @@ def print_group(group: Group, names: Names, topics: TopicNames) -> dict[str, Any
         return _consumer_group(group, names, topics)
     if isinstance(group, StreamsGroup):
         return print_streams_group(group, names)
+    if isinstance(group, ShareGroup):
+        return _share_group(group, names, topics)
     return _classic_group(cast("ClassicGroup", group), names)
 
 
@@ -234,3 +243,67 @@ def _classic_group(group: ClassicGroup, names: Names) -> dict[str, Any]:
         "pending": sorted_names(group.pending_members),
         "static": {instance: names.name(member) for instance, member in sorted(group.static_members.items())},
     }
+
+
+def _share_group(group: ShareGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
+    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
+    partitions = group.state_partitions or StatePartitions()
+    return {
+        "type": GroupType.SHARE,
+        "state": group.state.value,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "initializing": _partitions(partitions.initializing, topics),
+        "initialized": _partitions(partitions.initialized, topics),
+        "members": [_share_member(group, member, names, topics) for member in members],
+    }
+
+
+def _share_member(group: ShareGroup, member: ShareMember, names: Names, topics: TopicNames) -> dict[str, Any]:
+    return {
+        "member": names.name(member.member_id),
+        "epoch": member.epoch,
+        "previous_epoch": member.previous_epoch,
+        "state": member.state.value,
+        **({} if member.rack is None else {"rack": member.rack}),
+        "topics": sorted(member.topics),
+        "assigned": _not_empty(member.assigned, topics),
+        "target": _not_empty(group.target(member.member_id), topics),
+    }
+
+
+def _not_empty(partitions: Mapping[UUID, Collection[int]], topics: TopicNames) -> dict[str, list[int]]:
+    """Without the topics of which everything was taken away, which Kafka keeps and answers."""
+    return _partitions({topic: numbers for topic, numbers in partitions.items() if numbers}, topics)
+
+
+def _described_share_group(response: DescribeShareGroupResponse, names: Names) -> dict[str, Any]:
+    members = [
+        {
+            "member": names.name(member.member_id),
+            "epoch": member.epoch,
+            "rack": member.rack,
+            "client_id": member.client_id,
+            "topics": list(member.topics),
+            "assigned": {topic: list(numbers) for topic, numbers in member.assignment.items()},
+        }
+        for member in response.members
+    ]
+    members.sort(key=lambda member: names.key(str(member["member"])))
+    return {
+        "error": response.error.name,
+        "state": response.state,
+        "epoch": response.epoch,
+        "assignment_epoch": response.assignment_epoch,
+        "assignor": response.assignor,
+        "members": members,
+    }
+
+
+def print_initialization(group: str, asked: Initialization, topics: TopicNames) -> dict[str, Any]:
+    """The partitions that the persister of share groups was asked for, with their start offsets."""
+    starts = {
+        topics[topic]: {str(number): start for number, start in partitions.items()}
+        for topic, partitions in asked.starts.items()
+    }
+    return {"group": group, "epoch": asked.epoch, "topics": starts}

@@ -41,6 +41,7 @@ from groupstorm.coordinator.script.fields import (
 )
 from groupstorm.coordinator.script.heartbeats import consumer_heartbeat
 from groupstorm.coordinator.script.plugin import WAYS
+from groupstorm.coordinator.script.share_steps import describe_share, share_heartbeat
 from groupstorm.coordinator.script.streams_steps import describe_streams, streams_heartbeat, topology_update
 
 _PROTOCOL_SINCE_SYNC = 5
@@ -345,4 +346,6 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "streams": streams_heartbeat,
     "describe_streams": describe_streams,
     "topology_update": topology_update,
+    "shb": share_heartbeat,
+    "describe_share": describe_share,
 }

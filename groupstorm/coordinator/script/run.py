@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility
@@ -19,6 +20,7 @@ from groupstorm.coordinator.script.printing import (
     ids_in_groups,
     ids_in_response,
     print_group,
+    print_initialization,
     print_response,
 )
 from groupstorm.coordinator.script.scenario import (
@@ -30,6 +32,7 @@ from groupstorm.coordinator.script.scenario import (
     partition_counts,
     read_scenario,
 )
+from groupstorm.coordinator.script.share_steps import ScriptedPersister, persister_error
 from groupstorm.problems import InputError
 
 
@@ -76,17 +79,19 @@ class _Run:
         self._changes = changes
         topics = initial_topics(scenario)
         self._config = broker_config(scenario, kafka)
+        self._persister = ScriptedPersister()
         self._driver = Driver(
             self._config,
             names=self.names,
             topics=topics,
             has_racks=scenario.config.get("racks", False),
-            coordinator=coordinator,
+            coordinator=partial(coordinator, persister=self._persister),
             streams=StreamsSetting(
                 scenario.config.get("topologies", {}), scenario.config.get("description_plugin", False)
             ),
         )
         self._is_4_4 = kafka.is_4_4
+        self._logs_persister = scenario.config.get("persister_log", False)
         self._topic_names = {topic_uuid(name): name for name in topics}
         for group, options in group_options_of(scenario).items():
             self._driver.coordinator.set_group_options(group, options)
@@ -109,6 +114,8 @@ class _Run:
         if not isinstance(label, str) or is_name(label):
             raise ScenarioFailed(f"steps[{index}]: as: {label!r} cannot be a client's label")
         try:
+            # it is asked behind the step's answer, so this holds until the next step
+            self._persister.error = persister_error(step)
             if not self._wanted(step, label):
                 pass
             elif step.get("op") == "advance":
@@ -223,6 +230,10 @@ class _Run:
         if self._administered is not None:
             self._show(**self._administered)
             self._administered = None
+        if self._logs_persister:
+            for group, asked in self._persister.asked:
+                self._show("initialize", **print_initialization(group, asked, self._topic_names))
+        self._persister.asked.clear()
         state = {group.name: print_group(group, names, self._topic_names) for group in found}
         if state != self._state or (always and not self._changes):
             self._show("state", groups=state)

@@ -21,9 +21,6 @@ from groupstorm.problems import InputError
 #: Options of one group and their bounds (GroupConfig); options that are not numbers are not checked.
 _GROUP_OPTIONS = {
     **GROUP_OPTIONS,
-    "share.session.timeout.ms": (1, INT_MAX),
-    "share.heartbeat.interval.ms": (1, INT_MAX),
-    "share.assignment.interval.ms": (0, INT_MAX),
     "share.record.lock.duration.ms": (1000, INT_MAX),
     "share.delivery.count.limit": (2, INT_MAX),
     "share.partition.max.record.locks": (100, INT_MAX),
@@ -82,8 +79,9 @@ def broker_config(scenario: Scenario, kafka: Compatibility) -> CoordinatorConfig
 
 
 def _check_own_keys(config: Mapping[str, Any]) -> None:
-    if not isinstance(config.get("racks", False), bool):
-        raise InputError(f"racks: {_short(config['racks'])} is neither true nor false")
+    for flag in ("racks", "description_plugin", "persister_log"):
+        if not isinstance(config.get(flag, False), bool):
+            raise InputError(f"{flag}: {_short(config[flag])} is neither true nor false")
     groups = config.get("groups", {})
     if not isinstance(groups, dict) or not all(isinstance(group, dict) for group in groups.values()):
         raise InputError(f"groups: {_short(groups)} does not give options by group")
@@ -93,14 +91,10 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
                 parse_int(f"groups: {group}: {name}", value, *_GROUP_OPTIONS[name])
     if not isinstance(config.get("topologies", {}), dict):
         raise InputError(f"topologies: {_short(config['topologies'])} is no object of topologies")
-    if not isinstance(config.get("description_plugin", False), bool):
-        raise InputError(
-            f"description_plugin: {_short(config['description_plugin'])} is neither true nor false"
-        )
 
 
 def group_options_of(scenario: Scenario) -> dict[str, dict[str, int | str]]:
-    """The options of single consumer and streams groups, by group. `broker_config` has checked them."""
+    """The options of single groups, by group. `broker_config` has checked them."""
     known = {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
     return {
         group: {

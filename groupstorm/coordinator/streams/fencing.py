@@ -11,7 +11,6 @@ from typing import Any, cast
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause
@@ -20,7 +19,7 @@ from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsMember
 from groupstorm.coordinator.streams.membership import group_of, known_sender
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTargetEpochRecord
+from groupstorm.coordinator.streams.records import StreamsGroupRecord
 from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
 from groupstorm.coordinator.writes import answering
@@ -58,9 +57,7 @@ def _fence(
     epoch = group.epoch + 1
     records = group.removal(member.member_id)
     records.append(StreamsGroupRecord(group.name, group.facts._replace(epoch=epoch)))
-    if shard.config.compatibility.is_4_4 and len(group.members) == 1:
-        # nobody is left to compute a target for; the next member gets one at once
-        records.append(StreamsTargetEpochRecord(group.name, epoch, NEVER))
+    records += group.up_to_date_without([member], epoch, shard.config.compatibility)
     cancel_member_timers(shard, group.name, member.member_id)
     return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
 

@@ -164,7 +164,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     # to change
 
-    def take_own(self, record: Any) -> None:
+    def take_own(self, record: Any, now_ms: int) -> None:
         match record:
             case StreamsGroupRecord(_, GroupFacts() as facts):
                 self.set_facts(facts)

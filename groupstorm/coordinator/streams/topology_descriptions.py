@@ -29,7 +29,7 @@ from groupstorm.coordinator.streams.messages import (
     UpdateTopologyDescriptionResponse,
 )
 from groupstorm.coordinator.streams.records import GroupFacts, StreamsGroupRecord
-from groupstorm.coordinator.writes import submit
+from groupstorm.coordinator.writes import then
 
 #: The plugin holds no description, or perhaps one (StreamsGroup.STORED_TOPOLOGY_EPOCH_...).
 NONE_STORED = -1
@@ -88,19 +88,8 @@ def handle_update_description(
 
     group = shard.groups.get(request.group)
     if isinstance(group, StreamsGroup) and group.facts.stored_epoch != UNCERTAIN:
-        return _note(shard, group, UNCERTAIN, _then(shard, ask))
+        return _note(shard, group, UNCERTAIN, then(shard, ask))
     return ask()
-
-
-def _then(shard: Shard, go_on: Callable[[], Write | None]) -> Completion:
-    """Go on once the write has succeeded."""
-
-    def on_written(error: Error | None) -> None:
-        write = None if error else go_on()
-        if write is not None:
-            submit(shard, write)
-
-    return on_written
 
 
 def _note(
@@ -230,4 +219,4 @@ def forget_description(
 
     if group.facts.stored_epoch == UNCERTAIN:
         return ask()
-    return _note(shard, group, UNCERTAIN, _then(shard, ask))
+    return _note(shard, group, UNCERTAIN, then(shard, ask))

@@ -1,0 +1,97 @@
+"""A group whose members subscribe to topics by name: what consumer and share groups have in common.
+
+Kafka: ModernGroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from groupstorm.assignors.server import Target
+from groupstorm.coordinator.modern.group import FIRST_EPOCH, M, ModernGroup
+from groupstorm.coordinator.topics import Topics
+from groupstorm.javahash import hash_order
+
+#: Topic -> how many members name it, how many resolved regular expressions match it.
+SubscribedTopics = dict[str, tuple[int, int]]
+
+
+def hash_set(names: Iterable[str]) -> tuple[str, ...]:
+    """The names in the order of a ``HashSet`` made of them."""
+    listed = list(names)
+    return tuple(hash_order(listed, initial_capacity=max(int(len(listed) / 0.75) + 1, 16)))
+
+
+def count_names(topics: SubscribedTopics, names: Iterable[str], by: int) -> None:
+    """Count the topics that a member names, in place."""
+    count_topics(topics, names, by, 0)
+
+
+def count_topics(topics: SubscribedTopics, counted: Iterable[str], names: int, matches: int) -> None:
+    """Count topics up or down, in place; a topic that nobody counts is no entry."""
+    for topic in counted:
+        before = topics.get(topic, (0, 0))
+        after = before[0] + names, before[1] + matches
+        if after[0] > 0 or after[1] > 0:
+            topics[topic] = after
+        else:
+            topics.pop(topic, None)
+
+
+def names_alone_are_equal(topics: SubscribedTopics, members: int) -> bool:
+    """Whether each of the topics is named by all members (ModernGroup.subscriptionType)."""
+    return all(names == members for names, _ in topics.values())
+
+
+class SubscribedGroup(ModernGroup[M, Target]):
+    """The state of one group, and the counts of its subscriptions."""
+
+    __slots__ = ("epoch", "metadata_hash", "refresh_epoch", "refresh_ms", "subscribed")
+
+    epoch: int
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.epoch = FIRST_EPOCH
+        self.metadata_hash = 0
+        self.subscribed: SubscribedTopics = {}
+        #: When the subscribed topics are looked at again, and the epoch that a failed write took back.
+        self.refresh_ms, self.refresh_epoch = 0, 0
+
+    # to read
+
+    def target(self, member_id: str) -> Target:
+        """The member's target; empty if it has none yet."""
+        return self.targets.get(member_id) or {}
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        return topic in self.subscribed
+
+    def names_of(self, assigned: Mapping[UUID, Any], topics: Topics) -> tuple[str, ...]:
+        named = [
+            (name, number)
+            for topic, numbers in assigned.items()
+            if (name := topics.name(topic)) is not None
+            for number in numbers
+        ]
+        return tuple([f"{name}-{number}" for name, number in sorted(named)])
+
+    def is_refresh_due(self, now_ms: int) -> bool:
+        """Whether the group has to look at its topics (ModernGroup.hasMetadataExpired)."""
+        return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
+
+    # to change
+
+    def request_refresh(self) -> None:
+        """The next heartbeat of any member looks at the subscribed topics."""
+        self.refresh_ms, self.refresh_epoch = 0, 0
+
+    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
+        before = self.epoch, self.metadata_hash
+        self.undo.append(lambda: self._put_epoch(*before))
+        self._put_epoch(epoch, metadata_hash)
+
+    def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
+        self.epoch, self.metadata_hash = epoch, metadata_hash

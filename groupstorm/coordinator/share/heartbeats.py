@@ -1,0 +1,188 @@
+"""ShareGroupHeartbeat: a member joins, says to what it subscribes, learns its partitions, or leaves.
+
+Kafka: GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.shareGroupHeartbeat, shareGroupLeave,
+shareGroupFenceMember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from groupstorm.coordinator.changes import cancel_member_timers, respond, restart_session, write_records
+from groupstorm.coordinator.config import INT_MAX
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import Refused, refuse_blank
+from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
+from groupstorm.coordinator.modern.membership import check_epoch, full, known_member
+from groupstorm.coordinator.modern.subscribed import (
+    SubscribedTopics,
+    count_names,
+    hash_set,
+    names_alone_are_equal,
+)
+from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.member import ShareMember
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
+from groupstorm.coordinator.share.records import ShareEpochRecord
+from groupstorm.coordinator.share.state_partitions import initialize, initialize_soon, missing_partitions
+from groupstorm.coordinator.share.targets import Noticed, take_target, update_target
+from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
+from groupstorm.coordinator.writes import answering
+from groupstorm.trace.events.group_states import Cause
+
+
+def handle_share_heartbeat(shard: Shard, request: ShareGroupHeartbeat, reply: PendingReply) -> Write | None:
+    """Answer with the member's epoch, and with its partitions if they are news to the member."""
+    try:
+        _check(request)
+        group = _group_of(shard, request)
+        if request.member_epoch == LEAVE_EPOCH:
+            member = known_member(group, request.member_id)
+            left = ShareGroupHeartbeatResponse(NO_ERROR, request.member_id, LEAVE_EPOCH)
+            return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, left))
+        return _heartbeat(shard, group, request, reply)
+    except Refused as refusal:
+        shard.answer(reply, ShareGroupHeartbeatResponse(refusal.error, error_message=str(refusal)))
+        return None
+
+
+def _check(request: ShareGroupHeartbeat) -> None:
+    """Refuse what no group can answer (throwIfShareGroupHeartbeatRequestIsInvalid)."""
+    refuse_blank(request.member_id, "MemberId")
+    refuse_blank(request.group, "GroupId")
+    refuse_blank(request.rack, "RackId")
+    if request.member_epoch == JOIN_EPOCH and not request.topics:
+        raise Refused(Error.INVALID_REQUEST, "SubscribedTopicNames must be set in first request.")
+    if request.member_epoch < LEAVE_EPOCH:
+        raise Refused(Error.INVALID_REQUEST, "MemberEpoch is invalid.")
+
+
+def _group_of(shard: Shard, request: ShareGroupHeartbeat) -> ShareGroup:
+    """The group; a member that joins makes one if there is none. No group of another kind becomes one."""
+    group = shard.groups.get(request.group)
+    if group is None and request.member_epoch == JOIN_EPOCH:
+        return ShareGroup(request.group)
+    if group is None:
+        which = "Group" if request.member_epoch == LEAVE_EPOCH else "Share group"
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"{which} {request.group} not found.")
+    if not isinstance(group, ShareGroup):
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a share group.")
+    return group
+
+
+def _heartbeat(
+    shard: Shard, group: ShareGroup, request: ShareGroupHeartbeat, reply: PendingReply
+) -> Write | None:
+    """Compare the member with the group, compute the target, let the member take it: each only if due."""
+    records: list[Record] = []
+    before = _find_member(shard, group, request)
+    after = replace(
+        before,
+        rack=before.rack if request.rack is None else request.rack,
+        topics=before.topics if request.topics is None else frozenset(request.topics),
+        topics_in_order=before.topics_in_order if request.topics is None else hash_set(request.topics),
+        client_id=request.client_id,
+        client_host=request.client_host,
+    )
+    topics = group.subscribed
+    if after.topics != before.topics:
+        topics = _topics_with(group, before.topics, after.topics)
+    noticed = _notice(shard, group, before, after, topics, records)
+    target = update_target(shard, group, noticed, after, records)
+    taken = take_target(shard, after, target, bumps=noticed.bumps)
+    if taken != after:
+        records.append(group.current_record(taken))
+    options = shard.group_options.share(group.name)
+    restart_session(shard, group.name, taken, options.session_timeout_ms)
+    asked = missing_partitions(shard, group, noticed.epoch, topics, records)
+    joins = request.member_epoch == JOIN_EPOCH
+    assignment = None
+    if joins or request.topics is not None or taken.assigned != before.assigned:
+        assignment = {topic: tuple(sorted(numbers)) for topic, numbers in taken.assigned.items()}
+    response = ShareGroupHeartbeatResponse(
+        NO_ERROR, taken.member_id, taken.epoch, options.heartbeat_interval_ms, assignment
+    )
+    write = respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+    if write is not None and asked is not None:
+        write.then(lambda error: None if error else initialize_soon(shard, request.group, asked))
+    return write
+
+
+def _find_member(shard: Shard, group: ShareGroup, request: ShareGroupHeartbeat) -> ShareMember:
+    """The member that sent the heartbeat, a new one if it joins; `Refused` if there is no room, or its epoch
+    is fenced. What the member owns does not matter."""
+    member_id, max_size = request.member_id, shard.config.share.max_size
+    if len(group.members) >= max_size and member_id not in group.members:
+        raise full(group.kind, max_size)
+    if request.member_epoch == JOIN_EPOCH:
+        return group.members.get(member_id) or ShareMember(member_id)
+    member = known_member(group, member_id)
+    unmatched = f", and it does not match the previous member epoch ({member.previous_epoch})"
+    check_epoch(group.kind, member, request.member_epoch, True, unmatched)
+    return member
+
+
+def _topics_with(group: ShareGroup, before: Iterable[str], after: Iterable[str]) -> SubscribedTopics:
+    """The group's topics as if these of a member were replaced by those."""
+    topics = dict(group.subscribed)
+    count_names(topics, before, -1)
+    count_names(topics, after, 1)
+    return topics
+
+
+def _notice(
+    shard: Shard,
+    group: ShareGroup,
+    before: ShareMember,
+    after: ShareMember,
+    topics: SubscribedTopics,
+    records: list[Record],
+) -> Noticed:
+    """Count the group epoch up if the member subscribes to other topics, if subscribed topics are not as they
+    were, or if partitions wait for a target."""
+    if after != before:
+        records.append(group.member_record(after))
+    bumps = after.topics != before.topics
+    if group.assignment_epoch >= group.epoch:
+        bumps = group.has_unassigned(shard.topics) or bumps
+    if not bumps and not group.is_refresh_due(shard.now_ms):
+        return Noticed(group.epoch, bumps, group.is_homogeneous)
+    metadata_hash = shard.topics.hash_of(topics)
+    bumps = bumps or metadata_hash != group.metadata_hash
+    epoch = group.epoch + bumps
+    if bumps:
+        records.append(ShareEpochRecord(group.name, epoch, metadata_hash))
+    group.refresh_ms, group.refresh_epoch = shard.now_ms + INT_MAX, epoch
+    members = len(group.members) + (after.member_id not in group.members)
+    return Noticed(epoch, bumps, names_alone_are_equal(topics, members))
+
+
+def _fence(
+    shard: Shard,
+    group: ShareGroup,
+    member: ShareMember,
+    cause: Cause,
+    on_written: Completion | None = None,
+) -> Write:
+    """Remove the member; the group epoch counts up."""
+    epoch = group.epoch + 1
+    metadata_hash = shard.topics.hash_of(_topics_with(group, member.topics, ()))
+    records = group.removal(member.member_id)
+    records.append(ShareEpochRecord(group.name, epoch, metadata_hash))
+    records += group.up_to_date_without([member], epoch, shard.config.compatibility)
+    cancel_member_timers(shard, group.name, member.member_id)
+    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
+
+
+def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | None:
+    """A member was silent for too long, or the persister is to be asked."""
+    kind, _, member_id = timer.key
+    if kind is SHARE_INITIALIZATION:
+        initialize(shard, group)
+    member = group.members.get(member_id) if kind is MEMBER_SESSION else None
+    return None if member is None else _fence(shard, group, member, Cause.SESSION_EXPIRED)
