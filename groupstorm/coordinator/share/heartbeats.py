@@ -13,7 +13,7 @@ from groupstorm.coordinator.changes import cancel_member_timers, respond, restar
 from groupstorm.coordinator.config import INT_MAX
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import Refused, refuse_blank
+from groupstorm.coordinator.faults import CoordinatorFault, Refused, refuse_blank
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
 from groupstorm.coordinator.modern.membership import check_epoch, full, known_member
 from groupstorm.coordinator.modern.subscribed import (
@@ -93,7 +93,12 @@ def _heartbeat(
     if after.topics != before.topics:
         topics = _topics_with(group, before.topics, after.topics)
     noticed = _notice(shard, group, before, after, topics, records)
-    target = update_target(shard, group, noticed, after, records)
+    try:
+        target = update_target(shard, group, noticed, after, records)
+    except CoordinatorFault:
+        if shard.config.compatibility.is_to_the_letter and request.member_id not in group.members:
+            group.set_member(request.member_id, before)  # Kafka adds it first, and leaves it
+        raise
     taken = take_target(shard, after, target, bumps=noticed.bumps)
     if taken != after:
         records.append(group.current_record(taken))
