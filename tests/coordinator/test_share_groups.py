@@ -449,3 +449,24 @@ def test_a_join_that_breaks_the_assignor_leaves_a_member_behind_in_kafka_alone(
     share.coordinator.update_topics({"foo": Topic(_FOO, 2)}, (), share.now_ms)
     assert share.beat("c", 0, "foo", "bar").error is Error.UNKNOWN_SERVER_ERROR
     assert ("c" in share.group.members) is is_left
+
+
+def test_groups_of_one_deletion_wait_for_the_persister_of_a_share_group() -> None:
+    """GroupCoordinatorService.deleteGroups: what Kafka 4.4.0 did with this script, too."""
+    shb, chb = {"op": "shb", "member": "a", "topics": ["foo"]}, {"op": "chb", "member": "b", "group": "h"}
+    steps: list[dict[str, Any]] = [
+        {**shb, "epoch": 0},
+        {**shb, "epoch": -1},
+        {**chb, "epoch": 0, "rebalance": 5000, "owned": {}, "topics": ["foo"]},
+        {**chb, "epoch": -1},
+        {"op": "delete_groups", "groups": ["h", "g"], "persister": "lost"},
+        {"op": "delete_groups", "groups": ["h", "g"]},
+    ]
+    events = _run({"id": "x", "config": {"topics": {"foo": 1}}, "steps": steps}, Compatibility.KAFKA_4_4_0)
+    answers = [event for event in events if event["kind"] in ("delete_groups", "pending")]
+    assert [(event["step"], event.get("groups")) for event in answers] == [
+        (5, [["g", "NONE"], ["h", "NONE"]]),
+        (4, None),
+    ]
+    states = [event for event in events if event["kind"] == "state" and event["step"] == 4]
+    assert states[-1]["groups"].keys() == {"g", "h"}

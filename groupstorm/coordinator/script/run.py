@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
 from groupstorm.coordinator.script.admin import ADMIN_STEPS, administer
 from groupstorm.coordinator.script.clients import InvalidStep
@@ -154,15 +155,26 @@ class _Run:
         self._administered = {"kind": step["op"], **({"as": label} if "as" in step else {}), **own}
 
     def _delete_groups(self, step: Mapping[str, Any]) -> None:
-        """DeleteGroups: the coordinator has a request for each group, the step one answer."""
+        """DeleteGroups: the coordinator has a request for each group, the step one answer.
+
+        Kafka asks the persister about share groups first, then the plugin about streams groups. The other
+        groups wait for their answers.
+        """
         groups = step.get("groups", [step.get("group", "g")])
         if not isinstance(groups, list) or not groups or not all(isinstance(one, str) for one in groups):
             raise InvalidStep(f"groups: {groups!r} is no list of groups")
         if "as" in step:
             self._labels[self._step] = step["as"]
-        for group in dict.fromkeys(groups):
+        for group in sorted(dict.fromkeys(groups), key=self._deletion_turn):
             token = self._step, group
             self._answers += self._driver.send_step({**step, "group": group}, token).answers
+            if token in self._driver.unanswered:
+                return
+
+    def _deletion_turn(self, name: str) -> int:
+        group = self._driver.coordinator.group(name)
+        first = (GroupType.SHARE, GroupType.STREAMS)
+        return first.index(group.kind) if group is not None and group.kind in first else len(first)
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""
