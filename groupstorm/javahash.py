@@ -316,7 +316,7 @@ class TimelineHashMap(Generic[K, V]):
 
     def with_entry(self, key: K, value: V) -> TimelineHashMap[K, V]:
         """A copy after ``put``."""
-        copy = TimelineHashMap[K, V](self._hash_of)
+        copy: TimelineHashMap[K, V] = TimelineHashMap(self._hash_of)
         copy._values.update(self._values)
         copy._hashes.update(self._hashes)
         copy._slots = self._slots
