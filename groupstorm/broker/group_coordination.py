@@ -18,11 +18,12 @@ from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished
-from groupstorm.coordinator.consumer_config import ConsumerConfig
+from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.error_responses import GroupRequest, error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
+from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.turns import Turns
@@ -101,9 +102,10 @@ class GroupCoordination:
             self.take(self._coordinator.update_topics(changed, deleted, now_ms))
         for group in state.changed_groups:
             configs = state.group_configs.get(group, {})
-            options = {
-                name: int(value) for name, value in configs.items() if name in ConsumerConfig.own_options()
+            options: dict[str, int | str] = {
+                name: int(value) for name, value in configs.items() if name in GROUP_OPTIONS
             }
+            options |= {name: value for name, value in configs.items() if name in STREAMS_GROUP_TEXTS}
             self._coordinator.set_group_options(group, options)
         state.changed_groups = []
 

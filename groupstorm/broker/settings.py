@@ -21,12 +21,14 @@ REFUSED: Mapping[str, str] = {
     "offsets.topic.segment.bytes": "the offsets topic has no files",
     "offsets.topic.compression.codec": "the offsets topic has no files",
     "offsets.topic.replication.factor": "the offsets topic has no replicas",
-    "group.coordinator.rebalance.protocols": "classic and consumer groups are served, always",
+    "group.coordinator.rebalance.protocols": "classic, consumer and streams groups are served, always",
     "group.coordinator.": "the coordinator has no threads and no buffers",
     "group.consumer.assignor.offload.enable": "assignors have no thread of their own",
+    "group.streams.assignor.offload.enable": "assignors have no thread of their own",
+    "group.streams.assignors": "there is one assignor, sticky",
+    "group.streams.topology.description.plugin.class": "plugins are Java classes",
     "errors.deadletterqueue.": "share groups (KIP-932) are not served",
     "group.share.": "share groups (KIP-932) are not served",
-    "group.streams.": "streams groups (KIP-1071) are not served",
 }
 
 #: Those of the group coordinator.
@@ -35,7 +37,11 @@ COORDINATOR_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.max.size",
-    *(name for name in COORDINATOR_OPTIONS if name.startswith("group.consumer.") and name not in REFUSED),
+    *(
+        name
+        for name in COORDINATOR_OPTIONS
+        if name.startswith(("group.consumer.", "group.streams.")) and name not in REFUSED
+    ),
     "offset.metadata.max.bytes",
     "offsets.retention.minutes",
     "offsets.retention.check.interval.ms",

@@ -24,6 +24,7 @@ from tests.broker.asking import (
     produce,
 )
 from tests.broker.driver import Driver
+from tests.broker.streams_members import streams_join
 from tests.broker.transactional import TransactionalProducer
 
 
@@ -43,6 +44,17 @@ def consumer_heartbeat(driver: Driver, version: int) -> Any:
         subscribed_topic_names=("orders",),
         topic_partitions=(),
     )
+
+
+def streams_heartbeat(driver: Driver, version: int) -> Any:
+    """A member joins a streams group, whose changelog is missing."""
+    return driver.ask(wire.STREAMS_GROUP_HEARTBEAT, version, **streams_join(version, "streams", "orders"))
+
+
+def update_topology_description(driver: Driver, version: int) -> Any:
+    key = wire.TOPOLOGY_DESCRIPTION_UPDATE
+    nothing = wire.structure(key, version, "TopologyDescription")
+    return driver.ask(key, version, group_id="streams", member_id="m", topology_description=nothing)
 
 
 #: A filter that finds every rule.
@@ -204,6 +216,12 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
         consumer_heartbeat(driver, 1)
         and driver.ask(wire.CONSUMER_GROUP_DESCRIBE, version, group_ids=("modern", "none"))
     ),
+    wire.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
+    wire.STREAMS_GROUP_DESCRIBE: lambda driver, version: (
+        streams_heartbeat(driver, 1)
+        and driver.ask(wire.STREAMS_GROUP_DESCRIBE, version, group_ids=("streams", "none"))
+    ),
+    wire.TOPOLOGY_DESCRIPTION_UPDATE: update_topology_description,
     wire.DESCRIBE_LOG_DIRS: simply(wire.DESCRIBE_LOG_DIRS, topics=None),
     wire.ELECT_LEADERS: elect_leaders,
     wire.ALTER_REASSIGNMENTS: reassign,

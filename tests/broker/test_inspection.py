@@ -21,7 +21,7 @@ def driver() -> Driver:
     return Driver(topics={"orders": 1})
 
 
-def test_the_features_are_those_of_kafka_without_share_and_streams_groups(driver: Driver) -> None:
+def test_the_features_are_those_of_kafka_without_share_groups(driver: Driver) -> None:
     client = {"client_software_name": "a", "client_software_version": "1"}
     answer = driver.ask(wire.API_VERSIONS, 4, **client)
     supported = {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
@@ -37,7 +37,12 @@ def test_the_features_are_those_of_kafka_without_share_and_streams_groups(driver
     for version in (3, 4):
         answer = driver.ask(wire.API_VERSIONS, version, **client)
         levels = {one.name: one.max_version_level for one in answer.finalized_features}
-        assert levels == {"group.version": 1, "metadata.version": 33, "transaction.version": 2}
+        assert levels == {
+            "group.version": 1,
+            "metadata.version": 33,
+            "streams.version": 1,
+            "transaction.version": 2,
+        }
     assert [one.name for one in driver.ask(wire.API_VERSIONS, 3, **client).supported_features] == [
         "metadata.version"
     ]

@@ -66,6 +66,53 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.max.session.timeout.ms": "the longest session timeout that a member may ask for",
     "group.max.size": "members of a group",
     "group.min.session.timeout.ms": "the shortest session timeout that a member may ask for",
+    "group.streams.acceptable.recovery.lag": ("KIP-1071: told to members, which do nothing with it yet"),
+    "group.streams.assignment.interval.ms": (
+        "KIP-1071: the least time between two computations of a group's targets; 0: none"
+    ),
+    "group.streams.heartbeat.interval.ms": (
+        "KIP-1071: how often members send heartbeats; the broker tells them"
+    ),
+    "group.streams.initial.rebalance.delay.ms": ("KIP-1071: how long a new group waits for more members"),
+    "group.streams.max.assignment.interval.ms": (
+        "the most that one group may set for itself (`streams.assignment.interval.ms`)"
+    ),
+    "group.streams.max.heartbeat.interval.ms": (
+        "the most that one group may set for itself (`streams.heartbeat.interval.ms`)"
+    ),
+    "group.streams.max.session.timeout.ms": (
+        "the most that one group may set for itself (`streams.session.timeout.ms`)"
+    ),
+    "group.streams.max.size": ("KIP-1071: members of a group"),
+    "group.streams.max.standby.replicas": (
+        "the most that one group may set for itself (`streams.num.standby.replicas`)"
+    ),
+    "group.streams.max.warmup.replicas": (
+        "the most that one group may set for itself (`streams.num.warmup.replicas`)"
+    ),
+    "group.streams.min.assignment.interval.ms": (
+        "the least that one group may set for itself (`streams.assignment.interval.ms`)"
+    ),
+    "group.streams.min.heartbeat.interval.ms": (
+        "the least that one group may set for itself (`streams.heartbeat.interval.ms`)"
+    ),
+    "group.streams.min.session.timeout.ms": (
+        "the least that one group may set for itself (`streams.session.timeout.ms`)"
+    ),
+    "group.streams.min.task.offset.interval.ms": (
+        "the least that one group may set for itself (`streams.task.offset.interval.ms`)"
+    ),
+    "group.streams.num.standby.replicas": ("KIP-1071: standby tasks of each stateful task"),
+    "group.streams.num.warmup.replicas": (
+        "KIP-1071: as in Kafka no member gets warm-up tasks; 0 makes the coordinator forget what it gave"
+    ),
+    "group.streams.rack.aware.assignment.tags": (
+        "KIP-1071: client tags that each member must have, or it is told MISSING_CLIENT_TAGS"
+    ),
+    "group.streams.session.timeout.ms": ("KIP-1071: how long a silent member stays"),
+    "group.streams.task.offset.interval.ms": (
+        "KIP-1071: how often members report the offsets of their tasks; the broker tells them"
+    ),
     "groupstorm.compatibility": "the Kafka whose rules count, see [coordinator](coordinator.md)",
     "groupstorm.append.latency.ms": "ours: how long each append of group records to the offsets topic takes, "
     "see [below](#appends-that-take-time)",
@@ -113,7 +160,8 @@ def settings_table() -> str:
 
 def _default(name: str) -> str:
     if name in COORDINATOR_SETTINGS:
-        return f"`{COORDINATOR_OPTIONS[name].default}`"
+        value = str(COORDINATOR_OPTIONS[name].default)
+        return f"`{value}`" if value else "none"
     assert name in OPTIONS
     value = shown(getattr(BrokerConfig(), name.replace(".", "_")))
     return f"`{value}`" if value else "none"
@@ -127,6 +175,7 @@ LIMITS: tuple[tuple[str | int, str, str], ...] = (
     ("connections.max.idle.ms", "", "a connection without requests is closed, during its handshake too"),
     ("group.max.size", "", "GROUP_MAX_SIZE_REACHED for further members"),
     ("group.consumer.max.size", "", "the same"),
+    ("group.streams.max.size", "", "the same"),
     ("groupstorm.max.groups", "ours", "POLICY_VIOLATION for a request that would make one more"),
     ("groupstorm.max.topics", "ours", "the same; Metadata says it of the topic"),
     ("groupstorm.max.partitions", "ours", "the same"),

@@ -85,6 +85,13 @@ class Call(NamedTuple):
         return Client(self.principal.partition(":")[2], self.client_id, self.node)
 
 
+class CreationError(NamedTuple):
+    """Why an internal topic of a streams group was not created. Until then nobody tries again."""
+
+    sentence: str
+    until_ms: int
+
+
 @dataclass(slots=True)
 class BrokerState:
     """The state that all handlers share. The groups are the coordinator's."""
@@ -115,6 +122,8 @@ class BrokerState:
     """The changes that make ``config`` of the settings at the start."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
+    creation_errors: dict[str, CreationError] = field(default_factory=dict)
+    """Of internal topics of streams groups, by topic."""
     acls: Acls = field(default_factory=Acls)
     credentials: Credentials = field(default_factory=Credentials)
     quotas: ClientQuotas = field(init=False)

@@ -33,6 +33,7 @@ _NAMES = (
 #: An array that names an item.
 _ENTITY = "entity"
 #: Defaults that are not the schema's.
+_NEVER_NULL = ("status",)
 _NOTHING = dict.fromkeys(
     ("base_offset", "low_watermark", "high_watermark", "node_id", "port", "producer_epoch"), -1
 )
@@ -113,5 +114,5 @@ def _filled(kind: KioType, values: Mapping[str, Any]) -> KioMessage:
 
 def _nothing(shape: FieldShape) -> Any:
     if shape.array:
-        return None if shape.nullable else ()
+        return None if shape.nullable and shape.name not in _NEVER_NULL else ()
     return _NOTHING.get(shape.name, shape.default)

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import EACH_TOPIC, Api, BrokerState, Call, Done
@@ -81,15 +82,19 @@ def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, i
             raise Refused(Error.INVALID_REQUEST, sentence)
         partitions, factor = len(replicas), len(replicas[0])
     else:
-        partitions, factor = _wanted_partitions(state, asked), _replication_factor(state, asked)
+        partitions, factor = (
+            _wanted_partitions(state, asked),
+            replication_factor(state, asked.replication_factor),
+        )
     if call.message.validate_only:
         state.topics.check_new(asked.name, partitions)
         return None, partitions, factor
     return state.create_topic(asked.name, partitions, factor, configs, replicas), partitions, factor
 
 
-def _replication_factor(state: BrokerState, asked: Any) -> int:
-    brokers, factor = len(state.cluster.nodes), int(asked.replication_factor)
+def replication_factor(state: BrokerState, asked: int) -> int:
+    """The replicas of each partition of a new topic; -1: the broker's default. Raises Refused."""
+    brokers, factor = len(state.cluster.nodes), asked
     if factor == _DEFAULT:
         factor = state.config.default_replication_factor
     if not 1 <= factor <= brokers:
@@ -120,13 +125,17 @@ def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> l
 
 
 def _configs(asked: Any) -> dict[str, str]:
-    """Raises Refused (ControllerConfigurationValidator)."""
-    without_value = [one.name for one in asked.configs if one.value is None]
+    return checked_configs([(one.name, one.value) for one in asked.configs])
+
+
+def checked_configs(configs: Sequence[tuple[str, str | None]]) -> dict[str, str]:
+    """The configurations of a new topic. Raises Refused (ControllerConfigurationValidator)."""
+    without_value = [name for name, value in configs if value is None]
     if without_value:
         sentence = f"Null value not supported for topic configs: {','.join(without_value)}"
         raise Refused(Error.INVALID_CONFIG, sentence)
     try:
-        return {one.name: check(TOPIC_OPTIONS, "topic", one.name, one.value) for one in asked.configs}
+        return {name: check(TOPIC_OPTIONS, "topic", name, value or "") for name, value in configs}
     except ConfigError as problem:
         raise Refused(Error.INVALID_CONFIG, str(problem)) from problem
 

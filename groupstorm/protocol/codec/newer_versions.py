@@ -22,18 +22,21 @@ from kio.schema.txn_offset_commit.v5 import response as txn_offset_committed
 from groupstorm.protocol.codec.shape import KioType
 
 
-def _like(before: KioType, version: int, renamed: str = "", **fields: tuple[Any, Any]) -> KioType:
+def like(
+    before: KioType, version: int, renamed: str = "", module: str = __name__, /, **fields: tuple[Any, Any]
+) -> KioType:
     """The structure of a version: the fields of the version before, and ``fields``, each with its type and
-    the schema's facts about it. They take the place of the ``renamed`` one, or of the one of their name."""
+    the schema's facts about it. They take the place of the ``renamed`` one, or of the one of their name.
+    ``module``: where the other structures of the message are."""
     in_order: dict[str, tuple[Any, Any]] = {}
     for one in dataclasses.fields(before):
         in_order |= fields if one.name == renamed else {one.name: fields.get(one.name, (one.type, one))}
     names = ("__type__", "__flexible__", "__api_key__", "__header_schema__")
     return dataclasses.make_dataclass(
         before.__name__,
-        [(name, kind, _copied(of)) for name, (kind, of) in (in_order | fields).items()],
+        [(name, kind, copied(of)) for name, (kind, of) in (in_order | fields).items()],
         namespace={
-            "__module__": __name__,
+            "__module__": module,
             "__version__": version,
             **{name: getattr(before, name) for name in names},
         },
@@ -43,46 +46,46 @@ def _like(before: KioType, version: int, renamed: str = "", **fields: tuple[Any,
     )
 
 
-def _copied(of: Any) -> Any:
+def copied(of: Any) -> Any:
     """A field may stand in one class only."""
     default = {} if of.default is dataclasses.MISSING else {"default": of.default}
     return dataclasses.field(metadata=of.metadata, **default)
 
 
-def _fact(kafka_type: str, **default: Any) -> Any:
+def fact(kafka_type: str, **default: Any) -> Any:
     return dataclasses.field(metadata={"kafka_type": kafka_type}, **default)
 
 
-def _array_of(kind: KioType) -> tuple[Any, Any]:
+def array_of(kind: KioType) -> tuple[Any, Any]:
     return GenericAlias(tuple, (kind, ...)), dataclasses.field()
 
 
-_ID = {"topic_id": (uuid.UUID | None, _fact("uuid"))}
+_ID = {"topic_id": (uuid.UUID | None, fact("uuid"))}
 
 TxnOffsetCommitRequestPartition = txn_offset_commit.TxnOffsetCommitRequestPartition
-TxnOffsetCommitRequestTopic = _like(txn_offset_commit.TxnOffsetCommitRequestTopic, 6, "name", **_ID)
-TxnOffsetCommitRequest = _like(
+TxnOffsetCommitRequestTopic = like(txn_offset_commit.TxnOffsetCommitRequestTopic, 6, "name", **_ID)
+TxnOffsetCommitRequest = like(
     txn_offset_commit.TxnOffsetCommitRequest,
     6,
-    topics=_array_of(TxnOffsetCommitRequestTopic),
+    topics=array_of(TxnOffsetCommitRequestTopic),
 )
 TxnOffsetCommitResponsePartition = txn_offset_committed.TxnOffsetCommitResponsePartition
-TxnOffsetCommitResponseTopic = _like(txn_offset_committed.TxnOffsetCommitResponseTopic, 6, "name", **_ID)
-TxnOffsetCommitResponse = _like(
+TxnOffsetCommitResponseTopic = like(txn_offset_committed.TxnOffsetCommitResponseTopic, 6, "name", **_ID)
+TxnOffsetCommitResponse = like(
     txn_offset_committed.TxnOffsetCommitResponse,
     6,
-    topics=_array_of(TxnOffsetCommitResponseTopic),
+    topics=array_of(TxnOffsetCommitResponseTopic),
 )
-DeleteGroupsRequest = _like(delete_groups.DeleteGroupsRequest, 3)
-DeletableGroupResult = _like(
-    deleted_groups.DeletableGroupResult, 3, error_message=(str | None, _fact("string", default=None))
+DeleteGroupsRequest = like(delete_groups.DeleteGroupsRequest, 3)
+DeletableGroupResult = like(
+    deleted_groups.DeletableGroupResult, 3, error_message=(str | None, fact("string", default=None))
 )
-DeleteGroupsResponse = _like(deleted_groups.DeleteGroupsResponse, 3, results=_array_of(DeletableGroupResult))
-ApiVersionsRequest = _like(
+DeleteGroupsResponse = like(deleted_groups.DeleteGroupsResponse, 3, results=array_of(DeletableGroupResult))
+ApiVersionsRequest = like(
     api_versions.ApiVersionsRequest,
     5,
-    cluster_id=(str | None, _fact("string", default=None)),
-    node_id=(int, _fact("int32", default=-1)),
+    cluster_id=(str | None, fact("string", default=None)),
+    node_id=(int, fact("int32", default=-1)),
 )
 
 #: API key and version -> request and response.
@@ -91,3 +94,7 @@ NEWER_VERSIONS: Mapping[tuple[int, int], tuple[KioType, KioType]] = {
     (28, 6): (TxnOffsetCommitRequest, TxnOffsetCommitResponse),
     (42, 3): (DeleteGroupsRequest, DeleteGroupsResponse),
 }
+
+#: API key and version of the messages of streams groups, and the module that makes their classes.
+STREAMS_VERSIONS = frozenset({(88, 1), (89, 1), (93, 0)})
+STREAMS_MODULE = "groupstorm.protocol.codec.streams_versions"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -15,7 +16,7 @@ from typing import Any
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.index import api_key_map, schema_name_map
 
-from groupstorm.protocol.codec.newer_versions import NEWER_VERSIONS
+from groupstorm.protocol.codec.newer_versions import NEWER_VERSIONS, STREAMS_MODULE, STREAMS_VERSIONS
 from groupstorm.protocol.codec.shape import KioType
 
 NO_THROTTLE = datetime.timedelta(0)
@@ -24,8 +25,8 @@ NO_THROTTLE = datetime.timedelta(0)
 @cache
 def request_type(api_key: int, version: int) -> KioType:
     """kio's class of a request. Raises kio's KioIndexError for a version that Kafka does not have."""
-    if (api_key, version) in NEWER_VERSIONS:
-        return NEWER_VERSIONS[api_key, version][0]
+    if (newer := _newer(api_key, version)) is not None:
+        return newer[0]
     _import_package(api_key, version)
     return load_request_schema(api_key, version)
 
@@ -33,10 +34,18 @@ def request_type(api_key: int, version: int) -> KioType:
 @cache
 def response_types(api_key: int, version: int) -> ResponseTypes:
     """The classes of one response in one version."""
-    if (api_key, version) in NEWER_VERSIONS:
-        return ResponseTypes(NEWER_VERSIONS[api_key, version][1])
+    if (newer := _newer(api_key, version)) is not None:
+        return ResponseTypes(newer[1])
     _import_package(api_key, version)
     return ResponseTypes(load_response_schema(api_key, version))
+
+
+def _newer(api_key: int, version: int) -> tuple[KioType, KioType] | None:
+    """The classes that kio lacks; those of streams groups are made when they are first used."""
+    if (api_key, version) in STREAMS_VERSIONS:
+        versions: Mapping[tuple[int, int], tuple[KioType, KioType]] = import_module(STREAMS_MODULE).VERSIONS
+        return versions[api_key, version]
+    return NEWER_VERSIONS.get((api_key, version))
 
 
 def _import_package(api_key: int, version: int) -> None:
