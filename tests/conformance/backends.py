@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
+from groupstorm.clients.brokers.jars import KAFKA_VERSION
+from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import METADATA, ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
@@ -43,10 +45,11 @@ _COMMON = {"group.min.session.timeout.ms": "100", "group.max.size": str(MAX_SIZE
 
 
 class Configuration(NamedTuple):
-    """Settings of a broker that several tests need."""
+    """Settings of a broker that several tests need, and the release of Kafka whose rules they are about."""
 
     name: str
     settings: Mapping[str, str]
+    version: str = KAFKA_VERSION
 
 
 #: Groups form at once.
@@ -66,6 +69,24 @@ CONSUMERS = Configuration(
         "group.consumer.session.timeout.ms": "15000",
     },
 )
+
+#: Members of streams groups are told to send heartbeats often, and a silent one is soon removed.
+STREAMS = Configuration(
+    "streams",
+    {
+        **QUICK.settings,
+        "group.streams.initial.rebalance.delay.ms": "0",
+        "group.streams.assignment.interval.ms": "0",
+        "group.streams.max.size": str(MAX_SIZE),
+        "group.streams.min.heartbeat.interval.ms": "100",
+        "group.streams.heartbeat.interval.ms": "500",
+        "group.streams.min.session.timeout.ms": "500",
+        "group.streams.session.timeout.ms": "6000",
+    },
+    "4.4.0",
+)
+#: Our setting of the release whose rules hold.
+_RULES = "groupstorm.compatibility"
 
 #: For clients that take long to start: a static member that returns does so within its session.
 PATIENT = Configuration("patient", {**CONSUMERS.settings, "group.consumer.session.timeout.ms": "45000"})
@@ -156,7 +177,12 @@ class Backends:
         events: list[Event] = []
 
         async def start() -> RunningBroker:
-            context = open_broker(wanted, configuration.settings, events.extend)
+            settings, version = configuration.settings, configuration.version
+            if kind == JVM:
+                return await self._stack.enter_async_context(jvm(settings, version))
+            if kind == EMULATOR and version != KAFKA_VERSION:
+                settings = {**settings, _RULES: f"{version}-repaired"}
+            context = open_broker(wanted, settings, events.extend)
             return await self._stack.enter_async_context(context)
 
         broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()

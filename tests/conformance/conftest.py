@@ -13,7 +13,7 @@ import pytest
 
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, KINDS, QUICK, Backend, Backends
+from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, KINDS, QUICK, STREAMS, Backend, Backends
 from tests.conformance.members import CONFLUENT, OURS
 
 #: pytest's `record_property`: a name and a value for the table (`tests.conformance.table`).
@@ -68,5 +68,14 @@ def backend(backends: Backends, kind: str) -> Backend:
     """A broker whose groups form at once."""
     try:
         return backends.get(kind, QUICK)
+    except BrokerUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+
+
+@pytest.fixture(scope="session")
+def streams(backends: Backends, kind: str) -> Backend:
+    """A broker whose streams groups form at once."""
+    try:
+        return backends.get(kind, STREAMS)
     except BrokerUnavailable as unavailable:
         pytest.skip(str(unavailable))

@@ -18,7 +18,7 @@ from tests.client_libraries.groups import ALL_PARTITIONS, is_shared_out, records
 from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, Member, wait_until
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
-from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java
 from tests.processes import run_process
 
 #: Kafka 4.3.1, by the protocol of the group's members: each command after a `$`, then what it prints.
@@ -81,20 +81,7 @@ def run(backend: Backend, protocol: str) -> list[Said]:
     names = {group: "GROUP", topic: "TOPIC"}
 
     def ask(command: str) -> Said:
-        words = command.replace("GROUP", group).replace("TOPIC", topic).split()
-        answer = run_process(
-            java.command(MAIN, "--bootstrap-server", backend.address, *words),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            deadline_s=TIMEOUT_S,
-            check=False,
-        )
-        lines = answer.stdout.splitlines()
-        if command.startswith("--list"):
-            lines = [line for line in lines if group in line or line.startswith("GROUP ")]
-        return Said(command, _comparable(lines, names))
+        return say(java, MAIN, backend, command, names)
 
     produce_with_confluent(backend.address, records(0, 60), topic)
     two: list[Member] = [
@@ -105,6 +92,27 @@ def run(backend: Backend, protocol: str) -> list[Said]:
         wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
         said = [ask(command) for command in with_members(protocol)]
     return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def say(java: Java, main: str, backend: Backend, command: str, names: Mapping[str, str]) -> Said:
+    """What a command of Kafka's prints. ``names``: a name on this broker -> how the command has it."""
+    words = command
+    for real, shown in names.items():
+        words = words.replace(shown, real)
+    answer = run_process(
+        java.command(main, "--bootstrap-server", backend.address, *words.split()),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        deadline_s=TIMEOUT_S,
+        check=False,
+    )
+    lines = answer.stdout.splitlines()
+    if command.startswith("--list"):
+        group = next(iter(names))
+        lines = [line for line in lines if group in line or line.startswith("GROUP ")]
+    return Said(command, _comparable(lines, names))
 
 
 def with_members(protocol: str) -> Sequence[str]:
@@ -132,16 +140,25 @@ def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ..
 
 def read(protocol: str) -> list[Said]:
     """What Kafka 4.3.1 prints."""
+    return read_file(FILES[protocol])
+
+
+def read_file(path: Path) -> list[Said]:
+    """What a file has recorded."""
     said = []
-    for block in FILES[protocol].read_text("utf-8").split("$ ")[1:]:
+    for block in path.read_text("utf-8").split("$ ")[1:]:
         command, *lines = block.rstrip("\n").split("\n")
         said.append(Said(command, tuple(lines)))
     return said
 
 
 def write(said: Sequence[Said], protocol: str) -> None:
+    write_file(said, FILES[protocol])
+
+
+def write_file(said: Sequence[Said], path: Path) -> None:
     text = "".join("\n".join([f"$ {one.command}", *one.lines]) + "\n" for one in said)
-    FILES[protocol].write_text(text, "utf-8")
+    path.write_text(text, "utf-8")
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.program_cache import built_once
 from tests.processes import BUILD_DEADLINE_S, run_process
@@ -43,13 +43,18 @@ class Java(NamedTuple):
 
 
 @cache
-def kafka_java() -> Java:
+def kafka_java(version: str = KAFKA_VERSION) -> Java:
     """Kafka's own command-line tools. Raises ProgramUnavailable."""
+    java = _java()
+    try:
+        return Java(java, kafka_jars(version))
+    except BrokerUnavailable as unavailable:
+        raise ProgramUnavailable(str(unavailable)) from unavailable
+
+
+def _java() -> Path:
     for runtime in runtimes(MINIMUM_JAVA, []):
-        try:
-            return Java(runtime.java, kafka_jars())
-        except BrokerUnavailable as unavailable:
-            raise ProgramUnavailable(str(unavailable)) from unavailable
+        return runtime.java
     raise ProgramUnavailable(f"Java {MINIMUM_JAVA} or newer is needed (Debian: apt install openjdk-17-jdk)")
 
 
@@ -61,7 +66,27 @@ def java_member() -> Java:
 @cache
 def java_program(source: Path, name: str) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
-    kafka = kafka_java()
+    return _java_program(kafka_java(), source, name)
+
+
+@cache
+def word_count() -> Java:
+    """A word count of Kafka Streams (`java/streams/WordCount.java`). Raises ProgramUnavailable."""
+    streams = SOURCES / "java" / "streams"
+    pom = streams / "pom.xml"
+
+    def fetch_into(folder: Path) -> list[str]:
+        maven = shutil.which("mvn")
+        if maven is None:
+            raise ProgramUnavailable("Maven fetches Kafka Streams: install it (Debian: apt install maven)")
+        goal = ["dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+        return [maven, "-B", "-q", "-f", str(pom), *goal]
+
+    jars = _built("kafka-streams", [pom], fetch_into)
+    return _java_program(Java(_java(), jars), streams / "WordCount.java", "conformance-word-count")
+
+
+def _java_program(kafka: Java, source: Path, name: str) -> Java:
     compiler = kafka.java.with_name("javac")
     if not compiler.exists():
         raise ProgramUnavailable(

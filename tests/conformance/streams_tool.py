@@ -1,0 +1,99 @@
+"""kafka-streams-groups, Kafka's own command, on one group: what it prints in each step of the group's life.
+
+`python -m tests.conformance.streams_tool` runs it on Kafka and writes the file that all brokers are held
+against.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from groupstorm.clients.brokers import JVM
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from tests.client_libraries.members import wait_until
+from tests.client_libraries.producers import produce_with_confluent
+from tests.conformance.applications import RUNNING, Instance, stopping
+from tests.conformance.backends import STREAMS, Backend, Backends
+from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.conformance.reading import newest_values
+from tests.conformance.tool import Said, say, write_file
+
+#: Kafka 4.4.0: each command after a `$`, then what it prints.
+FILE = Path(__file__).with_name("streams-groups.kafka-4.4.0.txt")
+MAIN = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+
+WITH_MEMBERS: Sequence[str] = (
+    "--list",
+    "--list --state",
+    "--list --state stable",
+    "--list --state empty",
+    "--describe --group GROUP",
+    "--describe --group GROUP --offsets --verbose",
+    "--describe --group GROUP --members",
+    "--describe --group GROUP --members --verbose",
+    "--describe --group GROUP --state",
+    "--describe --group GROUP --state --verbose",
+    "--describe --group GROUP --topology",
+    "--reset-offsets --group GROUP --input-topic TOPIC --to-earliest --execute",
+    "--delete-offsets --group GROUP --input-topic TOPIC",
+    "--delete --group GROUP",
+)
+WITHOUT_MEMBERS: Sequence[str] = (
+    "--describe --group GROUP --state",
+    "--describe --group GROUP --members",
+    "--describe --group GROUP",
+    "--reset-offsets --group GROUP --input-topic TOPIC:0,1 --shift-by -2 --dry-run",
+    "--reset-offsets --group GROUP --input-topic TOPIC --to-earliest --execute",
+    "--reset-offsets --group GROUP --all-input-topics --to-offset 3 --execute",
+    "--describe --group GROUP --offsets",
+    "--delete-offsets --group GROUP --input-topic TOPIC:0",
+    "--describe --group GROUP --offsets",
+    "--delete --group GROUP",
+    "--describe --group GROUP",
+    "--delete --group GROUP",
+    "--list --state",
+)
+_LINES = [(number % 2, "to be or not to be") for number in range(12)]
+
+
+def run(backend: Backend) -> list[Said]:
+    """All commands on a group of two instances. Raises ProgramUnavailable."""
+    java = kafka_java(STREAMS.version)
+    topics = backend.topic(2, "lines"), backend.topic(1, "counts")
+    group = backend.group("count")
+    names = {group: "GROUP", topics[0]: "TOPIC"}
+
+    def ask(command: str) -> Said:
+        return say(java, MAIN, backend, command, names)
+
+    with tempfile.TemporaryDirectory() as folder:
+        two: list[Instance] = []
+        with stopping(two):
+            for number in range(2):
+                # of one name, since chance decides which of them gets which tasks
+                options = {"client.id": "i"}
+                two.append(Instance(backend.address, group, topics, Path(folder, str(number)), options))
+                wait_until(lambda: two[-1].state == RUNNING, "it runs")
+            produce_with_confluent(backend.address, _LINES, topics[0])
+            wait_until(lambda: newest_values(backend.address, topics[1]).get("be") == "24", "all are counted")
+            said = [ask(command) for command in WITH_MEMBERS]
+    return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def main() -> int:
+    backends = Backends()
+    try:
+        write_file(run(backends.get(JVM, STREAMS)), FILE)
+    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
+        print(unavailable, file=sys.stderr)
+        return 2
+    finally:
+        backends.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
