@@ -19,8 +19,8 @@ from groupstorm.broker.kafka_configs import KafkaConfig, kafka_configs
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigType, Option
-from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.coordinator.group_configs import INTERNAL_OPTIONS, broker_value, group_options
+from groupstorm.coordinator.modern.config import ModernConfig
 
 
 class Entry(NamedTuple):
@@ -56,7 +56,7 @@ def group_entries(configs: Mapping[str, str], config: CoordinatorConfig) -> Iter
     """All configurations of a group, by name."""
 
     def synonyms(name: str, option: Option) -> list[Synonym]:
-        value, found = broker_value(option, config.consumer), list[Synonym]()
+        value, found = broker_value(option, config), list[Synonym]()
         if value != option.default and option.broker is not None:
             found.append(Synonym(option.broker, value, ConfigSource.STATIC_BROKER))
         return [*found, Synonym(option.broker or name, option.default, ConfigSource.DEFAULT)]
@@ -98,16 +98,22 @@ _COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
 }
 
 
-#: Its settings of consumer groups that are not of type INT.
-_CONSUMER_TYPES = {"assignors": ConfigType.LIST, "migration_policy": ConfigType.STRING}
+#: Its settings of consumer and streams groups that are not of type INT.
+_GROUPS_TYPES = {
+    "assignors": ConfigType.LIST,
+    "migration_policy": ConfigType.STRING,
+    "rack_aware_assignment_tags": ConfigType.LIST,
+}
 
 
-def _consumer_entries(consumer: ConsumerConfig) -> Iterator[Entry]:
-    defaults = ConsumerConfig()
-    for field in sorted(ConsumerConfig.__match_args__):
-        value, default = _text(getattr(consumer, field)), _text(getattr(defaults, field))
-        name = f"group.consumer.{field.replace('_', '.')}"
-        yield _fixed(name, value, default, _CONSUMER_TYPES.get(field, ConfigType.INT))
+def _entries_of_groups(config: ModernConfig) -> Iterator[Entry]:
+    """The settings of a kind of group that Kafka describes."""
+    defaults = type(config)()
+    for field in sorted(config.__match_args__):
+        value, default = _text(getattr(config, field)), _text(getattr(defaults, field))
+        name = f"group.{config.kind}.{field.replace('_', '.')}"
+        if name in kafka_configs("broker"):
+            yield _fixed(name, value, default, _GROUPS_TYPES.get(field, ConfigType.INT))
 
 
 def _text(value: object) -> str:
@@ -154,7 +160,8 @@ def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
     for name, (field, kind, one) in _COORDINATOR_OPTIONS.items():
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
         yield _fixed(name, str(value), str(default), kind)
-    yield from _consumer_entries(coordinator.consumer)
+    yield from _entries_of_groups(coordinator.consumer)
+    yield from _entries_of_groups(coordinator.streams)
 
 
 def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:

@@ -1,6 +1,6 @@
 """Configurations of groups of the newer protocols: names, defaults, and the bounds that the broker sets.
 
-Those of consumer groups (KIP-848) have an effect. Those of share and streams groups (KIP-932, KIP-1071) are
+Those of consumer and streams groups (KIP-848, KIP-1071) have an effect. Those of share groups (KIP-932) are
 checked, kept and described. Source: GroupConfig, with the defaults of GroupCoordinatorConfig and
 ShareGroupConfig for the settings that `groupstorm serve` does not have.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check, flag, integer, long
-from groupstorm.coordinator.consumer_config import ConsumerConfig
 
 #: ShareGroupAutoOffsetResetStrategy; Java's `Duration` without a sign.
 _OFFSET_RESET = (
@@ -84,26 +83,25 @@ def group_options(kafka: Compatibility) -> Mapping[str, Option]:
     return _OPTIONS_4_4 if kafka.is_4_4 else _OPTIONS_4_3
 
 
-def _bounds(consumer: ConsumerConfig) -> Mapping[str, tuple[int | None, int | None]]:
+def _bounds(config: CoordinatorConfig) -> Mapping[str, tuple[int | None, int | None]]:
     """The least and greatest values, in the order in which Kafka checks them (GroupConfig.validateValues)."""
-    heartbeat = (consumer.min_heartbeat_interval_ms, consumer.max_heartbeat_interval_ms)
-    assignment = (consumer.min_assignment_interval_ms, consumer.max_assignment_interval_ms)
+    consumer, streams = config.consumer, config.streams
     return {
-        "consumer.heartbeat.interval.ms": heartbeat,
-        "consumer.session.timeout.ms": (consumer.min_session_timeout_ms, consumer.max_session_timeout_ms),
-        "consumer.assignment.interval.ms": assignment,
+        "consumer.heartbeat.interval.ms": consumer.bounds("heartbeat_interval_ms"),
+        "consumer.session.timeout.ms": consumer.bounds("session_timeout_ms"),
+        "consumer.assignment.interval.ms": consumer.bounds("assignment_interval_ms"),
         "share.heartbeat.interval.ms": (5_000, 15_000),
         "share.session.timeout.ms": (45_000, 60_000),
         "share.record.lock.duration.ms": (15_000, 60_000),
         "share.delivery.count.limit": (2, 10),
         "share.partition.max.record.locks": (100, 4_000),
         "share.assignment.interval.ms": (0, 15_000),
-        "streams.heartbeat.interval.ms": (5_000, 15_000),
-        "streams.session.timeout.ms": (45_000, 60_000),
-        "streams.num.standby.replicas": (None, 2),
-        "streams.assignment.interval.ms": (0, 15_000),
-        "streams.task.offset.interval.ms": (15_000, None),
-        "streams.num.warmup.replicas": (None, 20),
+        "streams.heartbeat.interval.ms": streams.bounds("heartbeat_interval_ms"),
+        "streams.session.timeout.ms": streams.bounds("session_timeout_ms"),
+        "streams.num.standby.replicas": streams.bounds("num_standby_replicas"),
+        "streams.assignment.interval.ms": streams.bounds("assignment_interval_ms"),
+        "streams.task.offset.interval.ms": streams.bounds("task_offset_interval_ms"),
+        "streams.num.warmup.replicas": streams.bounds("num_warmup_replicas"),
     }
 
 
@@ -121,15 +119,18 @@ def _check_bounds(name: str, value: int, least: int | None, most: int | None, ka
     raise ConfigError(f"{name} must be {side} than or equal to {shown}")
 
 
-def broker_value(option: Option, consumer: ConsumerConfig) -> str:
+def broker_value(option: Option, config: CoordinatorConfig) -> str:
     """The value of an option that a group does not have of its own."""
     kind, _, what = (option.broker or "").removeprefix("group.").partition(".")
-    own = getattr(consumer, what.replace(".", "_"), None) if kind == consumer.kind else None
+    own = getattr(getattr(config, kind, None), what.replace(".", "_"), None)
+    if isinstance(own, tuple):
+        return ",".join(own)
     return option.default if own is None else str(own)
 
 
-def check_group(configs: Mapping[str, str], consumer: ConsumerConfig, kafka: Compatibility) -> dict[str, str]:
+def check_group(configs: Mapping[str, str], config: CoordinatorConfig) -> dict[str, str]:
     """A group's configurations, checked together. Raises ConfigError with Kafka's message."""
+    kafka = config.compatibility
     options = group_options(kafka)
     for name in configs:
         if name not in options:
@@ -138,7 +139,7 @@ def check_group(configs: Mapping[str, str], consumer: ConsumerConfig, kafka: Com
     if len(set(tags)) < len(tags):
         raise ConfigError(f"{_TAGS} must not contain duplicate tag keys.")
     checked = {name: check(options, "group", name, value) for name, value in configs.items()}
-    for name, bounds in _bounds(consumer).items():
+    for name, bounds in _bounds(config).items():
         if name in checked:
             _check_bounds(name, int(checked[name]), *bounds, kafka)
     assignor = checked.get(_ASSIGNOR, _ASSIGNORS[0])
@@ -146,21 +147,19 @@ def check_group(configs: Mapping[str, str], consumer: ConsumerConfig, kafka: Com
         registered = f"Registered assignors are: [{', '.join(_ASSIGNORS)}]."
         raise ConfigError(f"{_ASSIGNOR} '{assignor}' is not a registered task assignor. {registered}")
     for kind in _KINDS:
-        _check_session(kind, checked, consumer, kafka)
+        _check_session(kind, checked, config)
     if checked.get(_DEAD_LETTERS, "").startswith("__"):
         raise ConfigError(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
     return checked
 
 
-def _check_session(
-    kind: str, checked: Mapping[str, str], consumer: ConsumerConfig, kafka: Compatibility
-) -> None:
+def _check_session(kind: str, checked: Mapping[str, str], config: CoordinatorConfig) -> None:
     """Kafka 4.4.0 compares the two only if the group has one of them."""
     session, interval = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
-    if kafka.is_4_4 and session not in checked and interval not in checked:
+    if config.compatibility.is_4_4 and session not in checked and interval not in checked:
         return
     values = [
-        int(checked.get(name) or broker_value(_OPTIONS_4_3[name], consumer)) for name in (session, interval)
+        int(checked.get(name) or broker_value(_OPTIONS_4_3[name], config)) for name in (session, interval)
     ]
     if values[0] <= values[1]:
         raise ConfigError(f"{session} must be greater than {interval}")

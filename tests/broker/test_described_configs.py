@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.assembly import make_broker
-from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError
-from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.group_configs import check_group
 from tests.broker import wire
@@ -204,5 +203,5 @@ def test_options_of_groups_are_refused_in_the_words_of_the_release(
 ) -> None:
     for kafka, sentence in ((Compatibility.KAFKA_4_4_0, of_4_4), (Compatibility.KAFKA_4_3_1, of_4_3)):
         with pytest.raises(ConfigError) as refused:
-            check_group(changes, ConsumerConfig(), kafka)
+            check_group(changes, CoordinatorConfig(compatibility=kafka))
         assert sentence is None or str(refused.value) == sentence

@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
+from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
 from groupstorm.clients.brokers.jvm import jvm
@@ -81,7 +82,7 @@ STREAMS = Configuration(
         "group.streams.min.heartbeat.interval.ms": "100",
         "group.streams.heartbeat.interval.ms": "500",
         "group.streams.min.session.timeout.ms": "500",
-        "group.streams.session.timeout.ms": "6000",
+        "group.streams.session.timeout.ms": "15000",
     },
     "4.4.0",
 )
@@ -182,6 +183,9 @@ class Backends:
                 return await self._stack.enter_async_context(jvm(settings, version))
             if kind == EMULATOR and version != KAFKA_VERSION:
                 settings = {**settings, _RULES: f"{version}-repaired"}
+            if kind == CONTAINER and version != KAFKA_VERSION:
+                image = PUBLIC_IMAGE.replace(KAFKA_VERSION, version)
+                return await self._stack.enter_async_context(container(settings, image))
             context = open_broker(wanted, settings, events.extend)
             return await self._stack.enter_async_context(context)
 

@@ -55,7 +55,8 @@ def test_answers(
     result = _result(played, case)
     assert not result.failure
     record_property("answers", str(len(result.answers)))
-    assert result.answers == kafkas[case.name], "Kafka 4.3.1 answers otherwise"
+    kafka = f"Kafka {case.configuration.version}"
+    assert result.answers == kafkas[case.name], f"{kafka} answers otherwise"
 
 
 @pytest.fixture(scope="session")

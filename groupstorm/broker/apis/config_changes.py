@@ -75,7 +75,7 @@ def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> N
         config = state.coordinator_config
         options = group_options(config.compatibility)
         changed = changing(state, options, state.group_configs.get(name, {}), asked.configs)
-        configs = check_group(changed, config.consumer, config.compatibility)
+        configs = check_group(changed, config)
         if not call.message.validate_only:
             state.configure_group(name, configs)
     elif kind == BROKER:

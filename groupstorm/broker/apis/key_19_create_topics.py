@@ -97,9 +97,16 @@ def replication_factor(state: BrokerState, asked: int) -> int:
     brokers, factor = len(state.cluster.nodes), asked
     if factor == _DEFAULT:
         factor = state.config.default_replication_factor
-    if not 1 <= factor <= brokers:
-        sentence = f"replication factor {factor}: there are {brokers} broker(s)"
+    if factor < 1:
+        sentence = "Replication factor must be larger than 0, or -1 to use the default value."
         raise Refused(Error.INVALID_REPLICATION_FACTOR, sentence)
+    if factor > brokers:
+        raise Refused(
+            Error.INVALID_REPLICATION_FACTOR,
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} "
+            f"cannot be reached because only {brokers} broker(s) are registered or some brokers have all "
+            "their log directories cordoned.",
+        )
     return factor
 
 

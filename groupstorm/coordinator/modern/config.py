@@ -55,10 +55,15 @@ class ModernConfig:
         }
         return replace(self, **values) if values else self
 
-    def _held(self, field: str, value: int) -> int:
+    def bounds(self, field: str) -> tuple[int | None, int | None]:
+        """The least and greatest values that the broker lets one group have; None: no bound."""
         bounded = field.removeprefix("num_")
-        at_least = max(value, getattr(self, f"min_{bounded}", value))
-        return min(at_least, getattr(self, f"max_{bounded}", at_least))
+        return getattr(self, f"min_{bounded}", None), getattr(self, f"max_{bounded}", None)
+
+    def _held(self, field: str, value: int) -> int:
+        least, most = self.bounds(field)
+        at_least = value if least is None else max(value, least)
+        return at_least if most is None else min(at_least, most)
 
 
 def _name(kind: type[ModernConfig], field: str) -> str:

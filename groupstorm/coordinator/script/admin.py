@@ -38,7 +38,7 @@ def _check_config(fields: Fields, _driver: Driver, config: CoordinatorConfig) ->
     changes = {name: _option(value) for name, value in fields.table("set").items()}
     error, message = NO_ERROR, None
     try:
-        check_group(changes, config.consumer, config.compatibility)
+        check_group(changes, config)
     except ConfigError as problem:
         error, message = Error.INVALID_CONFIG, str(problem)
     return Administered({"error": error.name, "message": message}, [])

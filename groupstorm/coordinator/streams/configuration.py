@@ -188,6 +188,8 @@ class _Configuration:
     def _internal(self, topics: tuple[TopicInfo, ...]) -> tuple[TopicInfo, ...]:
         if len({topic.name for topic in topics}) < len(topics):
             raise CoordinatorFault("a subtopology names an internal topic twice")
+        if any(topic.partitions < 0 for topic in topics):
+            raise CoordinatorFault("Number of partitions must be at least 1.")
         return tuple(
             topic._replace(partitions=topic.partitions or self._decided[topic.name]) for topic in topics
         )

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause
@@ -28,6 +29,8 @@ from groupstorm.trace.events.group_states import Cause
 
 def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
     """The member leaves; a static one may do so for a while (epoch -2) and keep its tasks."""
+    if shard.groups.get(request.group) is None:
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
     group = group_of(shard, request.group)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka

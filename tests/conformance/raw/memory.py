@@ -19,6 +19,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, JoinGroupResponse
 from groupstorm.coordinator.script.clients import Clients
 from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.normal import plain
 from tests.conformance.raw.requests import Assigned, Subscribed
@@ -68,6 +69,11 @@ class Memory:
                 )
                 self._clients.get(who).answered("heartbeat", None, told, by_members=False)
                 self._remember_id(who, answer.member_id)
+            case "StreamsGroupHeartbeatResponse":
+                at = StreamsGroupHeartbeatResponse(
+                    Error(answer.error_code), answer.member_id, answer.member_epoch
+                )
+                self._clients.get(who).answered("streams", None, at, by_members=False)
 
     def shown(self, who: str, answer: Any) -> dict[str, Any]:
         """The answer as plain values. Only at the end of a case does every member id have its client."""

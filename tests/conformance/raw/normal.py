@@ -16,7 +16,11 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import KioType, shapes_of
 
 #: Lists whose order comes from a hash table.
-_UNORDERED = ("members", "topics", "partitions", "groups", "results", "configs", "topic_partitions")
+_UNORDERED = (
+    *("members", "topics", "partitions", "groups", "results", "configs", "topic_partitions"),
+    *("active_tasks", "standby_tasks", "active_partitions", "standby_partitions"),
+    *("partitions_by_user_endpoint", "topic_configs"),
+)
 #: Fields that depend on the machine and not on the coordinator.
 _LEFT_OUT = ("throttle_time", "client_host", "producer_id", "host", "port", "node_id")
 
@@ -30,7 +34,8 @@ def build(kind: KioType, values: Mapping[str, Any]) -> Any:
             continue
         value = values[shape.name]
         if shape.entity is not None and value is not None:
-            value = tuple(build(shape.entity, one) for one in value)
+            many = tuple(build(shape.entity, one) for one in value) if shape.array else None
+            value = build(shape.entity, value) if many is None else many
         elif shape.kafka_type in ("timedelta_i32", "timedelta_i64"):
             value = datetime.timedelta(milliseconds=value)
         elif shape.kafka_type == "uuid":

@@ -13,27 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.clients.brokers import JVM
-from tests.conformance.backends import Backends
+from tests.conformance.backends import QUICK, STREAMS, Backends
 from tests.conformance.raw.cases import CASES
 from tests.conformance.raw.running import play
 
-#: Kafka 4.3.1, JDK 17: one case per line.
-FILE = Path(__file__).with_name("answers.kafka-4.3.1.jsonl")
+#: By the release of Kafka that the cases are about, JDK 17: one case per line.
+FILES = {
+    version: Path(__file__).with_name(f"answers.kafka-{version}.jsonl")
+    for version in (QUICK.version, STREAMS.version)
+}
 
 Answers = list[dict[str, Any]]
 
 
 def read() -> Mapping[str, Answers]:
     """Case name -> Kafka's answers as plain values, in the order in which they were received."""
-    lines = FILE.read_text("utf-8").splitlines()
+    lines = [line for file in FILES.values() for line in file.read_text("utf-8").splitlines()]
     return {line["case"]: line["answers"] for line in map(json.loads, lines)}
 
 
 def write(answers: Mapping[str, Answers]) -> None:
-    lines = [
-        json.dumps({"case": name, "answers": given}, ensure_ascii=True) for name, given in answers.items()
-    ]
-    FILE.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    for version, file in FILES.items():
+        lines = [
+            json.dumps({"case": case.name, "answers": answers[case.name]}, ensure_ascii=True)
+            for case in CASES
+            if case.configuration.version == version
+        ]
+        file.write_text("".join(f"{line}\n" for line in lines), "utf-8")
 
 
 def main() -> int:

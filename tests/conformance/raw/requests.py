@@ -32,6 +32,9 @@ APIS = {
     "OffsetDelete": 47,
     "ConsumerGroupHeartbeat": 68,
     "ConsumerGroupDescribe": 69,
+    "StreamsGroupHeartbeat": 88,
+    "StreamsGroupDescribe": 89,
+    "StreamsGroupTopologyDescriptionUpdate": 93,
 }
 
 #: Long enough that nobody's session ends in a case that is not about it.

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance.backends import CONSUMERS, Backend, Backends, Configuration
+from tests.conformance.backends import CONSUMERS, STREAMS, Backend, Backends, Configuration
+from tests.conformance.raw import streams_requests
 from tests.conformance.raw.consumer_requests import LEAVE, beat, enter
 from tests.conformance.raw.memory import Ids
 from tests.conformance.raw.playing import Measured, Played, Player
@@ -99,6 +100,17 @@ def _is_close(measured: Measured) -> bool:
 
 
 #: A coordinator learns of a new topic a moment after the topic's leaders are there.
+_ALL_TASKS = {"active_tasks": [{"subtopology_id": "0", "partitions": [0, 1, 2]}]}
+_KNOWS_THE_TOPIC_TOO = Case(
+    "knows-the-topic-too",
+    "a streams group of the case's name gets a task for each of the topic's partitions, and is deleted again",
+    (
+        Again("probe", streams_requests.enter(), _ALL_TASKS),
+        ask("probe", streams_requests.beat(epoch=LEAVE), OK),
+        Again("probe", delete_groups(), {"results": [{"error_code": "NONE"}]}),
+    ),
+    STREAMS,
+)
 _KNOWS_THE_TOPIC = Case(
     "knows-the-topic",
     "a consumer group of the case's name gets the topic's partitions, and is deleted again",
@@ -118,8 +130,10 @@ async def _play_one(place: _Place, case: Case) -> Played:
         coordinator = (await cluster.find_coordinator(ids.group)).endpoint
     finally:
         cluster.close()
-    if case.configuration is CONSUMERS:
-        knows = await Player(coordinator, _KNOWS_THE_TOPIC, ids).play()
+    for configuration, probe in ((CONSUMERS, _KNOWS_THE_TOPIC), (STREAMS, _KNOWS_THE_TOPIC_TOO)):
+        if case.configuration is not configuration:
+            continue
+        knows = await Player(coordinator, probe, ids).play()
         if knows.failure:
             return knows
     return await Player(coordinator, case, ids).play()

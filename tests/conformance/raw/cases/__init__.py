@@ -16,6 +16,8 @@ from tests.conformance.raw.cases import (
     protocols,
     rounds,
     static_members,
+    streams_bad_input,
+    streams_members,
     timeouts,
     transactions,
 )
@@ -37,5 +39,7 @@ ROOMS = (
     consumer_administration,
     consumer_bad_input,
     consumer_configs,
+    streams_members,
+    streams_bad_input,
 )
 CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)
