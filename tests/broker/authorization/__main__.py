@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from groupstorm.clients.brokers.jars import KAFKA_VERSION
 from groupstorm.clients.brokers.jvm import jvm
-from tests.broker.authorization import acls, administration, inspection
+from tests.broker.authorization import acls, administration, inspection, streams
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
 from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
@@ -22,12 +23,16 @@ RECORDED: dict[str, Sequence[Probe]] = {
     "rights": (*PROBES, *administration.RIGHTS_PROBES, *inspection.PROBES),
     "acls": acls.PROBES,
     "administration": administration.PROBES,
+    "streams": streams.PROBES,
 }
+#: The release that has answered them, if it is another one than the JVM's default.
+_RELEASES = {"streams": "4.4.0"}
 
 
-async def heard_from_kafka(probes: Sequence[Probe]) -> list[Heard]:
-    """Start a broker, play the probes, and end it."""
-    async with jvm(KAFKA_SETTINGS) as running:
+async def heard_from_kafka(name: str) -> list[Heard]:
+    """Start a broker, play the probes of a file, and end it."""
+    probes = RECORDED[name]
+    async with jvm(KAFKA_SETTINGS, _release(name)) as running:
         kafka = Kafka(running.bootstrap[0])
 
         def play_all() -> list[Heard]:
@@ -44,8 +49,12 @@ def as_lines(heard: Sequence[Heard]) -> str:
     return "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in heard)
 
 
+def _release(name: str) -> str:
+    return _RELEASES.get(name, KAFKA_VERSION)
+
+
 def golden(name: str) -> Path:
-    return GOLDEN / f"{name}.kafka-4.3.1.jsonl"
+    return GOLDEN / f"{name}.kafka-{_release(name)}.jsonl"
 
 
 def main() -> int:
@@ -53,7 +62,7 @@ def main() -> int:
         if name == DECISIONS:
             record(GOLDEN / f"{DECISIONS}.kafka-4.3.1.txt")
             continue
-        golden(name).write_text(as_lines(asyncio.run(heard_from_kafka(RECORDED[name]))), "utf-8")
+        golden(name).write_text(as_lines(asyncio.run(heard_from_kafka(name))), "utf-8")
     return 0
 
 

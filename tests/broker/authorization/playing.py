@@ -30,7 +30,7 @@ NOTED = frozenset(
         *("topic_authorized_operations", "cluster_authorized_operations", "authorized_operations"),
         *("principal", "host", "operation", "permission_type", "pattern_type", "mechanism", "iterations"),
         *("entity_type", "entity_name", "value", "config_source", "read_only", "is_sensitive", "source"),
-        "throttle_time",
+        *("throttle_time", "status_code", "status_detail"),
     )
 )
 #: Their sentences are noted; those of other errors are our own.

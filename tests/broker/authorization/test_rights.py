@@ -31,6 +31,9 @@ from tests.broker.authorization.playing import (
 )
 from tests.broker.authorization.probes import PROBES, heartbeat
 
+#: Files of probes about rights that APIs need.
+_RIGHTS = ("rights", "streams")
+
 
 def heard_from_emulator(probes: Sequence[Probe]) -> list[Heard]:
     emulator = Emulator()
@@ -51,14 +54,14 @@ def test_answers_are_those_of_kafka(name: str) -> None:
 @pytest.mark.parametrize("name", RECORDED)
 def test_kafka_still_answers_as_recorded(name: str) -> None:
     try:
-        heard = asyncio.run(heard_from_kafka(RECORDED[name]))
+        heard = asyncio.run(heard_from_kafka(name))
     except BrokerUnavailable as missing:
         pytest.skip(str(missing))
     assert as_lines(heard) == golden(name).read_text("utf-8")
 
 
 def test_every_api_that_needs_rights_is_refused_without_them() -> None:
-    refused = {probe.api_key for probe in RECORDED["rights"] if probe.name in _refused()}
+    refused = {probe.api_key for name in _RIGHTS for probe in RECORDED[name] if probe.name in _refused()}
     shortened = {wire.LIST_GROUPS}  # groups that the client may not describe are left out
     needing = {key for key, api in APIS.items() if api.needs or api.on_topics or api.on_groups}
     assert needing - shortened <= refused
@@ -66,7 +69,8 @@ def test_every_api_that_needs_rights_is_refused_without_them() -> None:
 
 def _refused() -> set[str]:
     """The probes that Kafka has answered with an error of authorization."""
-    heard = map(json.loads, golden("rights").read_text("utf-8").splitlines())
+    lines = [line for name in _RIGHTS for line in golden(name).read_text("utf-8").splitlines()]
+    heard = map(json.loads, lines)
     return {
         name for name, _, _, answer in heard if set(codes_of(answer)) & set(AUTHORIZATION_ERRORS) - {42, 54}
     }
