@@ -232,6 +232,8 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
         return value.hex
     if isinstance(value, tuple | list):
         return [_plain(one, blobs) for one in value]
+    if isinstance(value, frozenset):
+        return [_plain(one, blobs) for one in sorted(value)]
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
         return [[_plain(key, blobs), _plain(one, blobs)] for key, one in value.items()]
     return value
@@ -305,10 +307,16 @@ def _tuple_reader(arguments: list[Any]) -> _Reader:
     return lambda value, blobs: tuple(read(one, blobs) for read, one in zip(readers, value, strict=True))
 
 
+def _set_reader(kind: Any) -> _Reader:
+    read = _reader(kind)
+    return lambda values, blobs: frozenset(read(one, blobs) for one in values)
+
+
 _COLLECTIONS: dict[Any, Callable[[list[Any]], _Reader]] = {
     tuple: _tuple_reader,
     Sequence: lambda arguments: _tuple_reader([arguments[0], ...]),
     Mapping: _mapping_reader,
+    frozenset: lambda arguments: _set_reader(arguments[0]),
 }
 
 

@@ -12,6 +12,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.requests import begin_transaction, end_transaction, send
+from tests.broker.streams_members import streams_beat, streams_join
 from tests.broker.wire import RawClient, milliseconds, structure
 
 Address = tuple[str, int]
@@ -31,6 +32,8 @@ class Acknowledged:
     tried_commits: dict[str, int] = field(default_factory=dict)
     """Group -> the highest offset whose commit was sent."""
     generation: int = 0
+    group_epoch: int = 0
+    """Of a streams group."""
     epoch: int = -1
     producer_id: int = -1
     committed: list[bytes] = field(default_factory=list)
@@ -44,7 +47,9 @@ class Acknowledged:
     @property
     def has_all_kinds(self) -> bool:
         """Whether there is something of each kind that a restart could lose."""
-        return all((self.records, self.commits, self.committed, self.aborted, self.generation))
+        return all(
+            (self.records, self.commits, self.committed, self.aborted, self.generation, self.group_epoch)
+        )
 
 
 def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
@@ -53,6 +58,7 @@ def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
         produce,
         commit,
         join,
+        count,
         transact,
         lambda client, told: told.compacted.write(client),
         lambda client, told: told.compacted.transact(client),
@@ -133,6 +139,19 @@ def join(client: RawClient, told: Acknowledged) -> None:
     leaving = structure(wire.LEAVE_GROUP, 3, "MemberIdentity", **own)
     left = client.ask(wire.LEAVE_GROUP, 3, group_id="joining", members=(leaving,))
     assert left.members[0].error_code == Error.NONE, left
+
+
+def count(client: RawClient, told: Acknowledged) -> None:
+    """A member joins a streams group, whose changelog is made, and leaves: both count the group epoch up."""
+    member = f"member-{next(told.numbers)}"
+    joined = client.ask(wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join(1, "counting", TOPIC, member=member))
+    assert joined.error_code == Error.NONE, joined
+    (group,) = client.ask(wire.STREAMS_GROUP_DESCRIBE, 1, group_ids=("counting",)).groups
+    assert group.group_epoch > told.group_epoch, (group.group_epoch, told.group_epoch)
+    told.group_epoch = group.group_epoch
+    assert [one.name for one in group.topology.subtopologies[0].state_changelog_topics]
+    left = client.ask(wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_beat("counting", member, -1))
+    assert left.error_code == Error.NONE, left
 
 
 def transact(client: RawClient, told: Acknowledged) -> None:
