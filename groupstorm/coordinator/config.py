@@ -94,7 +94,7 @@ def _timeouts(kind: str, max_size: _Int) -> dict[str, _Option]:
 
 
 OPTIONS: dict[str, _Option] = {
-    COMPATIBILITY: _Choice(Compatibility.REPAIRED, tuple(Compatibility)),
+    COMPATIBILITY: _Choice(Compatibility.REPAIRED_4_4_0, tuple(Compatibility)),
     # the classic protocol
     "group.initial.rebalance.delay.ms": _Int(3_000),
     "group.min.session.timeout.ms": _Int(6_000),
@@ -177,7 +177,7 @@ class CoordinatorConfig:
     commit_timeout_ms: int = 5_000
     offsets_retention_ms: int = 7 * 24 * 60 * 60_000
     offsets_retention_check_interval_ms: int = 600_000
-    compatibility: Compatibility = Compatibility.REPAIRED
+    compatibility: Compatibility = Compatibility.REPAIRED_4_4_0
     consumer: ConsumerConfig = field(default_factory=ConsumerConfig)
     streams: StreamsConfig = field(default_factory=StreamsConfig)
     share: ShareConfig = field(default_factory=ShareConfig)

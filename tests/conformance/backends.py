@@ -181,7 +181,7 @@ class Backends:
             settings, version = configuration.settings, configuration.version
             if kind == JVM:
                 return await self._stack.enter_async_context(jvm(settings, version))
-            if kind == EMULATOR and version != KAFKA_VERSION:
+            if kind == EMULATOR:
                 settings = {**settings, _RULES: f"{version}-repaired"}
             if kind == CONTAINER and version != KAFKA_VERSION:
                 image = PUBLIC_IMAGE.replace(KAFKA_VERSION, version)

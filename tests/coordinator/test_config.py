@@ -107,7 +107,7 @@ def test_options_have_an_effect_under_their_own_names() -> None:
     )
     assert config.consumer.migration_policy.value == "upgrade"
     assert config == CoordinatorConfig(
-        11, 12, 13, 14, 15, 16, 17 * 60_000, 18, Compatibility.REPAIRED, consumer
+        11, 12, 13, 14, 15, 16, 17 * 60_000, 18, Compatibility.REPAIRED_4_4_0, consumer
     )
 
 
@@ -131,7 +131,7 @@ def test_defaults_are_kafkas() -> None:
         max_size=2_147_483_647,
         offset_metadata_max_bytes=4_096,
         commit_timeout_ms=5_000,
-        compatibility=Compatibility.REPAIRED,
+        compatibility=Compatibility.REPAIRED_4_4_0,
     )
 
 

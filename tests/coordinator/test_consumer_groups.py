@@ -191,8 +191,8 @@ def test_a_refused_join_of_an_empty_consumer_group(compatibility: str) -> None:
 
 
 def test_an_instance_id_that_a_member_had_before_its_last_one_is_not_forgotten() -> None:
-    """ConsumerGroup.removeStaticMember: the older id still points to the member that has gone."""
-    group = Group()
+    """ConsumerGroup.removeStaticMember of 4.3.1: the older id still points to the member that has gone."""
+    group = Group(**{"groupstorm.compatibility": "4.3.1-repaired"})
     group.join("a", instance="i1")
     group.join("a", instance="i2")
     group.beat("a", epoch=-1, instance="i2")
