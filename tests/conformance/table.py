@@ -34,6 +34,8 @@ ROLLING_RESTART = (
     "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
 )
 _PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
+#: Of a broker that was not there.
+NOT_RUN = "not run"
 _PASSED, _FAILED, _SKIPPED = "passed", "FAILED", "skipped"
 
 
@@ -97,6 +99,9 @@ def _answers(results: Sequence[Result], kinds: Sequence[str]) -> str:
         cells = []
         for kind in kinds:
             found = [by_case[case.name, kind] for case in room.CASES if (case.name, kind) in by_case]
+            if not found:
+                cells.append(NOT_RUN)
+                continue
             equal = sum(one.outcome == _PASSED for one in found)
             answers = sum(int(one.properties.get("answers", 0)) for one in found)
             cells.append(f"{equal} of {len(room.CASES)} ({answers})")

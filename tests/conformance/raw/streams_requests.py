@@ -98,7 +98,7 @@ def enter(**more: Any) -> Request:
     )
 
 
-def owning(active: Tasks | None = None, standby: Tasks | None = None) -> dict[str, Tasks]:
+def owning(active: Tasks | None = None, standby: Tasks | None = None) -> dict[str, Any]:
     """A member that says what it owns names all three kinds of tasks."""
     return {"active": active or {}, "standby": standby or {}, "warmup": {}}
 

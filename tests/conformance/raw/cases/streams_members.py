@@ -52,7 +52,7 @@ _CHANGELOG = "{group}-store-changelog"
 _FOUND = {"groups": [{"error_code": "NONE"}]}
 
 
-def _keeping(replicas: int = 0, **configs: str) -> object:
+def _keeping(replicas: int = 0, configs: Mapping[str, str] | None = None) -> Mapping[str, object]:
     """A topology with a store."""
     return topology(
         subtopology("{topic}", state_changelog_topics=[topic(_CHANGELOG, 0, replicas, configs)]), epoch=1
@@ -172,12 +172,12 @@ _TOPICS = (
     case(
         "changelog",
         "the broker creates the changelog that is missing",
-        ask("a", enter(topology=_keeping(-1, **{"cleanup.policy": "compact"})), given(2)),
+        ask("a", enter(topology=_keeping(-1, {"cleanup.policy": "compact"})), given(2)),
         Again("a", beat(), given(3, 0, 1, 2)),
         ask("admin", describe_streams(), described("Stable", group_epoch=3)),
         ask("admin", alter_configs(("streams.num.standby.replicas", SET, "1")), {}),
         Again("a", beat(), at(4)),
-        ask("b", enter(topology=_keeping(-1, **{"cleanup.policy": "compact"}), active={}), given(5)),
+        ask("b", enter(topology=_keeping(-1, {"cleanup.policy": "compact"}), active={}), given(5)),
         ask("admin", describe_streams(), described("Reconciling")),
     ),
     *(
@@ -204,13 +204,13 @@ _TOPICS = (
             (
                 "config",
                 "a configuration of no topic",
-                _keeping(**{"no.such": "1"}),
+                _keeping(configs={"no.such": "1"}),
                 "Unknown topic config name: no.such",
             ),
             (
                 "value",
                 "a value that the configuration cannot have",
-                _keeping(**{"retention.ms": "x"}),
+                _keeping(configs={"retention.ms": "x"}),
                 "Invalid value x for configuration retention.ms: Not a number of type LONG",
             ),
         )
