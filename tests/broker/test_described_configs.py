@@ -26,6 +26,10 @@ UNDESCRIBED = {
 }
 
 
+#: DescribeConfigsResponse.ConfigSource: what the broker was started with.
+STATIC = 4
+
+
 @pytest.fixture
 def driver() -> Driver:
     return Driver(topics={"orders": 1})
@@ -60,6 +64,26 @@ def test_documentation_is_told_to_those_who_ask() -> None:
             bare = {one.name for one in answer.results[0].configs if not one.documentation}
             assert not asks or all(name.startswith("groupstorm.") for name in bare - UNDESCRIBED)
             assert asks or len(bare) == len(answer.results[0].configs)
+
+
+def test_settings_of_streams_groups_are_described_by_brokers_and_groups() -> None:
+    """A setting that Kafka keeps to itself is not described: the number of warm-up replicas."""
+    settings = {
+        "group.streams.num.standby.replicas": "1",
+        "group.streams.num.warmup.replicas": "1",
+        "group.streams.rack.aware.assignment.tags": "zone,rack",
+    }
+    driver = Driver(settings, {})
+    described = by_name(describe_configs(driver, 4, BROKER, "1", configuration_keys=None))
+    shown = {
+        name: (described[name].value, described[name].config_source) for name in settings if name in described
+    }
+    assert shown == {
+        "group.streams.num.standby.replicas": ("1", STATIC),
+        "group.streams.rack.aware.assignment.tags": ("zone,rack", STATIC),
+    }
+    own = by_name(describe_configs(driver, 4, GROUP, "readers", configuration_keys=None))
+    assert (own["streams.num.standby.replicas"].value, own[TAGS].value) == ("1", "zone,rack")
 
 
 def test_resources_without_a_name(driver: Driver) -> None:
