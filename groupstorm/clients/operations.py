@@ -13,7 +13,14 @@ from typing import Final, NamedTuple
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, JoinGroupResponse, Request
+from groupstorm.coordinator.messages import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+    JoinGroupResponse,
+    Request,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+)
 from groupstorm.trace.events import member as events
 
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000
@@ -148,19 +155,24 @@ Operation = (
 )
 
 
+#: Heartbeats of members whose broker assigns, and their answers.
+HeartbeatRequest = ConsumerGroupHeartbeat | StreamsGroupHeartbeat
+HeartbeatResponse = ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
+
+
 class SendHeartbeat(NamedTuple):
-    """Send ``request`` to the coordinator. Hand what comes back to `ConsumerGroupMember.answered`.
+    """Send ``request`` to the coordinator. Hand what comes back to `HeartbeatingMember.answered`.
 
     ``awaited``: False if the member does not wait for the answer: it has left because nobody polled, or its
     process ends.
     """
 
-    request: ConsumerGroupHeartbeat
+    request: HeartbeatRequest
     awaited: bool
 
 
 class CommitWithEpoch(NamedTuple):
-    """Commit the positions of all owned partitions. Hand the result to `ConsumerGroupMember.committed`.
+    """Commit the positions of all owned partitions. Hand the result to `HeartbeatingMember.committed`.
 
     ``epoch``: the member epoch in the request; -1: a commit without member, by a member that is out of the
     group.

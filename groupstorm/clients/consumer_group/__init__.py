@@ -1,10 +1,11 @@
 """A member of a consumer group (KIP-848), as Kafka's Java client 4.3.1 is one (`group.protocol=consumer`).
 
-`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. It is built in three layers:
+`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. It stands on three layers, which a
+thread of Kafka Streams stands on too (`groupstorm.clients.streams.group_member`):
 
 * `reconciling`: it goes from one assignment to the next;
 * `membership`: it joins, leaves, is fenced and fails;
-* `member`: it sends heartbeats. `heartbeat_fields`: the fields of one; `timing`: when one may leave.
+* `heartbeating`: it sends heartbeats. `heartbeat_fields`: the fields of one; `timing`: when one may leave.
 
 `states` has the states and their transitions as a literal table, `groupstorm.clients.error_tables` has the
 meaning of errors, `groupstorm.clients.operations` has the operations that a member asks its driver for.

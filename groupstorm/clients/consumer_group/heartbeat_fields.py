@@ -7,9 +7,15 @@ apart from the rack, which only a join carries. What other client libraries do i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.reconciling import LocalAssignment, Subscription
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
+
+#: Topic id -> its partitions, in order.
+Partitions = Mapping[UUID, tuple[int, ...]]
 
 #: "As before", in the field of the rebalance timeout.
 _UNCHANGED_MS = -1
@@ -35,10 +41,10 @@ class HeartbeatFields:
         self._topics: frozenset[str] | None = None
         self._regex: str | None = None
         self._assignor: str | None = None
-        self._assignment: LocalAssignment | None = None
+        self._assignment: LocalAssignment[Partitions] | None = None
 
     def heartbeat(
-        self, epoch: int, subscription: Subscription, owned: LocalAssignment, joins: bool
+        self, epoch: int, subscription: Subscription, owned: LocalAssignment[Partitions], joins: bool
     ) -> ConsumerGroupHeartbeat:
         """The next heartbeat. It counts as sent."""
         config, profile = self._config, self._config.profile
@@ -71,6 +77,6 @@ class HeartbeatFields:
             tuple(sorted(subscription.topics)) if tells_topics else None,
             (subscription.regex or "") if tells_regex else None,
             config.group_remote_assignor if tells_assignor else None,
-            tuple(sorted(owned.partitions.items())) if tells_owned else None,
+            tuple(sorted(owned.assigned.items())) if tells_owned else None,
             client_id=config.client_id,
         )

@@ -1,17 +1,18 @@
-"""A member's place in a consumer group: how it joins, leaves, is fenced and fails.
+"""A member's place in its group: how it joins, leaves, is fenced and fails.
 
-Kafka 4.3.1 has it in AbstractMembershipManager and ConsumerMembershipManager. `member.py`, which a driver
-uses, has the heartbeats and when they leave.
+Kafka has it in AbstractMembershipManager and ConsumerMembershipManager, and for a thread of Kafka Streams in
+StreamsMembershipManager. `heartbeating.py` has the heartbeats and when they leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from uuid import UUID
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Generic
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.reconciling import NO_ASSIGNMENT, ReconcilingMember, Subscription
+from groupstorm.clients.consumer_group.reconciling import Assigned, ReconcilingMember, Subscription
 from groupstorm.clients.consumer_group.states import (
     NOT_IN_GROUP,
     ON_ITS_WAY_OUT,
@@ -19,14 +20,13 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import Backoff
-from groupstorm.clients.operations import CallbackKind, Left
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
+from groupstorm.clients.operations import CallbackKind, HeartbeatResponse, Left
 
 #: The epochs of heartbeats that join, leave, and leave for a while (a static member).
 JOINS, LEAVES, LEAVES_FOR_A_WHILE = 0, -1, -2
 
 
-class GroupMembership(ReconcilingMember):
+class GroupMembership(ReconcilingMember[Assigned], Generic[Assigned]):
     """One member's way into the group and out of it."""
 
     __slots__ = (
@@ -41,11 +41,11 @@ class GroupMembership(ReconcilingMember):
     def __init__(
         self,
         config: ConsumerConfig,
-        topic_names: Callable[[], Mapping[UUID, str]],
+        nothing: Assigned,
         has_positions: Callable[[], bool],
         backoff: Backoff,
     ) -> None:
-        super().__init__(config, topic_names, has_positions, backoff)
+        super().__init__(config, nothing, has_positions, backoff)
         #: CloseOptions of KIP-1092, once the consumer closes. None: dynamic members leave, static members
         #: leave for a while.
         self._leave_on_close: bool | None = None
@@ -106,7 +106,7 @@ class GroupMembership(ReconcilingMember):
 
     # -- what the network thread does -------------------------------------------------------------
 
-    def _heartbeat_succeeded(self, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _heartbeat_succeeded(self, response: HeartbeatResponse) -> None:
         """onHeartbeatSuccess."""
         state = self.state
         if state is MemberState.LEAVING:
@@ -119,10 +119,12 @@ class GroupMembership(ReconcilingMember):
             self._left()
             return
         self.epoch = response.member_epoch
-        if response.assignment is not None and state in TAKES_ASSIGNMENTS:
-            self._assigned(
-                {topic: tuple(sorted(set(numbers))) for topic, numbers in response.assignment.items()}
-            )
+        if state in TAKES_ASSIGNMENTS:
+            self._take(response)
+
+    @abstractmethod
+    def _take(self, response: HeartbeatResponse) -> None:
+        """Take the assignment that an answer tells, if it tells one."""
 
     def _heartbeat_failed(self) -> None:
         """A member that leaves does so once, whatever the answer is (onHeartbeatFailure)."""
@@ -178,7 +180,7 @@ class GroupMembership(ReconcilingMember):
             self._go(MemberState.PREPARE_LEAVING)
         is_static = self._config.group_instance_id is not None
         self.epoch = LEAVES_FOR_A_WHILE if is_static and self._leave_on_close is not True else LEAVES
-        self._current = NO_ASSIGNMENT
+        self._current = self._nothing
         self._go(MemberState.LEAVING)
 
     # -- steps ------------------------------------------------------------------------------------

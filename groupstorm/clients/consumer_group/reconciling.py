@@ -1,17 +1,18 @@
-"""A member of a consumer group goes from what it owns to what the broker assigns: commit, revoke, assign.
+"""A member goes from what it owns to what the broker assigns: commit, revoke, assign.
 
-Kafka 4.3.1 has it in AbstractMembershipManager (maybeReconcile) and ConsumerMembershipManager.
+Kafka has it in AbstractMembershipManager (maybeReconcile) and ConsumerMembershipManager, and for a thread of
+Kafka Streams in StreamsMembershipManager.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, NamedTuple
-from uuid import UUID
+from typing import Generic, NamedTuple, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
@@ -26,7 +27,6 @@ from groupstorm.clients.operations import (
     CommitWithEpoch,
     Disconnected,
     GroupOperation,
-    RefreshTopics,
     ReportError,
     RunCallback,
     StopProcessing,
@@ -35,52 +35,50 @@ from groupstorm.coordinator.errors import Error
 
 #: In a commit: the member is not in the group.
 NO_EPOCH = -1
-#: Topic id -> its partitions, in order.
-Partitions = Mapping[UUID, tuple[int, ...]]
+#: What the broker assigns: partitions by topic id, or tasks.
+Assigned = TypeVar("Assigned")
 
 
-class LocalAssignment(NamedTuple):
-    """Partitions, and how often the member's target has changed (AbstractMembershipManager.LocalAssignment).
+class LocalAssignment(NamedTuple, Generic[Assigned]):
+    """What is assigned, and how often the member's target has changed (LocalAssignment of both managers).
 
-    The count makes the member acknowledge an assignment that has changed and changed back.
+    The count makes the member acknowledge an assignment that has changed and changed back. It is -1 for a
+    member that is not in a group, or that has reconciled nothing yet.
     """
 
     local_epoch: int
-    partitions: Partitions
+    assigned: Assigned
 
-    def updated_with(self, partitions: Partitions) -> LocalAssignment:
-        """The next target: the same if the partitions have not changed."""
-        if self is not NO_ASSIGNMENT and partitions == self.partitions:
+    @property
+    def is_none(self) -> bool:
+        return self.local_epoch < 0
+
+    def updated_with(self, assigned: Assigned) -> LocalAssignment[Assigned]:
+        """The next target: the same if what is assigned has not changed."""
+        if not self.is_none and assigned == self.assigned:
             return self
-        return LocalAssignment(self.local_epoch + 1, partitions)
+        return LocalAssignment(self.local_epoch + 1, assigned)
 
 
-#: The assignment of a member that is not in a group, or that has reconciled nothing yet.
-NO_ASSIGNMENT: Final = LocalAssignment(-1, {})
-
-
-class Reconciliation(NamedTuple):
+class Reconciliation(NamedTuple, Generic[Assigned]):
     """The way from what the member owns to ``assigned``: commit, revoke, assign."""
 
-    target: LocalAssignment
+    target: LocalAssignment[Assigned]
     assigned: tuple[TopicPartition, ...]
     added: tuple[TopicPartition, ...]
     revoked: tuple[TopicPartition, ...]
 
 
 def reconciliation(
-    target: LocalAssignment, names: Mapping[UUID, str], owned: tuple[TopicPartition, ...]
-) -> Reconciliation:
-    """``names``: of every topic of ``target``."""
-    assigned = sorted(
-        TopicPartition(names[topic], number)
-        for topic, numbers in target.partitions.items()
-        for number in numbers
-    )
+    target: LocalAssignment[Assigned],
+    assigned: tuple[TopicPartition, ...],
+    owned: tuple[TopicPartition, ...],
+) -> Reconciliation[Assigned]:
+    """``assigned``: the partitions of ``target``, in order."""
     before, after = set(owned), set(assigned)
     return Reconciliation(
         target,
-        tuple(assigned),
+        assigned,
         tuple([partition for partition in assigned if partition not in before]),
         tuple([partition for partition in owned if partition not in after]),
     )
@@ -108,7 +106,7 @@ class _Callback(NamedTuple):
     assigned: tuple[TopicPartition, ...] | None = None
 
 
-class ReconcilingMember:
+class ReconcilingMember(ABC, Generic[Assigned]):
     """State, epoch and assignment of one member, and what its driver has to do."""
 
     __slots__ = (
@@ -118,14 +116,13 @@ class ReconcilingMember:
         "_config",
         "_current",
         "_has_positions",
-        "_names",
+        "_nothing",
         "_operations",
         "_reconciliation",
         "_rejoined_meanwhile",
         "_stopped",
         "_subscription",
         "_target",
-        "_topic_names",
         "epoch",
         "owned",
         "state",
@@ -134,12 +131,12 @@ class ReconcilingMember:
     def __init__(
         self,
         config: ConsumerConfig,
-        topic_names: Callable[[], Mapping[UUID, str]],
+        nothing: Assigned,
         has_positions: Callable[[], bool],
         backoff: Backoff,
     ) -> None:
+        """``nothing``: what a member has that is assigned nothing."""
         self._config = config
-        self._topic_names = topic_names
         self._has_positions = has_positions
         self._backoff = backoff
         self._operations: list[GroupOperation] = []
@@ -151,10 +148,10 @@ class ReconcilingMember:
         self.owned: tuple[TopicPartition, ...] = ()
         #: The commit that a reconciliation waits for.
         self._commit: CommitAttempts | None = None
-        self._current = NO_ASSIGNMENT
-        self._target = NO_ASSIGNMENT
-        self._names: dict[UUID, str] = {}
-        self._reconciliation: Reconciliation | None = None
+        self._nothing = LocalAssignment(-1, nothing)
+        self._current = self._nothing
+        self._target = self._nothing
+        self._reconciliation: Reconciliation[Assigned] | None = None
         self._rejoined_meanwhile = False
         self._callbacks: deque[_Callback] = deque()
         self._stopped: set[TopicPartition] = set()
@@ -170,11 +167,6 @@ class ReconcilingMember:
         """Whether the next poll() brings the member further: it begins a reconciliation, or joins again."""
         waits = self.state is MemberState.RECONCILING and self._reconciliation is None
         return (waits and self._current != self._target) or self.state is MemberState.STALE
-
-    @property
-    def assigned_topic_ids(self) -> frozenset[UUID]:
-        """The topics of the assignment that the broker sent last."""
-        return frozenset(self._target.partitions)
 
     def callback_begins(self) -> bool:
         """The application begins the oldest callback: onPartitionsAssigned finds the new partitions owned.
@@ -200,32 +192,21 @@ class ReconcilingMember:
             self._callbacks.popleft().then(failed)
 
     def _reconcile(self, in_poll: bool, now_ms: int) -> None:
-        """Begin to reconcile the target, if there is one and no other reconciliation is under way.
-
-        Commits and revocations begin in a poll(): only there are the application's positions final.
-        """
+        """Begin to reconcile the target, if there is one and no other reconciliation is under way."""
         if self.state is not MemberState.RECONCILING or self._current == self._target:
             return
         if self._reconciliation is not None:
             return
-        known = self._resolve()
-        target = LocalAssignment(self._target.local_epoch, known)
-        if self._current is not NO_ASSIGNMENT and known == self._current.partitions:
-            # the topics that are new have no name yet: the member acknowledges what it has
-            self._current = target
-            self._go(MemberState.ACKNOWLEDGING)
-            return
-        plan = reconciliation(target, self._names, self.owned)
-        commits = self._config.enable_auto_commit
-        if not in_poll and (commits or plan.revoked):
-            return
+        self._begin(in_poll, now_ms)
+
+    @abstractmethod
+    def _begin(self, in_poll: bool, now_ms: int) -> None:
+        """Begin to reconcile the target, if that can begin now."""
+
+    def _follow(self, plan: Reconciliation[Assigned]) -> None:
+        """The reconciliation begins: what is to be revoked is handed out no more."""
         self._reconciliation, self._rejoined_meanwhile = plan, False
         self._stop(plan.revoked)
-        if commits and self._has_positions():
-            deadline_ms = now_ms + self._config.rebalance_timeout_ms
-            self._commit = CommitAttempts(now_ms, deadline_ms, self._backoff)
-        else:
-            self._commit_ended()
 
     def _send_commit(self, now_ms: int) -> int:
         """Ask for a commit if it is time. Returns how long until the next attempt."""
@@ -260,17 +241,15 @@ class ReconcilingMember:
         else:
             self._revoked(plan, False)
 
-    def _revoked(self, plan: Reconciliation, failed: bool) -> None:
+    def _revoked(self, plan: Reconciliation[Assigned], failed: bool) -> None:
         if failed:
             self._reconciliation = None
         elif not self._aborts():
             then = _Callback(partial(self._reconciled, plan), plan.assigned)
             self._callbacks.append(then)
             self._operations.append(RunCallback(CallbackKind.ASSIGNED, plan.added, "assignment"))
-            topics = {partition.topic for partition in plan.assigned}
-            self._names = {topic: name for topic, name in self._names.items() if name in topics}
 
-    def _reconciled(self, plan: Reconciliation, failed: bool) -> None:
+    def _reconciled(self, plan: Reconciliation[Assigned], failed: bool) -> None:
         """If the listener has failed, the member stays RECONCILING and begins anew."""
         if failed:
             self._reconciliation = None
@@ -287,36 +266,13 @@ class ReconcilingMember:
             self._rejoined_meanwhile = False
         return aborts
 
-    def _assigned(self, partitions: Partitions) -> None:
+    def _assigned(self, assigned: Assigned) -> None:
         """processAssignmentReceived."""
-        if self._is_nothing_new(partitions):
-            self._go(MemberState.STABLE)
-            return
-        self._target = self._target.updated_with(partitions)
+        self._target = self._target.updated_with(assigned)
         if self._current != self._target:
             self._go(MemberState.RECONCILING)
         elif self.state in (MemberState.RECONCILING, MemberState.JOINING):
             self._go(MemberState.STABLE)
-
-    @property
-    def _has_nothing_to_acknowledge(self) -> bool:
-        """The member has joined and got no partitions, which its client library does not acknowledge."""
-        return self.state is MemberState.STABLE and self._is_nothing_new({})
-
-    def _is_nothing_new(self, partitions: Partitions) -> bool:
-        silent = not self._config.profile.acknowledges_nothing
-        return silent and not partitions and self._current is NO_ASSIGNMENT
-
-    def _resolve(self) -> Partitions:
-        """The part of the target whose topics have a name. Names of owned topics stay known."""
-        names = self._topic_names()
-        for topic in self._target.partitions:
-            if topic in names:
-                self._names[topic] = names[topic]
-        known = {topic: numbers for topic, numbers in self._target.partitions.items() if topic in self._names}
-        if len(known) < len(self._target.partitions):
-            self._operations.append(RefreshTopics())
-        return known
 
     def _go(self, state: MemberState) -> None:
         if state is not self.state and self.state not in REACHED_FROM[state]:
@@ -335,12 +291,11 @@ class ReconcilingMember:
 
     def _clear_assignment(self) -> None:
         self._own(())
-        self._current = NO_ASSIGNMENT
+        self._current = self._nothing
         self._forget_target()
 
     def _forget_target(self) -> None:
-        self._target = NO_ASSIGNMENT
-        self._names.clear()
+        self._target = self._nothing
 
     def _own(self, partitions: tuple[TopicPartition, ...]) -> None:
         self.owned = partitions
