@@ -1,4 +1,4 @@
-"""The two protocols of consumer groups, and the settings that each of them leaves to the other."""
+"""The protocols of groups, and the settings that a consumer leaves to another protocol."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from groupstorm.problems import InputError
 
 
 class GroupProtocol(StrEnum):
-    """group.protocol of a consumer: who assigns partitions."""
+    """group.protocol of a client: who assigns partitions or tasks."""
 
     #: A member of the group does (JoinGroup, SyncGroup, Heartbeat).
     CLASSIC = "classic"
     #: The broker does (ConsumerGroupHeartbeat, KIP-848).
     CONSUMER = "consumer"
+    #: The broker does, to threads of Kafka Streams (StreamsGroupHeartbeat, KIP-1071).
+    STREAMS = "streams"
+
+
+#: The protocols of plain consumers.
+OF_CONSUMERS = (GroupProtocol.CLASSIC, GroupProtocol.CONSUMER)
 
 
 #: The settings that a consumer refuses if they are given (ConsumerConfig.checkUnsupportedConfigsPostProcess,

@@ -18,9 +18,8 @@ from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeatResponse,
     JoinGroupResponse,
     Request,
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
 )
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.trace.events import member as events
 
 JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.wording import listed
 
@@ -171,7 +171,7 @@ _LIBRDKAFKA = ClientProfile(
         "max.poll.records": 1,
         LATENESS: {"quantiles": {0: 0.5, 50: 2.2, 90: 6, 98: 30, 100: 100}},
     },
-    group_protocols=frozenset(GroupProtocol),
+    group_protocols=frozenset(OF_CONSUMERS),
     consumer_protocol_since="librdkafka 2.12 (confluent-kafka 2.12; in 2.4 to 2.11 for evaluation only)",
     join_group_version=5,
     sync_group_version=3,

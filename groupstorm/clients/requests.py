@@ -150,9 +150,9 @@ def offset_fetch(
 ) -> OffsetFetch:
     """Ask for the committed offsets of ``partitions`` (topic -> partitions).
 
-    A member of the consumer protocol names itself and its epoch, as long as it is in the group.
+    A member whose broker assigns names itself and its epoch, as long as it is in the group.
     """
-    names_itself = config.group_protocol is GroupProtocol.CONSUMER and generation.id > 0
+    names_itself = config.group_protocol is not GroupProtocol.CLASSIC and generation.id > 0
     member_id, epoch = (generation.member_id, generation.id) if names_itself else (None, NO_GENERATION)
     return OffsetFetch(
         config.group_id, partitions, OFFSET_FETCH_VERSION, member_id, epoch, require_stable=True

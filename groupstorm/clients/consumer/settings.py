@@ -14,7 +14,7 @@ from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
-from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
+from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol, refuse_settings
 from groupstorm.clients.wire.log_requests import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError
@@ -90,7 +90,7 @@ DEFAULTS: Mapping[str, Any] = {
 _MAY_BE_ZERO = ("fetch_min_bytes", "fetch_max_bytes", "fetch_max_wait_ms", "max_partition_fetch_bytes")
 #: The options that are one of several words, and what each word means.
 WORDS: Mapping[str, Mapping[str, Any]] = {
-    "group_protocol": {protocol.value: protocol for protocol in GroupProtocol},
+    "group_protocol": {protocol.value: protocol for protocol in OF_CONSUMERS},
     "auto_offset_reset": {"latest": OffsetReset.LATEST, "earliest": OffsetReset.EARLIEST, "none": None},
     "isolation_level": {"read_uncommitted": False, "read_committed": True},
     "security_protocol": SECURITY_PROTOCOLS,

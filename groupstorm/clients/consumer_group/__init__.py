@@ -1,7 +1,7 @@
 """A member of a consumer group (KIP-848), as Kafka's Java client 4.3.1 is one (`group.protocol=consumer`).
 
-`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. It stands on three layers, which a
-thread of Kafka Streams stands on too (`groupstorm.clients.streams.group_member`):
+`member.ConsumerGroupMember` decides; there is no clock, socket or thread here. It stands on three layers, on
+which a thread of Kafka Streams stands too (`groupstorm.clients.streams.group_member`):
 
 * `reconciling`: it goes from one assignment to the next;
 * `membership`: it joins, leaves, is fenced and fails;

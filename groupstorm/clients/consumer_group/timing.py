@@ -30,6 +30,11 @@ class Timer:
         self._now_ms = now_ms
         self._deadline_ms = now_ms + timeout_ms
 
+    @property
+    def now_ms(self) -> int:
+        """The time of the last `update`."""
+        return self._now_ms
+
     def update(self, now_ms: int) -> None:
         self._now_ms = max(now_ms, self._now_ms)
 

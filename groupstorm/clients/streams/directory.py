@@ -56,6 +56,11 @@ class StateDirectory:
         self._clean(now_us)
         return {task: kept.position for task, kept in sorted(self._kept.items()) if self.lock(task, thread)}
 
+    def kept(self, now_us: int) -> dict[int, int]:
+        """The positions of all state on the host, in use or not (StateDirectory.taskOffsetSums)."""
+        self._clean(now_us)
+        return {task: kept.position for task, kept in self._kept.items()}
+
     def _clean(self, now_us: int) -> None:
         for task, kept in tuple(self._kept.items()):
             if task not in self._locks and kept.since_us + self._cleanup_delay_us < now_us:

@@ -121,6 +121,22 @@ class TaskManager:
                 self._reserved[task] = sums[task] = position
         return {self._topology.on_wire[task]: offset for task, offset in sorted(sums.items())}
 
+    def offsets(self, now_us: int) -> dict[int, int]:
+        """The offsets that a member of a streams group reports (maybeUpdateTaskOffsetSumSnapshot): of all
+        state on the host, and of the thread's own tasks that do not run as active ones."""
+        offsets = self._directory.kept(now_us)
+        for task, held in self._held.items():
+            if held.state is TaskState.RUNNING:
+                offsets.pop(task, None)
+            elif held.state is not TaskState.LOCKED_OUT and self._is_stateful(task):
+                offsets[task] = self._position(task, now_us)
+        return offsets
+
+    def end_offsets(self, now_us: int) -> dict[int, int]:
+        """The ends of the changelogs that the thread reads (DefaultStateUpdater)."""
+        reads = (*self._in_state(TaskState.RESTORING), *self._in_state(TaskState.STANDBY))
+        return {task: self._end(task, now_us) for task in reads}
+
     def _is_stateful(self, task: int) -> bool:
         return self._topology.tasks[task].stateful
 

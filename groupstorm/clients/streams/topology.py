@@ -6,9 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from groupstorm.assignors.streams.groups import Task as GroupTask
 from groupstorm.assignors.streams.model import Task
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import StreamsTask
+from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo
+from groupstorm.coordinator.streams.topology import Topology as GroupTopology
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,40 @@ class Topology:
     def numbers(self, tasks: Iterable[StreamsTask]) -> set[int]:
         """The numbers of tasks in user data."""
         return {self._numbers[task] for task in tasks}
+
+    @cached_property
+    def in_group(self) -> list[GroupTask]:
+        """As heartbeats of a streams group name them."""
+        return [(str(task.id.subtopology), task.id.partition) for task in self.tasks]
+
+    @cached_property
+    def _of_group(self) -> dict[GroupTask, int]:
+        return {task: number for number, task in enumerate(self.in_group)}
+
+    def of_group(self, tasks: Iterable[GroupTask]) -> set[int]:
+        """The numbers of tasks in a heartbeat's answer."""
+        return {self._of_group[task] for task in tasks}
+
+    @cached_property
+    def for_group(self) -> GroupTopology:
+        """What a member sends when it joins a streams group: an application of epoch 0."""
+        topics: dict[int, tuple[set[str], set[str]]] = {}
+        for task in self.tasks:
+            sources, changelogs = topics.setdefault(task.id.subtopology, (set(), set()))
+            sources.update(part.topic for part in task.inputs)
+            changelogs.update(part.topic for part in task.changelogs)
+        return GroupTopology(
+            0,
+            tuple(
+                Subtopology(
+                    str(subtopology),
+                    tuple(sorted(sources)),
+                    changelogs=tuple(map(TopicInfo, sorted(changelogs))),
+                    copartition=(CopartitionGroup(tuple(range(len(sources)))),) if len(sources) > 1 else (),
+                )
+                for subtopology, (sources, changelogs) in sorted(topics.items())
+            ),
+        )
 
     def reading(self, partitions: Iterable[TopicPartition]) -> list[int]:
         """The tasks that read any of these partitions, ascending."""

@@ -34,11 +34,7 @@ from groupstorm.storms.checks.verdicts import (
     listed,
 )
 from groupstorm.storms.checks.written_members import Appends
-from groupstorm.storms.scenario.group_protocol_settings import (
-    CONSUMER,
-    CONSUMER_SESSION_TIMEOUT,
-    GROUP_PROTOCOL,
-)
+from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import PARTITION, Step
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -57,9 +53,8 @@ def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
     """The silence after which a member is out of the group at the latest: its last request may still be under
     way when the silence begins, also in a partitioned network, and the coordinator counts in milliseconds."""
     held_ms = sum(step.for_ms for step in steps if step.do == PARTITION)
-    session_ms = max(own.integer("session.timeout.ms") for own in settings.of_profiles())
-    if any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles()):
-        session_ms = max(session_ms, settings.integer(CONSUMER_SESSION_TIMEOUT))
+    sessions = {own.integer(of_protocol(own, "session.timeout.ms")) for own in settings.of_profiles()}
+    session_ms = max(sessions)
     return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
 
 

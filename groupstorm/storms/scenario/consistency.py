@@ -19,6 +19,8 @@ from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
     GROUP_PROTOCOL,
+    STREAMS_HEARTBEAT,
+    STREAMS_SESSION_TIMEOUT,
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
@@ -71,19 +73,23 @@ def check_consistency(settings: Settings) -> None:
 
 def _check_group_protocol(settings: Settings) -> None:
     _check_heartbeats(settings, "group.consumer.heartbeat.interval.ms", CONSUMER_SESSION_TIMEOUT)
+    _check_heartbeats(settings, STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT)
     protocol = GroupProtocol(settings.choice(GROUP_PROTOCOL))
     if protocol is GroupProtocol.CLASSIC:
         _check_heartbeats(settings, "heartbeat.interval.ms", "session.timeout.ms")
         _check_session(settings)
         return
+    if (protocol is GroupProtocol.STREAMS) is not (settings.choice("application") == STREAMS):
+        raise InputError(
+            f"{GROUP_PROTOCOL}: {protocol}: plain consumers speak classic or consumer, the threads of Kafka "
+            "Streams (application: streams) classic or streams"
+        )
     profile = PROFILES[settings.names("client_profile")[0]]
     if protocol not in profile.group_protocols:
         raise InputError(
             f"{GROUP_PROTOCOL}: {protocol}: the members of client_profile {profile.name} speak the classic "
             "protocol only"
         )
-    if settings.choice("application") == STREAMS:
-        raise InputError(f"{GROUP_PROTOCOL}: {protocol}: the threads of Kafka Streams speak the classic one")
 
 
 def _check_heartbeats(settings: Settings, heartbeat: str, session: str) -> None:

@@ -1,4 +1,5 @@
-"""The rows of the settings' table that are about consumer groups (KIP-848), by Kafka's names."""
+"""The rows of the settings' table that are about groups whose broker assigns (KIP-848, KIP-1071), by Kafka's
+names."""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from groupstorm.storms.scenario.setting_types import INT_MAX, Setting
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
+STREAMS_PROTOCOL: Final = "streams"
 GROUP_PROTOCOL: Final = "group.protocol"
 CONSUMER_SESSION_TIMEOUT: Final = "group.consumer.session.timeout.ms"
+STREAMS_SESSION_TIMEOUT: Final = "group.streams.session.timeout.ms"
+STREAMS_HEARTBEAT: Final = "group.streams.heartbeat.interval.ms"
 
 #: Settings that Kafka's consumer refuses with a group.protocol, and what takes their place (ConsumerConfig:
 #: CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS, CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS).
@@ -22,6 +26,10 @@ UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
         "session.timeout.ms": CONSUMER_SESSION_TIMEOUT,
         "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
     },
+    STREAMS_PROTOCOL: {
+        "session.timeout.ms": STREAMS_SESSION_TIMEOUT,
+        "heartbeat.interval.ms": STREAMS_HEARTBEAT,
+    },
 }
 
 #: Of a member.
@@ -30,8 +38,9 @@ PROTOCOL_SETTINGS: tuple[Setting, ...] = (
         GROUP_PROTOCOL,
         "choice",
         CLASSIC,
-        "protocol of the members: classic (JoinGroup, SyncGroup) or consumer (KIP-848)",
-        allowed=(CLASSIC, CONSUMER),
+        "protocol of the members: classic (JoinGroup, SyncGroup), consumer (KIP-848) or, of Kafka Streams, "
+        "streams (KIP-1071)",
+        allowed=(CLASSIC, CONSUMER, STREAMS_PROTOCOL),
         in_files=False,
     ),
     Setting(
@@ -84,6 +93,42 @@ CONSUMER_GROUP_SETTINGS: tuple[Setting, ...] = (
         INT_MAX,
         "members that a consumer group may have",
         1,
+        in_files=False,
+    ),
+)
+
+#: Of the broker: they hold for threads of Kafka Streams of group.protocol=streams.
+STREAMS_GROUP_SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        STREAMS_SESSION_TIMEOUT,
+        "integer",
+        45_000,
+        "silence after which a member of a streams group is fenced",
+        1,
+        in_files=False,
+    ),
+    Setting(
+        STREAMS_HEARTBEAT,
+        "integer",
+        5_000,
+        "between two heartbeats of a member of a streams group: the broker tells the members",
+        1,
+        in_files=False,
+    ),
+    Setting(
+        "group.streams.assignment.interval.ms",
+        "integer",
+        1_000,
+        "least time between two computations of a streams group's targets",
+        0,
+        in_files=False,
+    ),
+    Setting(
+        "group.streams.initial.rebalance.delay.ms",
+        "integer",
+        3_000,
+        "how long an empty streams group waits for more members before it assigns tasks",
+        0,
         in_files=False,
     ),
 )

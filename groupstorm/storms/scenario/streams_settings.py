@@ -5,6 +5,7 @@ from __future__ import annotations
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import StandbyPlacement, Strategy, TagsOrRacks, TradeOff
 from groupstorm.assignors.userdata.streams import EARLIEST_PROBEABLE_VERSION, LATEST_SUPPORTED_VERSION
+from groupstorm.storms.scenario.group_protocol_settings import STREAMS_GROUP_SETTINGS
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, Setting
 
 CONSUMER, STREAMS = "consumer", "streams"
@@ -171,4 +172,5 @@ STREAMS_SETTINGS: tuple[Setting, ...] = (
         "which of the two keeps copies apart",
         allowed=tuple(TagsOrRacks),
     ),
+    *STREAMS_GROUP_SETTINGS,
 )

@@ -135,6 +135,8 @@ class StreamsApplication:
         self.following_up: set[object] = set()
         #: The kind of assignment that the last leader made.
         self.last_outcome = STABLE
+        # changelogs are as old as the state in them
+        environment.topics_changed(Counter(part.topic for parts in self.changelogs for part in parts))
         self._runs: dict[tuple[int, str], tuple[int, ...]] = {}
 
     def emit(self, event: events.Event) -> None:

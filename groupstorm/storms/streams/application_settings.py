@@ -17,6 +17,7 @@ from groupstorm.assignors.streams.model import (
 )
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.settings import Settings
@@ -119,14 +120,18 @@ def thread_config(
 ) -> ConsumerConfig:
     """A thread's main consumer: Kafka Streams' own defaults over the consumer's (StreamsConfig).
 
-    A thread leaves the group on close only if `leave_on_close` says so: its instance is expected back.
+    A thread of the classic protocol leaves the group on close only if `leave_on_close` says so: its instance
+    is expected back. A thread of a streams group leaves unless `leave_on_close` forbids it (StreamThread).
     """
     config = consumer_config(settings, group, tuple(topics), name, 0)
+    leaves = settings.optional_flag("leave_on_close")
+    if config.group_protocol is GroupProtocol.CLASSIC:
+        leaves = bool(leaves)
     return replace(
         config,
         enable_auto_commit=True,
         auto_commit_interval_ms=settings.integer("commit.interval.ms"),
-        leave_group_on_close=bool(settings.optional_flag("leave_on_close")),
+        leave_group_on_close=leaves,
         client_rack=rack,
     )
 

@@ -15,7 +15,8 @@ from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import rack_name
-from groupstorm.storms.streams.instance import StreamsInstance, StreamThread
+from groupstorm.storms.streams.instance import StreamsInstance
+from groupstorm.storms.streams.thread import StreamThread
 
 _PROCESS_DRAWS = 4
 
@@ -108,7 +109,7 @@ class StreamsInstances:
     def give_up_follow_ups(self) -> bool:
         """Threads ask for no more rebalances by themselves. Returns whether they did until now."""
         for thread in self._threads:
-            thread.follow_ups.give_up()
+            thread.give_up_follow_ups()
         return self._application.last_outcome != STABLE
 
     def finish(self) -> None:

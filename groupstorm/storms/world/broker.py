@@ -13,14 +13,16 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.states import STABLE
-from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
+from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.topics import Topic
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import ORDER_BITS
@@ -38,6 +40,7 @@ BROKER_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.consumer.max.size",
+    "group.streams.initial.rebalance.delay.ms",
 )
 
 #: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
@@ -76,14 +79,23 @@ class SeededMemberIds:
 
 
 def broker_options(settings: Settings) -> dict[str, str]:
-    """The broker's options, by Kafka's names."""
+    """The broker's options, by Kafka's names. Streams groups are those of Kafka 4.4.0, on whose client their
+    members run."""
     options = {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
     for name in _BOUNDED:
         value = str(settings.integer(f"group.consumer.{name}"))
         for bound in ("", "min.", "max."):
             options[f"group.consumer.{bound}{name}"] = value
+        value = str(settings.integer(f"group.streams.{name}"))
+        for bound in ("", "min.", "max."):
+            options[f"group.streams.{bound}{name}"] = value
+    standbys = str(settings.integer("num.standby.replicas"))
+    options |= {f"group.streams.{bound}standby.replicas": standbys for bound in ("num.", "max.")}
     policy = "group.consumer.migration.policy"
-    return options | {policy: settings.choice(policy)}
+    options[policy] = settings.choice(policy)
+    if any(own.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL for own in settings.of_profiles()):
+        options[COMPATIBILITY] = Compatibility.REPAIRED_4_4_0
+    return options
 
 
 def topic_id(name: str) -> UUID:
@@ -294,9 +306,9 @@ class VirtualBroker:
         self._carry_out(self.coordinator.update_topics(topics, removed, self.clock.now_us // 1000))
 
     @property
-    def group(self) -> ClassicGroup | ConsumerGroup | None:
+    def group(self) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
         group = self.coordinator.group(GROUP)
-        return group if isinstance(group, ClassicGroup | ConsumerGroup) else None
+        return group if isinstance(group, ClassicGroup | ConsumerGroup | StreamsGroup) else None
 
     @property
     def consumer_group(self) -> ConsumerGroup | None:

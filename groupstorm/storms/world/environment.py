@@ -18,7 +18,7 @@ from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
@@ -38,9 +38,9 @@ from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.rows import TraceSink
 
 
-def uses_consumer_protocol(settings: Settings) -> bool:
-    """Whether any member is of `group.protocol=consumer`, at the start or later."""
-    return any(own.choice(GROUP_PROTOCOL) == CONSUMER for own in settings.of_profiles())
+def broker_assigns(settings: Settings) -> bool:
+    """Whether any member is of a group whose broker assigns, at the start or later."""
+    return any(own.choice(GROUP_PROTOCOL) != CLASSIC for own in settings.of_profiles())
 
 
 def is_mixed(settings: Settings) -> bool:
@@ -72,10 +72,10 @@ class Environment:
         "_timers",
         "assignor_work",
         "broker",
+        "broker_assigns",
         "clock",
         "exact",
         "group",
-        "has_consumer_protocol",
         "invariants",
         "leader_memory",
         "members",
@@ -121,7 +121,7 @@ class Environment:
             silence_us,
             joins_before_v9=self._joins_before_v9,
             appends=Appends(settings.integer("append_latency_ms"), scenario.steps),
-            consumer_groups=uses_consumer_protocol(settings),
+            consumer_groups=broker_assigns(settings),
             figures_from_us=scenario.figures_from_ms * 1000,
             sees_commits=True,
         )
@@ -146,7 +146,7 @@ class Environment:
         self.broker.on_commit = self._commit_arrives
         self.network = Network(self.clock, self.broker, latency, scenario.seed)
         self._timers: dict[tuple[str, str], DrawnSums | None] = {}
-        self.has_consumer_protocol = uses_consumer_protocol(settings)
+        self.broker_assigns = broker_assigns(settings)
         self.topics_changed(self.topics.now)
         self.assignor_work = work or AssignorWork()
         self.leader_memory = LeaderMemory()
@@ -154,7 +154,7 @@ class Environment:
 
     def topics_changed(self, changed: Mapping[str, int], removed: Sequence[str] = ()) -> None:
         """The coordinator knows topics only if it assigns partitions itself."""
-        if self.has_consumer_protocol:
+        if self.broker_assigns:
             self.broker.topics_changed(changed, removed)
             self.resting.wake_heartbeats()
 

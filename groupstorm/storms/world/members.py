@@ -10,6 +10,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.messages import JoinGroup, SyncGroup
+from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.storms.records.positions import Records, Work, caught_up
 from groupstorm.storms.records.processing_rates import ProcessingRates
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
@@ -19,7 +20,7 @@ from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
-#: Those of consumer groups have the same names.
+#: Those of consumer and streams groups have the same names.
 _SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
 
 
@@ -81,7 +82,7 @@ class Members:
             self._records, [process.work for process in self.by_name.values()], partitions, now_us
         )
 
-    def settled_in(self, group: ClassicGroup | ConsumerGroup | None) -> bool:
+    def settled_in(self, group: ClassicGroup | ConsumerGroup | StreamsGroup | None) -> bool:
         """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
         living = [process for process in self.by_name.values() if process.started]
         if group is None:

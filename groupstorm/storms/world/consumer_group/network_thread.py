@@ -1,4 +1,4 @@
-"""The network thread of a client of `group.protocol=consumer`: it runs at the instants that its member names.
+"""The network thread of a client whose broker assigns: it runs at the instants that its member names.
 
 It runs after every call of the application and every response too. While the group is Stable, nothing but
 heartbeats would happen; then they are computed, and the thread is not scheduled.
@@ -6,9 +6,9 @@ heartbeats would happen; then they are computed, and the thread is not scheduled
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.storms.world.clock import Clock
@@ -29,7 +29,7 @@ class SteppingProcess(Protocol):
     clock: Clock
     closing: bool
     connection: VirtualConnection
-    group_member: ConsumerGroupMember
+    group_member: HeartbeatingMember[Any]
     index: int
     pauses: Pauses
     periodic_requests: PeriodicRequests

@@ -1,4 +1,4 @@
-"""One process whose consumer is a member of a consumer group: it does what a `ConsumerGroupMember` asks for.
+"""One process whose consumer is a member of a group whose broker assigns: it does what its member asks for.
 
 The member's network thread runs at the instants that the member names, and after every call. The poll()s of
 the application that matter are events: those that begin a reconciliation, run callbacks or join again.
@@ -14,6 +14,7 @@ from uuid import UUID
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.member_session import Generation
@@ -23,6 +24,7 @@ from groupstorm.clients.operations import (
     Disconnected,
     FindCoordinator,
     GroupOperation,
+    HeartbeatResponse,
     Left,
     RefreshTopics,
     ReportError,
@@ -31,7 +33,7 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
@@ -43,15 +45,20 @@ from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.fetch_pauses import pause_fetching
 from groupstorm.storms.world.process import VirtualProcess
-from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls
+from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
 from groupstorm.trace.events import member as events
 
 #: How long close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS: Final = 30_000
 
 
+#: Makes the member of a process from its id and the time on the machine's clock.
+NewMember = Callable[[str, int], HeartbeatingMember[Any]]
+
+
 class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
-    """One incarnation of a process of `group.protocol=consumer`."""
+    """One incarnation of a process of `group.protocol=consumer`, or of an application's thread that is a
+    member of another kind (``new_member``). ``hooks`` belong to that application."""
 
     __slots__ = (
         "_calls",
@@ -59,6 +66,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_heartbeats",
         "_in_callback",
         "_network_thread",
+        "_new_group_member",
         "_seeks_coordinator",
         "_state",
         "_told_poll_us",
@@ -75,11 +83,14 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         incarnation: int,
         config: ConsumerConfig,
         settings: Settings,
+        new_member: NewMember | None = None,
+        hooks: RebalanceHooks | None = None,
     ) -> None:
+        self._new_group_member = new_member or self._new_consumer
         self._heartbeats = QuietHeartbeats(self)
         self._network_thread = NetworkThread(environment, self, self._heartbeats)
         super().__init__(environment, index, incarnation, config, settings)
-        self._calls = ListenerCalls(environment, self, None)
+        self._calls = ListenerCalls(environment, self, hooks)
         #: The callbacks that wait for a poll().
         self._due: deque[RunCallback] = deque()
         self._in_callback = False
@@ -99,14 +110,12 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _new_member(self) -> ConsumerGroupView:
         drift_ppm = self.settings.of_member(self.index).integer("clock_drift_ppm")
         self.client_clock = ClientClock(drift_ppm)
-        self.group_member = ConsumerGroupMember(
-            self.config,
-            drawn_member_id(self._environment.seed, self.name, self._incarnation),
-            self._topic_names,
-            self._has_positions,
-            self._now_ms,
-        )
+        member_id = drawn_member_id(self._environment.seed, self.name, self._incarnation)
+        self.group_member = self._new_group_member(member_id, self._now_ms)
         return ConsumerGroupView(self.group_member, self._coordinator_lost, self._poll_is_late)
+
+    def _new_consumer(self, member_id: str, now_ms: int) -> HeartbeatingMember[Any]:
+        return ConsumerGroupMember(self.config, member_id, self._topic_names, self._has_positions, now_ms)
 
     def _new_requests(self) -> ConsumerGroupRequests:
         return ConsumerGroupRequests(self._environment, self, self._heartbeats)
@@ -187,8 +196,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self._left()
 
     def _left(self) -> None:
-        stays = self.config.group_instance_id is not None and self.config.leave_group_on_close is not True
-        cause = "silent" if stays else "left"
+        cause = "left" if self.config.leaves_on_close else "silent"
         self.emit(events.MemberClosed(self.config.group_id, self.name, self.group_member.member_id, cause))
         self._exit()
 
@@ -316,7 +324,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
         if self._awake(self.answered, sent, response):
-            assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
+            assert isinstance(response, HeartbeatResponse | Disconnected)
             self.group_member.answered(sent, response, self._now_ms)
             self._network_thread.turn()
 

@@ -9,10 +9,10 @@ itself on the way to the coordinator. From then on every heartbeat is sent, unti
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
@@ -29,7 +29,7 @@ class BeatingProcess(Protocol):
     client_clock: ClientClock
     config: ConsumerConfig
     connection: VirtualConnection
-    group_member: ConsumerGroupMember
+    group_member: HeartbeatingMember[Any]
     index: int
 
     def note_polls(self) -> None:

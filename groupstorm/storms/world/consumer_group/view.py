@@ -1,12 +1,13 @@
-"""A member of a consumer group, as the parts of its process see it that serve both protocols."""
+"""A member of a group whose broker assigns, as the parts of its process see it that serve both protocols."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer_group.member import ConsumerGroupMember
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
@@ -35,7 +36,7 @@ class ConsumerGroupView:
 
     def __init__(
         self,
-        member: ConsumerGroupMember,
+        member: HeartbeatingMember[Any],
         on_coordinator_lost: Callable[[], None],
         on_poll_late: Callable[[], None],
     ) -> None:
