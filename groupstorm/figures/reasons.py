@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from groupstorm.figures.figures_from import figures_from_us
 from groupstorm.figures.handovers import Handover, Handovers
 from groupstorm.figures.migration import Migration, MigrationWatch, migration_sentences
+from groupstorm.figures.task_runs import NO_TASK_RUN, TaskRun, TaskRunWatch
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
@@ -97,6 +98,7 @@ class Reasons:
     slowest: tuple[str, int] | None = None
     longest: Gap | None = None
     migration: Migration = field(default_factory=Migration)
+    tasks: TaskRun = NO_TASK_RUN
 
 
 class _Phase(NamedTuple):
@@ -144,6 +146,7 @@ class GapReasons:
         self._leader_is_back = False
         self._handovers = Handovers()
         self._migration = MigrationWatch()
+        self._tasks = TaskRunWatch()
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -163,6 +166,7 @@ class GapReasons:
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
             member_events.MemberCrashed: self._crashed,
+            **self._tasks.handlers,
         }
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -183,7 +187,7 @@ class GapReasons:
         """Gaps that are open last until now."""
         for partition in list(self._gaps):
             self._gap_over(partition, None, self._now_us)
-        return Reasons(self._us, self._slowest, self._longest, self._migration.migration())
+        return Reasons(self._us, self._slowest, self._longest, self._migration.migration(), self._tasks.run())
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -191,6 +195,7 @@ class GapReasons:
         self._from_us = figures_from_us(event) or 0
         self._is_scenario = True
         self._migration.started(event)
+        self._tasks.started(event)
         self._created(now_us, event)
 
     def _created(
@@ -416,7 +421,8 @@ def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
     gaps = [(name, gap) for name, runs in variants.items() if (gap := longest_gap(runs)) is not None]
     if gaps:
         worst, gap = max(gaps, key=lambda pair: _lasted(pair[1]))
-        sentences.append(f"Longest gap, under {worst}: {gap.sentence()}.")
+        told = variants[worst][0].tasks.words(gap.sentence())
+        sentences.append(f"Longest gap, under {worst}: {told}.")
     return sentences
 
 
@@ -443,7 +449,7 @@ def _shares(runs: Sequence[Reasons]) -> str:
 
 def _words(reason: Reason, runs: Sequence[Reasons]) -> str:
     if reason is not Reason.SLOW:
-        return WORDS[reason]
+        return runs[0].tasks.words(WORDS[reason])
     held = max((run.slowest for run in runs if run.slowest is not None), key=lambda one: one[1], default=None)
     if held is None:
         return WORDS[reason]

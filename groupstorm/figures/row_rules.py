@@ -122,8 +122,10 @@ class RowRules:
         if self._view is not None and event.state == GroupState.COMPLETING_REBALANCE:
             self._view.protocol_chosen(event.protocol)
 
-    def _target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
-        self._rounds.generations += is_rebalance(event)
+    def _target_assigned(self, now_us: int, event: events.TargetAssigned) -> None:
+        if is_rebalance(event):
+            self._rounds.generations += 1
+            self._sums.tasks.placed_by_broker(now_us)
 
     def _member_added(self, now_us: int, event: events.MemberAdded) -> None:
         if not self.member_rows and self._view is None:

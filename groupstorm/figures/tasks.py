@@ -207,5 +207,9 @@ class TaskFigures:
     def _tasks_placed(self, now_us: int, event: events.TasksPlaced) -> None:
         self._placed = now_us, event.cause
 
+    def placed_by_broker(self, now_us: int) -> None:
+        """The coordinator of a streams group has assigned: nobody asks for another assignment."""
+        self._placed = now_us, STABLE
+
     def _follow_up(self, _now_us: int, event: events.FollowUpDue) -> None:
         self._probing += event.cause in PROBING

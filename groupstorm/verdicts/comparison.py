@@ -14,6 +14,7 @@ from typing import NamedTuple
 from groupstorm.figures.answer import skipped_words
 from groupstorm.figures.reasons import Reasons, reasons_sentences
 from groupstorm.figures.table import Figures
+from groupstorm.verdicts.lost_and_won import lost_and_won_sentences
 from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
 from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank
 from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
@@ -99,6 +100,7 @@ def compare_sentences(
     if in_spread:
         sentences.append(f"Within the spread of the seeds: {listed(in_spread)}.")
     sentences += [*_skipped_sentences(variants), *reasons_sentences(reasons or {})]
+    sentences += lost_and_won_sentences(variants, reasons or {})
     return sentences
 
 

@@ -49,6 +49,8 @@ class ModernConfig:
     def of_group(self, own: Mapping[str, int | str]) -> Self:
         """The options of one group: its own, else the broker's. A value beyond the broker's bounds counts as
         the nearest bound (GroupConfig.evaluate)."""
+        if not own:
+            return self
         set_fields = [field for field in self.own_numbers if _name(type(self), field) in own]
         values: dict[str, Any] = {
             field: self._held(field, int(own[_name(type(self), field)])) for field in set_fields

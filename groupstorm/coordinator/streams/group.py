@@ -156,7 +156,14 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         return None if subtopology is None else member.assigned_at((subtopology, number))
 
     def names_of(self, assigned: HeldTasks, topics: Topics) -> tuple[str, ...]:
-        return tuple([f"{subtopology}_{number}" for subtopology, number in sorted(assigned.active)])
+        """The partitions that the active tasks read: members' rows name the same."""
+        read = {} if self.topology is None else {one.id: one.inputs for one in self.topology.subtopologies}
+        return tuple(
+            f"{topic}-{number}"
+            for subtopology, number in sorted(assigned.active)
+            for topic in read.get(subtopology, ())
+            if (known := topics.by_name.get(topic)) is not None and number < known.partitions
+        )
 
     def needs_refresh(self) -> bool:
         """Whether the group has to look at its topics (StreamsGroup.hasMetadataExpired)."""

@@ -143,8 +143,11 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
                 f"{source}: steps: {number}: do: {step.do!r} is not for application: streams; "
                 "its instances crash, stop, restart, lose hosts and are upgraded"
             )
-        if step.settings:
-            raise InputError(f"{source}: steps: {number}: settings: not for application: streams")
+        if step.settings and set(step.settings) != {GROUP_PROTOCOL}:
+            raise InputError(
+                f"{source}: steps: {number}: settings: a step of application: streams changes "
+                f"{GROUP_PROTOCOL} alone"
+            )
     for name, written in settings.changed(OF_PLAIN_CONSUMERS):
         raise InputError(f"{name}: {written!r} is not for application: streams")
     profiles = settings.names("client_profile")

@@ -48,7 +48,7 @@ class ClassicThread(StreamThread):
             incarnation,
             config,
             [self._assignor],
-            application.settings,
+            self._instance.settings,
             self,
         )
         return self._member

@@ -33,7 +33,7 @@ class GroupThread(StreamThread):
             self._instance.index,
             incarnation,
             config,
-            application.settings,
+            self._instance.settings,
             self._new_member,
             self,
         )

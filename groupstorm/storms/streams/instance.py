@@ -34,6 +34,7 @@ class StreamsInstance:
         self.name = name
         self.directory = directory
         self.version = version
+        self.settings = application.settings.release(application.environment.release)
         self.rack = rack_of(application.settings, index)
         self.tags = client_tags(application.settings, self.rack)
         self.alive = True
@@ -50,7 +51,7 @@ class StreamsInstance:
     def _thread(self, name: str, incarnation: int) -> StreamThread:
         application = self._application
         topics = tuple(application.environment.topics.at(application.clock.now_us))
-        config = thread_config(application.settings, application.group, topics, name, self.rack)
+        config = thread_config(self.settings, application.group, topics, name, self.rack)
         if config.group_protocol is GroupProtocol.STREAMS:
             return GroupThread(application, self, incarnation, config)
         return ClassicThread(application, self, incarnation, config)

@@ -15,6 +15,7 @@ from groupstorm.clients.operations import CallbackKind, RunCallback
 from groupstorm.clients.streams.changelogs import ChangelogReader
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
@@ -26,13 +27,15 @@ _CAUSES = {CallbackKind.REVOKED: "revoked", CallbackKind.LOST: "lost"}
 
 
 class ThreadInstance(Protocol):
-    """The instance of a thread. ``version``: its release."""
+    """The instance of a thread. ``version``: the latest SubscriptionInfo that it knows; ``settings``: those
+    of its release."""
 
     name: str
     index: int
     rack: str | None
     tags: Mapping[str, str]
     directory: StateDirectory
+    settings: Settings
     version: int
 
     def state_released(self) -> None:
