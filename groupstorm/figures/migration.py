@@ -1,4 +1,4 @@
-"""How a group changed its protocol (KIP-848), and why it could not: for the answer of a comparison."""
+"""How a group changed its protocol (KIP-848, KIP-1071), and why it could not: for a comparison's answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.wording import listed, seconds
 
 #: What a consumer of the new protocol gets from a group that cannot change.
@@ -22,12 +22,15 @@ _UPGRADES: Final = ("bidirectional", "upgrade")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """``changes``: seconds, "upgraded" or "downgraded", generation. ``refused``: consumers that ended because
-    the group could not be upgraded; ``policy``: group.consumer.migration.policy, if it forbids it."""
+    """``changes``: seconds, "upgraded" or "downgraded", or the kind that the group, empty, was replaced by;
+    generation. ``refused``: consumers that ended because the group could not change; ``policy``:
+    group.consumer.migration.policy, if it forbids it; ``of_streams``: an application of Kafka Streams, whose
+    group changes only while it is empty."""
 
     changes: tuple[tuple[float, str, int], ...] = ()
     refused: int = 0
     policy: str = ""
+    of_streams: bool = False
 
 
 class MigrationWatch:
@@ -37,6 +40,9 @@ class MigrationWatch:
         self._changes: list[tuple[float, str, int]] = []
         self._refused = 0
         self._policy = ""
+        self._of_streams = False
+        #: Whether there was a group before, and whether another one has just taken its place.
+        self._exists = self._is_replaced = False
 
     def started(self, event: world_events.ScenarioStarted) -> None:
         try:
@@ -44,17 +50,34 @@ class MigrationWatch:
         except ValueError:
             return
         settings = scenario.get("settings") if isinstance(scenario, dict) else None
-        policy = settings.get(_POLICY) if isinstance(settings, dict) else None
+        if not isinstance(settings, dict):
+            return
+        policy = settings.get(_POLICY)
+        self._of_streams = settings.get("application") == "streams"
         self._policy = "" if policy is None or policy in _UPGRADES else str(policy)
 
     def converted(self, now_us: int, event: events.GroupConverted) -> None:
         self._changes.append((now_us / 1e6, event.cause, event.generation))
 
+    def created(self, _now_us: int, _event: events.GroupCreated) -> None:
+        self._is_replaced, self._exists = self._exists, True
+
+    def deleted(self, _now_us: int, _event: events.GroupDeleted) -> None:
+        self._exists = False
+
+    def state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
+        """The first state of a group that has taken an empty one's place says of which kind it is."""
+        if self._is_replaced:
+            self._is_replaced = False
+            kind = "streams" if self._of_streams else "consumer"
+            is_classic = event.state == GroupState.PREPARING_REBALANCE
+            self._changes.append((now_us / 1e6, "classic" if is_classic else kind, event.generation))
+
     def failed(self, _now_us: int, event: member_events.MemberFailed) -> None:
         self._refused += event.error == REFUSED
 
     def migration(self) -> Migration:
-        return Migration(tuple(self._changes), self._refused, self._policy)
+        return Migration(tuple(self._changes), self._refused, self._policy, self._of_streams)
 
 
 def migration_sentences(variants: Mapping[str, Sequence[Migration]]) -> list[str]:
@@ -75,8 +98,10 @@ def _told(run: Migration) -> str:
     for at_s, cause, generation in run.changes:
         if cause == Cause.UPGRADED:
             parts.append(f"became a consumer group at {seconds(at_s)}, generation {generation} as its epoch")
-        else:
+        elif cause == Cause.DOWNGRADED:
             parts.append(f"became a classic group again at {seconds(at_s)}, epoch {generation}")
+        else:
+            parts.append(f"became a {cause} group at {seconds(at_s)}, empty until then")
     if run.refused:
         parts.append(f"refused {run.refused} consumers of the new protocol ({REFUSED})")
     return f"the group {' and '.join(parts)}" if parts else ""
@@ -85,11 +110,24 @@ def _told(run: Migration) -> str:
 def _advice(variants: Mapping[str, Sequence[Migration]]) -> list[str]:
     """What to do first under the variants whose groups refuse the new protocol."""
     by_policy = [name for name, runs in variants.items() if any(run.refused and run.policy for run in runs)]
-    others = [name for name, runs in variants.items() if any(run.refused and not run.policy for run in runs)]
+    of_streams, others = (
+        [
+            name
+            for name, runs in variants.items()
+            if any(run.refused and not run.policy and run.of_streams is streams for run in runs)
+        ]
+        for streams in (True, False)
+    )
     sentences = []
     if by_policy:
         sentences.append(
             f"Before the roll-out, under {listed(by_policy)}: set {_POLICY}=upgrade on the brokers."
+        )
+    if of_streams:
+        sentences.append(
+            f"Before the roll-out, under {listed(of_streams)}: stop all instances, and let them leave the "
+            "group (CloseOptions of KafkaStreams.close) or wait for session.timeout.ms; an application changes "
+            "its protocol only while its group has no members."
         )
     if others:
         sentences.append(

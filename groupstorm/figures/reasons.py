@@ -159,6 +159,8 @@ class GapReasons:
             events.MemberRemoved: self._member_removed,
             events.MemberReplaced: self._member_replaced,
             events.GroupConverted: self._migration.converted,
+            events.GroupCreated: self._migration.created,
+            events.GroupDeleted: self._migration.deleted,
             member_events.MemberFailed: self._migration.failed,
             events.MemberReconciled: self._handovers.reconciled,
             member_events.MemberStarted: self._member_started,
@@ -216,6 +218,7 @@ class GapReasons:
             self._unowned.discard(partition)
 
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
+        self._migration.state_changed(now_us, event)
         if event.state == GroupState.PREPARING_REBALANCE:
             self._last_joiner = ""
         reason, who = Reason.CALLBACK, ""

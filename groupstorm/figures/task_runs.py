@@ -27,7 +27,7 @@ class TaskRun(NamedTuple):
 
     def words(self, text: str) -> str:
         """A sentence about groups whose broker assigns names the settings of this one."""
-        return text.replace("group.consumer.", "group.streams.") if self.protocol == STREAMS else text
+        return text.replace("group.consumer.", "group.streams.") if self.protocol else text
 
 
 #: Of plain consumers, and of a run that is not known.
