@@ -126,8 +126,8 @@ def _advice(variants: Mapping[str, Sequence[Migration]]) -> list[str]:
     if of_streams:
         sentences.append(
             f"Before the roll-out, under {listed(of_streams)}: stop all instances, and let them leave the "
-            "group (CloseOptions of KafkaStreams.close) or wait for session.timeout.ms; an application changes "
-            "its protocol only while its group has no members."
+            "group (CloseOptions of KafkaStreams.close) or wait for session.timeout.ms; an application "
+            "changes its protocol only while its group has no members."
         )
     if others:
         sentences.append(

@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
-from groupstorm.clients.operations import Disconnected, GroupOperation, SendHeartbeat
+from groupstorm.clients.operations import Disconnected, GroupOperation, HeartbeatResponse, SendHeartbeat
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 
@@ -26,10 +27,13 @@ class Driven:
         self.did: list[GroupOperation] = []
         self._in_flight: list[SendHeartbeat] = []
         settings = ConsumerConfig("g", "c", ("t",), **({"enable_auto_commit": False} | config))
-        self.member = ConsumerGroupMember(
+        self.member = self.new_member(settings, jitter)
+        self.member.coordinator_found()
+
+    def new_member(self, settings: ConsumerConfig, jitter: Callable[[], float]) -> HeartbeatingMember[Any]:
+        return ConsumerGroupMember(
             settings, "m", lambda: self.names, lambda: self.has_positions, self.now_ms, jitter
         )
-        self.member.coordinator_found()
 
     @classmethod
     def joining(cls, **config: Any) -> Driven:
@@ -59,7 +63,8 @@ class Driven:
 
     def sent(self) -> list[ConsumerGroupHeartbeat]:
         """The heartbeats since the last look."""
-        return [one.request for one in self.look() if isinstance(one, SendHeartbeat)]
+        requests = [one.request for one in self.look() if isinstance(one, SendHeartbeat)]
+        return [request for request in requests if isinstance(request, ConsumerGroupHeartbeat)]
 
     def advance(self, ms: int) -> None:
         self.now_ms += ms
@@ -95,15 +100,15 @@ class Driven:
     def answer(
         self, epoch: int, assignment: dict[UUID, tuple[int, ...]] | None = None, interval: int = INTERVAL_MS
     ) -> None:
-        self._answered(ConsumerGroupHeartbeatResponse(Error.NONE, "m", epoch, interval, assignment))
+        self.answered(ConsumerGroupHeartbeatResponse(Error.NONE, "m", epoch, interval, assignment))
 
     def refuse(self, error: Error) -> None:
-        self._answered(ConsumerGroupHeartbeatResponse(error))
+        self.answered(ConsumerGroupHeartbeatResponse(error))
 
     def disconnect(self) -> None:
-        self._answered(Disconnected())
+        self.answered(Disconnected())
 
-    def _answered(self, response: ConsumerGroupHeartbeatResponse | Disconnected) -> None:
+    def answered(self, response: HeartbeatResponse | Disconnected) -> None:
         """To the oldest heartbeat under way."""
         self._take()
         self.member.answered(self._in_flight.pop(0), response, self.now_ms)

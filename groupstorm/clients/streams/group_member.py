@@ -16,6 +16,8 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember, no_jitter
 from groupstorm.clients.consumer_group.reconciling import Reconciliation, reconciliation
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.operations import CallbackKind, Disconnected, HeartbeatResponse, SendHeartbeat
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.coordinator.errors import NO_ERROR
@@ -107,6 +109,13 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
         self._told_offsets: Offsets | None = None
         self._told_ends: Offsets | None = None
         self._offsets_sent_ms = -1
+
+    def _heartbeat(self, now_ms: int) -> int:
+        """A member that is to stay in the group when it closes says nothing (shouldSkipLeaveHeartbeat)."""
+        if self.state is MemberState.LEAVING and self._remains_silently():
+            self._heartbeat_skipped()
+            return FOREVER_MS
+        return super()._heartbeat(now_ms)
 
     def _heartbeat_fields(self, epoch: int, joins: bool) -> StreamsGroupHeartbeat:
         """HeartbeatState.buildRequestData: a join tells everything, later heartbeats what has changed."""

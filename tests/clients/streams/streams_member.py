@@ -1,0 +1,107 @@
+"""A thread in a streams group and the little that its tests need of a driver.
+
+Its tasks, 0_0 to 0_5, read topic in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from groupstorm.assignors.streams.groups import Task, TaskIds
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.operations import SendHeartbeat
+from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
+from tests.clients.group_member import INTERVAL_MS, Driven
+from tests.clients.streams.streams_host import TOPOLOGY
+
+OFFSETS_MS = 60_000
+#: Of an answer: the group waits for more members, or a moment, before it assigns.
+DELAYED = ((5, "Assignment delayed due to the configured initial rebalance delay."),)
+
+
+class DrivenThread(Driven):
+    """``offsets`` and ``ends`` are what the thread's tasks report now."""
+
+    member: StreamsGroupMember
+
+    def new_member(self, settings: ConsumerConfig, jitter: Callable[[], float]) -> StreamsGroupMember:
+        self.offsets: dict[Task, int] = {}
+        self.ends: dict[Task, int] = {}
+        facts = ThreadFacts(
+            "process-1",
+            TOPOLOGY,
+            lambda: dict(self.offsets),
+            lambda: dict(self.ends),
+            ("host", 8080),
+            (("zone", "z1"),),
+        )
+        return StreamsGroupMember(settings, "m", facts, self.now_ms, jitter)
+
+    @classmethod
+    def thread(cls, active: Iterable[int] = (0, 1), **config: Any) -> DrivenThread:
+        """It runs these tasks at epoch 2, and its last heartbeat has just been answered."""
+        driven = cls.begun(**config)
+        driven.tasks(2, active)
+        driven.reconcile()
+        driven.step()
+        driven.told(2)
+        driven.look()
+        return driven
+
+    @classmethod
+    def begun(cls, **config: Any) -> DrivenThread:
+        """It has sent its first heartbeat."""
+        driven = cls(**({"group_protocol": GroupProtocol.STREAMS} | config))
+        driven.member.subscribe(frozenset({"in"}))
+        driven.poll()
+        driven.step()
+        return driven
+
+    def beats(self) -> list[StreamsGroupHeartbeat]:
+        """The heartbeats since the last look."""
+        requests = [one.request for one in self.look() if isinstance(one, SendHeartbeat)]
+        return [request for request in requests if isinstance(request, StreamsGroupHeartbeat)]
+
+    def beat(self) -> StreamsGroupHeartbeat:
+        """The one that leaves when the interval is over."""
+        self.look()
+        self.advance(INTERVAL_MS)
+        self.poll()
+        self.step()
+        [request] = self.beats()
+        return request
+
+    def tasks(
+        self,
+        epoch: int,
+        active: Iterable[int] = (),
+        standby: Iterable[int] = (),
+        statuses: tuple[tuple[int, str], ...] = (),
+    ) -> None:
+        """The answer tells these tasks."""
+        response = self._answer(epoch, statuses)
+        self.answered(response._replace(active=_tasks(active), standby=_tasks(standby), warmup=()))
+
+    def told(self, epoch: int, statuses: tuple[tuple[int, str], ...] = ()) -> None:
+        """The answer tells no tasks."""
+        self.answered(self._answer(epoch, statuses))
+
+    def _answer(self, epoch: int, statuses: tuple[tuple[int, str], ...]) -> StreamsGroupHeartbeatResponse:
+        return StreamsGroupHeartbeatResponse(
+            Error.NONE,
+            "m",
+            epoch,
+            INTERVAL_MS,
+            statuses,
+            endpoint_epoch=7,
+            task_offset_interval_ms=OFFSETS_MS,
+        )
+
+
+def _tasks(numbers: Iterable[int]) -> TaskIds:
+    listed = tuple(numbers)
+    return (("0", listed),) if listed else ()
