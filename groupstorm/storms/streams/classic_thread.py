@@ -74,8 +74,10 @@ class ClassicThread(StreamThread):
             # StreamsRebalanceListener throws it out of poll(): the thread dies
             membership.failure = "TaskAssignmentException"
             return
+        active, standby = topology.numbers(info.active), topology.numbers(info.standby)
+        self.tasks.assigned(active, standby - active, self._application.clock.now_us)
         self._follow_ups.schedule(info, follow_up)
-        self._take(topology.numbers(info.active), topology.numbers(info.standby))
+        self._taken()
 
     def progressed(self) -> None:
         self._follow_ups.check_watched()

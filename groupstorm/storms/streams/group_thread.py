@@ -57,7 +57,9 @@ class GroupThread(StreamThread):
     def before_taking(self) -> None:
         """Take over the assignment (onTasksAssigned)."""
         topology, (tasks, self._ready) = self._application.topology, self._group_member.assignment
-        self._take(topology.of_group(tasks.active), topology.of_group(tasks.standby))
+        active, standby = topology.of_group(tasks.active), topology.of_group(tasks.standby)
+        self.tasks.assigned(active, standby - active, self._application.clock.now_us)
+        self._taken()
 
     def fetching(self, begun: Sequence[TopicPartition]) -> None:
         """Hold still while the group is not ready."""

@@ -134,8 +134,8 @@ class StreamThread(ABC):
     def before_taking(self) -> None:
         """Take over the assignment: close, open and convert tasks."""
 
-    def _take(self, active: set[int], standby: set[int]) -> None:
-        self.tasks.assigned(active, standby - active, self._application.clock.now_us)
+    def _taken(self) -> None:
+        """The tasks are as the assignment says."""
         self._instance.state_released()
         self.check_progress()
 

@@ -15,6 +15,7 @@ SMALLER: dict[str, dict[str, object]] = {
     "stateful-warmup": {"topics": 1},
     "rack-bill": {"topics": 2, "partitions": 8, "least_duration_ms": 18_000_000},
     "standby-loss": {"topics": 1},
+    "migrate-streams": {"topics": 1, "partitions": 6},
 }
 
 
@@ -47,7 +48,7 @@ def test_stateful_warmup_sets_downtime_against_time_to_balance(
 ) -> None:
     found = figures["stateful-warmup"]
     for patient in ("shipped", "draft-latency"):
-        for hasty in ("legacy-sticky", "draft-balance"):
+        for hasty in ("legacy-sticky", "draft-balance", "streams"):
             one, other = found[patient], found[hasty]
             assert number(one.task_downtime_max_seconds) < number(other.task_downtime_max_seconds) / 5
             assert number(one.converged_after_seconds) > number(other.converged_after_seconds) * 5
@@ -72,7 +73,10 @@ def test_rack_bill_shows_the_traffic_saved_and_its_cost(figures: dict[str, dict[
     for strategy in ("min_traffic", "balance_subtopology"):
         assert number(found[strategy].cross_rack_usd) < 0.8 * dear
         assert number(found[strategy].converged_after_seconds) > 0
-    assert len({each.records_processed for each in found.values()}) == 1, "all of the same length"
+    once = {number(each.records_processed) - number(each.records_duplicated) for each in found.values()}
+    assert len(once) == 1, "all of the same length"
+    assert number(found["streams"].moves) < number(found["none"].moves) / 2, "no warm-ups, each a move"
+    assert number(found["streams"].tasks_from_scratch) > number(found["none"].tasks_from_scratch)
     assert found["tags"].tasks_from_scratch == 0, "a zone that is lost takes no task's only standby with it"
     assert number(found["none"].tasks_from_scratch) > 0
     sentence = compare_answer(one_run_each(found))
@@ -89,3 +93,18 @@ def test_standby_loss_shows_that_the_placements_differ(figures: dict[str, dict[s
         assert number(reliable.restored_bytes) <= number(found[other].restored_bytes)
         assert number(reliable.task_downtime_seconds) <= number(found[other].task_downtime_seconds)
         assert number(reliable.tasks_from_scratch) < number(found[other].tasks_from_scratch)
+
+
+@pytest.mark.slow
+def test_migrate_streams_shows_what_has_to_be_done_first(figures: dict[str, dict[str, Figures]]) -> None:
+    found = figures["migrate-streams"]
+    assert number(found["at-once"].task_downtime_seconds) > 10 * number(
+        found["wait-first"].task_downtime_seconds
+    )
+    assert found["at-once"].errors["GROUP_ID_NOT_FOUND"] == 6, "every thread"
+    for orderly in ("leave-first", "wait-first"):
+        assert "GROUP_ID_NOT_FOUND" not in found[orderly].errors
+        assert number(found[orderly].converged_after_seconds) > 0
+    assert number(found["leave-first"].nobody_consuming_seconds) < number(
+        found["wait-first"].nobody_consuming_seconds
+    )
