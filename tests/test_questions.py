@@ -26,6 +26,7 @@ QUESTIONS = {
     "session-timeout-and-gc-pauses": "sweep deploy-and-crash --over session.timeout.ms=6s,10s,20s,45s"
     " --set members=8 --set partitions=24 --set 'gc_pause_ms={p50: 3s, p95: 12s}' --set gc_interval_ms=60s"
     " --seeds 3",
+    "streams-storms": "compare stateful-warmup --variant shipped --variant streams --set topics=1 --seeds 1",
     "migrate-to-kip-848": "compare migrate-to-consumer-protocol"
     " --set members=6 --set partitions=24 --seeds 3",
 }

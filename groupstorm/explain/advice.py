@@ -37,6 +37,8 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
+    if _is_streams(history):
+        text = text.replace("group.consumer.", "group.streams.")
     if history.is_connect:
         text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
@@ -55,6 +57,20 @@ def _protocol(history: History) -> str:
     ]
     preferred = history.settings.get("partition.assignment.strategy")
     return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
+
+
+def _is_streams(history: History) -> bool:
+    """Whether a scenario says that the group's members are threads of Kafka Streams."""
+    return history.settings.get("application") == "streams"
+
+
+def _migration_refused(finding: Finding, history: History) -> str:
+    if not _is_streams(history):
+        return finding.pattern.advice
+    return (
+        "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
+        "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."
+    )
 
 
 def _is_static(history: History) -> bool:
@@ -154,4 +170,5 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "held-join-phase": _held_join_phase,
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,
+    "migration-refused": _migration_refused,
 }

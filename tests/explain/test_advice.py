@@ -42,6 +42,21 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
             STATIC.replace("session", "group.consumer.session", 1),
         ),
         (
+            "migrate-streams",
+            "at-once",
+            {"topics": 1, "partitions": 6},
+            "migration-refused",
+            "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
+            "changes its protocol only while its group has no members (groupstorm compare migrate-streams).",
+        ),
+        (
+            "stateful-warmup",
+            "streams",
+            {"topics": 1, "partitions": 6},
+            "waits-for-heartbeat",
+            "Lower group.streams.heartbeat.interval.ms.",
+        ),
+        (
             "static-trap",
             "deployment-leaves",
             {},

@@ -59,6 +59,7 @@ CASES = (
     Case("migrate-to-consumer-protocol", "policy-disabled", "migration-refused", SMALL),
     Case("migrate-to-consumer-protocol", "eager", "migration", SMALL),
     Case("migrate-to-consumer-protocol", "static", "migration", SMALL),
+    Case("migrate-streams", "at-once", "migration-refused", {"partitions": 6}),
     Case("new-protocol", "eager", "held-join-phase", {"members": 6, "partitions": 12}),
     Case("new-protocol", "consumer", "waits-for-heartbeat", {"members": 6, "partitions": 12}, to_s=120),
     Case("poison-livelock", "slower-than-the-poll-interval", "poison-record", SMALL | {"partitions": 12}),
@@ -91,6 +92,7 @@ SLOW_CASES = (
     Case("autoscaler-flap", "keda-eager", "autoscaler-flapping"),
     Case("autoscaler-flap", "hpa", "autoscaler-flapping"),
     Case("standby-loss", "shipped", "state-lost"),
+    Case("stateful-warmup", "streams", "waits-for-heartbeat", {"partitions": 6}),
     Case("topic-growth", "eager", "topics-changed", {"partitions": 12, "members": 4}),
 )
 
