@@ -61,7 +61,7 @@ def _protocol(history: History) -> str:
 
 def _is_streams(history: History) -> bool:
     """Whether a scenario says that the group's members are threads of Kafka Streams."""
-    return history.settings.get("application") == "streams"
+    return bool(history.settings.get("application") == "streams")
 
 
 def _migration_refused(finding: Finding, history: History) -> str:

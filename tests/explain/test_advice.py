@@ -52,7 +52,7 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
         (
             "stateful-warmup",
             "streams",
-            {"topics": 1, "partitions": 6},
+            {"partitions": 6},
             "waits-for-heartbeat",
             "Lower group.streams.heartbeat.interval.ms.",
         ),

@@ -116,6 +116,12 @@ class StreamsInstances:
         """The run is over: check the tasks, count what was read and written so far."""
         application = self._application
         application.invariants.finish(any(instance.started for instance in self._instances.values()))
+        for instance in self._instances.values():
+            held = [thread.tasks for thread in instance.threads if thread.alive]
+            application.invariants.held_at_end(
+                (task for tasks in held for task in tasks.running),
+                (task for tasks in held for task in tasks.standbys),
+            )
         for thread in self._threads:
             thread.finish()
         application.emit_traffic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Rebalance
@@ -68,6 +69,12 @@ class StreamsInvariantChecks:
                 if active.get(task) == processes[member]:
                     name = f"{task.subtopology}_{task.partition}"
                     self._checks.violated(APART, f"{name} is active and standby on one instance")
+
+    def held_at_end(self, active: Iterable[int], standby: Iterable[int]) -> None:
+        """The tasks of one instance when the run is over, whoever has placed them."""
+        for task in sorted({*active} & {*standby}):
+            name = self._topology.names[task]
+            self._checks.violated(APART, f"{name} is active and standby on one instance")
 
     def asked(self, thread: str) -> None:
         """A thread asks for a rebalance."""

@@ -169,8 +169,9 @@ class TargetAssigned(NamedTuple):
 
 
 class MemberReconciled(NamedTuple):
-    """A member of a consumer group came further towards its target. ``generation``: its member epoch;
-    ``state``: STABLE, UNREVOKED_PARTITIONS or UNRELEASED_PARTITIONS; ``partitions``: those that it has."""
+    """A member of a consumer or streams group came further towards its target. ``generation``: its member
+    epoch; ``state``: STABLE, UNREVOKED_PARTITIONS or UNRELEASED_PARTITIONS; ``partitions``: those that it
+    has, or that its active tasks read."""
 
     group: str
     member: str

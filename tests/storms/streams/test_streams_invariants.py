@@ -26,6 +26,14 @@ def checks() -> tuple[StreamsInvariantChecks, InvariantChecks]:
     return StreamsInvariantChecks(base, TOPOLOGY), base
 
 
+def test_a_standby_beside_its_running_task_is_found_at_the_end() -> None:
+    ours, base = checks()
+    ours.held_at_end([0, 1], [2, 3])
+    assert base.verdicts[APART] == "held"
+    ours.held_at_end([0, 1], [1])
+    assert base.verdicts[APART] == "0_1 is active and standby on one instance"
+
+
 def placed(stable: bool = True, **infos: AssignmentInfo) -> Rebalance:
     assignments = {name: StreamsAssignment((), info) for name, info in infos.items()}
     return Rebalance(assignments, stable, processes={"a1": ONE, "a2": ONE, "b": TWO})
