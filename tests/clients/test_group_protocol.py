@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol, refuse_settings
+from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol, refuse_settings
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 
@@ -29,7 +29,7 @@ def test_a_setting_of_the_other_protocol_is_refused(protocol: str, name: str, re
         refuse_settings(GroupProtocol(protocol), {"max.poll.interval.ms": 1, name: 7})
 
 
-@pytest.mark.parametrize("protocol", list(GroupProtocol))
+@pytest.mark.parametrize("protocol", OF_CONSUMERS)
 def test_settings_of_both_protocols_pass(protocol: GroupProtocol) -> None:
     refuse_settings(protocol, {"max.poll.interval.ms": 1, "group.instance.id": "i"})
 
