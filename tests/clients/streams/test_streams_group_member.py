@@ -177,6 +177,8 @@ def test_a_member_is_fenced_and_joins_again_once_all_tasks_are_lost() -> None:
     driven.step()
     [join] = driven.beats()
     assert (join.member_epoch, join.active, driven.member.owned) == (0, (), ())
+    driven.tasks(3, (2,))
+    assert driven.beat().active == (), "the callbacks have not run: what was lost is not told"
 
 
 def test_a_member_with_standbys_alone_loses_them_too() -> None:
