@@ -94,7 +94,8 @@ def test_topics_that_grow_give_more_tasks(members: Members) -> None:
 
 def test_a_topology_that_no_record_can_hold_never_reaches_the_coordinator() -> None:
     """The coordinator would refuse it in the same way, after it has worked through it."""
-    members = Members(**{"message.max.bytes": "1000"})
+    options: dict[str, Any] = {"message.max.bytes": "1000"}
+    members = Members(**options)
     answer = members.join("a", topology=topology(1, subtopology(1, *(f"topic-{n}" for n in range(200)))))
     assert answer.error_code == Error.UNKNOWN_SERVER_ERROR
     assert members.describe().error_code == Error.GROUP_ID_NOT_FOUND

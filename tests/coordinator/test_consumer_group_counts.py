@@ -16,7 +16,6 @@ from groupstorm.coordinator.consumer.group import (
     ConsumerGroup,
     ConsumerGroupState,
     ResolvedRegex,
-    SubscribedTopics,
 )
 from groupstorm.coordinator.consumer.group import is_homogeneous as group_is_homogeneous
 from groupstorm.coordinator.consumer.member import (
@@ -32,6 +31,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.subscribed import SubscribedTopics
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
 from tests.coordinator.group_state import group_state, held_partitions

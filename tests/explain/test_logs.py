@@ -44,7 +44,7 @@ def test_an_excerpt(tmp_path: Path, excerpt: str, patterns: list[str], members: 
 #: Storms as logs, the first pattern by the broker's log, alone and with the clients', and the patterns by the
 #: clients' alone: who went and came back in order, but not whose session expired. A poison record shows as
 #: the sessions that it costs: no log has positions.
-ROUND_TRIPS = (
+ROUND_TRIPS: tuple[tuple[str, str, dict[str, int], str, list[str]], ...] = (
     ("slow-member-hostage", "eager", {"members": 4, "partitions": 8}, "held-join-phase", ["held-join-phase"]),
     (
         "aligned-restarts",

@@ -155,6 +155,7 @@ class _Player:
     def _told(self, operation: GroupOperation) -> Sequence[Json]:  # noqa: PLR0911  # a table
         match operation:
             case SendHeartbeat(request):
+                assert isinstance(request, ConsumerGroupHeartbeat)
                 self._in_flight.append(operation)
                 return ({"sent": _fields(request)},)
             case RunCallback(kind, partitions):

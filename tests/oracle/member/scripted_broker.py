@@ -98,7 +98,7 @@ class SingleMemberCoordinator:
     ) -> Effects:
         return Effects([], [], [])
 
-    def set_group_options(self, _group: str, _options: Mapping[str, int], /) -> None:
+    def set_group_options(self, _group: str, _options: Mapping[str, int | str], /) -> None:
         pass
 
     def resolve_in_turns(self) -> None:
