@@ -17,10 +17,11 @@ from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.first_answer import first_answer
-from groupstorm.explain.history import REPLACED, Absence, History, Rebalance, Row
+from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_lines
 from groupstorm.explain.work import Uneven
 from groupstorm.figures.by_group import Window
+from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence

@@ -7,7 +7,7 @@ from typing import Any
 
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.findings import Finding, pattern_of, quoted
-from groupstorm.explain.history import Absence, Rebalance, Row
+from groupstorm.history.rebalances import Absence, Rebalance, Row
 
 #: A row in the words of `groupstorm trace`.
 Wording = Callable[[Row], str]

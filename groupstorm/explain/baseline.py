@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.figures.percentiles import nearest_rank
+from groupstorm.history.percentiles import nearest_rank
 
 _MINUTE_US: Final = 60_000_000
 #: The group's time is cut into slices of the longest of these lengths of which it has at least `SLICES_MIN`.

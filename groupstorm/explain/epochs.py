@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.explain.history import REPLACED, Change, ChangeKind, History, Rebalance, Round, Row
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.explain.history import History
+from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.rebalances import REPLACED, Change, ChangeKind, Rebalance, Round, Row
 from groupstorm.trace.events.group_states import Cause, GroupState
 
 #: A coordinator bumps the epoch with the change that it answers. Its log may have the lines so far apart.

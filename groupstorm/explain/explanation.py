@@ -10,26 +10,27 @@ from typing import Protocol
 from groupstorm.explain.advice import advice_for
 from groupstorm.explain.baseline import Baseline, baseline
 from groupstorm.explain.findings import Finding, find
-from groupstorm.explain.history import Absence, History, Rebalance, Row
+from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_writers
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.figures.figures_from import figures_from_us
-from groupstorm.figures.gaps import ClosedGap
-from groupstorm.figures.reasons import GapReasons, Reason, Reasons
+from groupstorm.history.figures_from import figures_from_us
+from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.reasons import GapReasons, Reason, Reasons
+from groupstorm.history.rebalances import Absence, Rebalance, Row
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
-from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.wording import some
 
 
 class Reader(Protocol):
     """Reads the rows of one group beside the explanation, in the same pass."""
 
-    def add(self, row: Row, figures: FiguresAccumulator) -> None:
-        """Take the next row; ``figures`` have taken those before it."""
+    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
+        """Take the next row, and its event; ``figures`` have taken those before it."""
 
     def close_gap(self, gap: ClosedGap) -> None:
         """Take a time without an owner when it is over."""
@@ -52,22 +53,15 @@ class _Group:
     """The readers of one group's rows."""
 
     def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
-        self.recorder = Recorder(group, from_us, first_us)
-        self.figures = FiguresAccumulator(from_us, self._close_gap)
         self.reasons = GapReasons()
+        closed = None if reader is None else reader.close_gap
+        self.recorder = Recorder(group, from_us, first_us, closed, self.reasons)
         self.reader = reader
 
     def add(self, row: Row, entry: TraceEntry) -> None:
         if self.reader is not None:
-            self.reader.add(row, self.figures)
-        self.recorder.add(row)
-        self.figures.add(*entry)
-        self.reasons.add(*entry)
-
-    def _close_gap(self, gap: ClosedGap) -> None:
-        self.recorder.close_gap(gap)
-        if self.reader is not None:
-            self.reader.close_gap(gap)
+            self.reader.add(row, entry[2], self.recorder.figures)
+        self.recorder.add(row, entry)
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
         """To be called once. ``writers``: log -> the client library that wrote it."""
@@ -77,9 +71,7 @@ class _Group:
         return _explained(history, self.reasons.reasons())
 
     def _history(self, end_us: int) -> History:
-        totals = self.figures.totals(end_us)  # which closes the gaps that are open
-        history = self.recorder.finish(end_us)
-        history.figures, history.unowned_is_least = totals.figures(), totals.unowned_is_least
+        history, _ = self.recorder.finish(end_us)
         us = self.reasons.reasons().us
         if history.is_consumer_group and history.has_member_rows:
             history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)

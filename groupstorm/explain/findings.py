@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from groupstorm.explain.history import Absence, History, Rebalance, Row
+from groupstorm.explain.history import History
+from groupstorm.history.rebalances import Absence, Rebalance, Row
 
 #: A failure that cost less than this part of all rebalances does not come before the changes.
 FAILURE_MIN: Final = 0.01

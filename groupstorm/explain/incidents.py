@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from groupstorm.explain.history import Row
+from groupstorm.history.rebalances import Row
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
 ZOMBIE_ERRORS: Final = frozenset(

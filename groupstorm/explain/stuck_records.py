@@ -6,7 +6,8 @@ Rows of members have positions (`docs/trace.md`); logs do not, so an imported tr
 
 from __future__ import annotations
 
-from groupstorm.explain.history import Row, StuckRecord
+from groupstorm.explain.history import StuckRecord
+from groupstorm.history.rebalances import Row
 
 #: Rows that end an owner: if the next one begins where this one began, the record there may be why.
 _ENDS = frozenset({"member_crashed", "partitions_lost"})

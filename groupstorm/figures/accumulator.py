@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from groupstorm.figures.figures_from import figures_from_us
-from groupstorm.figures.gaps import ClosedGap, GapListener, OwnershipListener
-from groupstorm.figures.group_sums import GroupSums
-from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.record_model import NANO
-from groupstorm.figures.row_rules import RowRules
 from groupstorm.figures.table import Figures
-from groupstorm.figures.totals import Totals
-from groupstorm.figures.unknown import OWNERSHIP
+from groupstorm.figures.totals import Totals, totals_of
+from groupstorm.history.figures_from import figures_from_us
+from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
+from groupstorm.history.group_sums import GroupSums
+from groupstorm.history.lag import LagCurve
+from groupstorm.history.record_model import NANO
+from groupstorm.history.row_rules import RowRules
+from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.trace.typed_rows import read_row
@@ -31,7 +31,7 @@ class FiguresAccumulator:
     ``from_us``: the figures count from this time on; the rows before it say who owned what until then. 0: as
     the scenario says (`figures_from`), or from the first row on. ``gap_listener``: takes each time in which
     a partition had no owner, when it is over, if that is in the window; ``listener``: each interval and gap,
-    as its row is taken.
+    as its row is taken (`GapReasons`).
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class FiguresAccumulator:
         self._now_us = 0
         self._gap_listener = gap_listener
         self._sums = GroupSums(None if gap_listener is None else self._close_gap, listener)
-        self._rules = RowRules(self._sums)
+        self._rules = RowRules(self._sums, {} if listener is None else listener.handlers)
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         """Take one event that happened ``time_us`` microseconds after the trace began."""
@@ -71,8 +71,7 @@ class FiguresAccumulator:
                 now_us = self._now_us = time_us
             if source is _MEMBER:
                 rules.member_rows = True
-            handler = rules.handlers.get(type(event))
-            if handler is not None:
+            for handler in rules.handlers.get(type(event), ()):
                 handler(time_us, event)
 
     def add_row(self, row: Mapping[str, Any]) -> None:
@@ -109,6 +108,11 @@ class FiguresAccumulator:
         lag = self._lag()
         return None if lag is None else lag.oldest_now_us(now_us, partitions)
 
+    def has_revoked(self, member_id: str) -> bool:
+        """Whether the member has given partitions up since its last SyncGroup answer: if it joins again, that
+        is the second half of a cooperative rebalance (KIP-429)."""
+        return member_id in self._sums.settling.revoked_ids
+
     @property
     def owned_from_us(self) -> int | None:
         """From when on partitions have to have owners; None if no row says so yet."""
@@ -137,7 +141,7 @@ class FiguresAccumulator:
         end_us = self._now_us if end_us is None else end_us
         if self._from_us is not None:
             self._begin_window(min(self._from_us, end_us))
-        return self._sums.totals(self._first_us, end_us)
+        return totals_of(self._sums, self._first_us, end_us)
 
     def _close_gap(self, gap: ClosedGap) -> None:
         """A gap that is over before the window begins is none of it."""

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from groupstorm.figures.answer import answer
-from groupstorm.figures.percentiles import percentile
-from groupstorm.figures.record_model import NANO
 from groupstorm.figures.table import Figures
-from groupstorm.figures.tasks import NO_TASKS, TaskTotals
+from groupstorm.history.group_sums import GroupSums
+from groupstorm.history.percentiles import percentile
+from groupstorm.history.record_model import NANO
+from groupstorm.history.tasks import NO_TASKS, TaskTotals
+from groupstorm.history.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, REBALANCES, STABILITY
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -162,6 +165,90 @@ class Totals:
             self.without_members_us / MICRO,
         )
         return replace(figures, answer=sentence)
+
+
+def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
+    """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
+    unknown = sums.unknown
+    is_least = not sums.has_member_rows or DEATHS in unknown.sentences
+    totals = replace(_totals(sums, first_us, end_us), unowned_is_least=is_least)
+    if REBALANCES in unknown.sentences:
+        totals = replace(totals, latencies=0, latency_sum_us=0)
+    if MEMBERS in unknown.sentences or REBALANCES in unknown.sentences:
+        totals = replace(totals, changes=0, rounds=0)
+    missing: dict[str, Any] = {**unknown.nothing()}
+    return replace(
+        totals,
+        **missing,
+        unknown_owners=unknown.sentences.get(OWNERSHIP),
+        unknown_absences=unknown.sentences.get(ABSENCES),
+        unknown_moves=STABILITY in unknown.sentences,
+        generations_are_least=REBALANCES in unknown.sentences,
+        without_members_us=sums.existence.without_members_us(end_us),
+    )
+
+
+def _totals(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
+    sums.instant_over()
+    sums.rounds.finish()
+    ownership, rounds, moves = sums.ownership, sums.rounds, sums.moves
+    growth = None
+    if ownership.lag is not None and sums.has_member_rows:
+        growth = ownership.lag.growth(end_us)
+    ownership.finish(end_us)
+    gaps = ownership.unowned()
+    complete, by_members = gaps is not None, sums.has_member_rows
+    peak = recovery = without_progress = ages = None
+    if ownership.lag is not None and by_members:
+        sums.progress.finish(*ownership.lag.processed_and_waiting(end_us))
+        without_progress = sums.progress.without_max
+        peak, recovery = ownership.lag.finish(end_us)
+        ages = ownership.lag.ages()
+    records = ownership.records if by_members else None
+    origins = sums.origins if by_members else None
+    last_us = ownership.last_change_us
+    return Totals(
+        generations=rounds.generations,
+        changes=sums.changes,
+        rounds=sums.rounds_after_changes,
+        latencies=rounds.latencies,
+        latency_sum_us=rounds.latency_sum_us,
+        latency_max_us=rounds.latency_max_us,
+        settled_after_us=None if last_us is None or first_us is None else last_us - first_us,
+        unowned_us=gaps.total if gaps else None,
+        unowned_max_us=gaps.longest if gaps else None,
+        unowned_p50_us=gaps.p50 if gaps else None,
+        unowned_p95_us=gaps.p95 if gaps else None,
+        unowned_p99_us=gaps.p99 if gaps else None,
+        unowned_worst_partition=(gaps.longest_of or None) if gaps else None,
+        deploy_unowned_us=gaps.deploy if gaps and origins else None,
+        crash_unowned_us=gaps.crash if gaps and origins else None,
+        deploys=origins.deploys if origins else None,
+        crashes=origins.crashes if origins else None,
+        nobody_us=ownership.nobody_us if complete else None,
+        paused_us=ownership.paused_us if complete and by_members else None,
+        dual_us=ownership.dual_us if by_members else None,
+        moves=moves.moves,
+        moves_lower_bound=moves.lower_bound if by_members else None,
+        revoked_and_returned=ownership.revoked_and_returned,
+        imbalance_max=moves.imbalance_max if by_members else None,
+        imbalance_rate_max=moves.imbalance_rate_max if records else None,
+        idle_members_max=moves.idle_members_max,
+        lag_peak_nano=peak,
+        lag_recovery_us=recovery,
+        lag_growth=growth,
+        ages_us=ages,
+        max_poll_interval_exceeded=sums.poll_timeouts if by_members else None,
+        generations_without_progress_max=without_progress,
+        records_processed=records.processed if records else None,
+        records_duplicated=records.duplicated if records else None,
+        records_skipped=records.skipped if records else None,
+        records_skipped_at_start=records.skipped_at_start if records else None,
+        skipped_most=records.skipped_most if records else None,
+        requests=tuple(sums.requests),
+        invariants=sums.invariants,
+        tasks=sums.tasks.totals(end_us, sums.first_change_us),
+    )
 
 
 def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window
+from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, MEMBER_EVENTS, TABLES
 from groupstorm.trace.rows import TraceEntry
 
@@ -177,6 +178,10 @@ class GroupTables:
 
     # -- ownership (`OwnershipListener`) ---------------------------------------------------------
 
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {}
+
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
         row = self._row
         assert row is not None
@@ -205,8 +210,9 @@ class GroupTables:
         last_us = interval["to_us"] if interval["to_us"] > self._window.from_us else interval["from_us"]
         self._emit("intervals", number, last_us, interval)
 
-    def gap_closed(self, partition: str, since_us: int, old_owner: str | None, new_owner: str | None) -> None:
+    def gap_closed(self, gap: ClosedGap) -> None:
         row, round_ = self._row, self._round
+        partition, old_owner, new_owner, since_us = gap.partition, gap.old_owner, gap.new_owner, gap.since_us
         now_us = self._end_us if row is None else row["time_us"]
         from_us = max(since_us, self._window.from_us)
         gap_us = now_us - from_us - self._absent_us(from_us, now_us)

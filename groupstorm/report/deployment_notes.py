@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from groupstorm.figures import Figures
-from groupstorm.figures.rounds import is_rebalance
+from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS

@@ -12,8 +12,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from groupstorm.figures.answer import skipped_words
-from groupstorm.figures.reasons import Reasons, reasons_sentences
+from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.figures.table import Figures
+from groupstorm.history.reasons import Reasons
 from groupstorm.verdicts.lost_and_won import lost_and_won_sentences
 from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
 from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank

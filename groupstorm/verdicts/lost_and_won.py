@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from groupstorm.figures.reasons import Reasons
-from groupstorm.figures.task_runs import CLASSIC, STREAMS
+from groupstorm.history.reasons import Reasons
+from groupstorm.history.task_runs import CLASSIC, STREAMS
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.verdicts.spread import spread_of

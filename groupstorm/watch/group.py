@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from groupstorm.explain.recorder import Recorder
-from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.table import Figures
-from groupstorm.trace.reader import Row
 from groupstorm.watch.rows import WatchedRow
 
 Begun = tuple[str, str]
@@ -66,54 +64,34 @@ class WatchedGroup:
         self._name = name
         self._from_us = 0
         self._recorder = Recorder(name, 0, first_us)
-        self._figures = FiguresAccumulator(0, self._recorder.close_gap)
-        #: Member id -> client id, which stays over restarts; and the ids of members that have gone.
-        self._clients: dict[str, str] = {}
-        self._gone: list[str] = []
-        self._figures.count_from(0)  # also of a storm whose figures begin later (`figures_from`)
+        self._recorder.count_from(0)  # also of a storm whose figures begin later (`figures_from`)
 
     def add(self, one: WatchedRow) -> None:
-        if one.entry is None:
-            return
-        self._learn(one.row)
-        self._recorder.add(one.row)
-        self._figures.add(*one.entry)
+        if one.entry is not None:
+            self._recorder.add(one.row, one.entry)
 
     def count_from(self, from_us: int) -> None:
         """Count from ``from_us`` on, a time after all rows so far."""
         self._from_us = from_us
         self._recorder.count_from(from_us)
-        self._figures.count_from(from_us)
 
     def forget(self) -> None:
         """Drop what only figures of the rows so far need."""
         self._recorder.forget()
-        for member_id in self._gone:
-            self._clients.pop(member_id, None)
-        self._gone.clear()
 
     def picture(self, end_us: int) -> GroupPicture:
         """The picture at ``end_us``, no earlier than the last row; to be called once."""
-        figures = self._figures
+        figures = self._recorder.figures
         now = Now(
             figures.unowned_now(end_us), figures.oldest_record_us(end_us), figures.waiting_records(end_us)
         )
-        totals = figures.totals(end_us)  # which closes the gaps that are open
+        history, totals = self._recorder.finish(end_us)
         begun: Counter[Begun] = Counter()
         costs: Counter[Begun] = Counter()
-        for one in self._recorder.finish(end_us).rebalances:
+        for one in history.rebalances:
             if one.begun_us >= self._from_us:
-                key = one.cause, self._clients.get(one.culprit, one.culprit)
+                key = one.cause, self._recorder.members.client(one.culprit)  # which stays over restarts
                 begun[key] += 1
                 costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
         return GroupPicture(self._name, totals.figures(), begun, costs, totals.unowned_is_least, why, now)
-
-    def _learn(self, row: Row) -> None:
-        member_id, client = row.get("member_id"), row.get("member")
-        if member_id and client:
-            self._clients[member_id] = client
-        if row["event"] == "member_removed":
-            self._gone.append(row["member_id"])
-        elif row["event"] == "member_replaced":
-            self._gone.append(row["previous_member_id"])

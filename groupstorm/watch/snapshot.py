@@ -17,30 +17,32 @@ from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from groupstorm.explain.epochs import Epochs
-from groupstorm.explain.history import Absence, Change, Round, Settings, StuckRecord
+from groupstorm.explain.history import Settings, StuckRecord
 from groupstorm.explain.recorder import Recorder
 from groupstorm.explain.refusals import Refusal, Refusals
 from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.explain.work import Uneven, Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.causes import Origin, Origins
-from groupstorm.figures.coordinator_view import CoordinatorView
-from groupstorm.figures.existence import Existence
-from groupstorm.figures.frontier import Frontier
-from groupstorm.figures.gaps import ClosedGap, GapSums
-from groupstorm.figures.group_sums import GroupSums
-from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.moves import Moves
-from groupstorm.figures.ownership import Ownership
-from groupstorm.figures.partitions import Owner, Partition
-from groupstorm.figures.progress import Progress
-from groupstorm.figures.record_model import Line, RecordModel
-from groupstorm.figures.records import RecordSums, _Covered
-from groupstorm.figures.rounds import Rounds
-from groupstorm.figures.row_rules import RowRules
-from groupstorm.figures.settling import Settling
-from groupstorm.figures.tasks import TaskFigures
-from groupstorm.figures.unknown import Unknown
+from groupstorm.history.causes import Origin, Origins
+from groupstorm.history.coordinator_view import CoordinatorView
+from groupstorm.history.existence import Existence
+from groupstorm.history.frontier import Frontier
+from groupstorm.history.gaps import ClosedGap, GapSums
+from groupstorm.history.group_sums import GroupSums
+from groupstorm.history.lag import LagCurve
+from groupstorm.history.memberships import Memberships
+from groupstorm.history.moves import Moves
+from groupstorm.history.ownership import Ownership
+from groupstorm.history.partitions import Owner, Partition
+from groupstorm.history.progress import Progress
+from groupstorm.history.rebalances import Absence, Change, Round
+from groupstorm.history.record_model import Line, RecordModel
+from groupstorm.history.records import RecordSums, _Covered
+from groupstorm.history.rounds import Rounds
+from groupstorm.history.row_rules import RowRules
+from groupstorm.history.settling import Settling
+from groupstorm.history.tasks import TaskFigures
+from groupstorm.history.unknown import Unknown
 from groupstorm.trace.reader import Row
 from groupstorm.trace.typed_rows import read_row
 from groupstorm.watch.group import WatchedGroup
@@ -53,13 +55,13 @@ _Stuck = dict[str, StuckRecord]
 
 #: The classes of a group's state, and the types of those of their attributes that are None or empty at first.
 PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
-    WatchedGroup: {"_clients": _Texts, "_gone": list[str]},
+    WatchedGroup: {},
     Recorder: {
-        "_names": _Texts, "_alive": _Rows, "_revoked": set[str],
-        "_assigned": dict[str, frozenset[str]], "_revoking": _Rows, "_round": Round | None,
+        "_revoking": _Rows, "_round": Round | None,
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,
         "_gone_us": _Time, "_given_us": dict[str, int], "_generation": _Time,
     },
+    Memberships: {"_names": _Texts, "_clients": _Texts, "_alive": _Rows},
     Epochs: {
         "_round": Round | None, "_step": Row | None, "_changes": list[Change],
         "_updated": tuple[Row, str] | None,
@@ -78,14 +80,15 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     GroupSums: {
         "requests": list[tuple[str, str | None, int]], "invariants": _Texts, "first_change_us": _Time,
     },
-    RowRules: {"_view": CoordinatorView | None},
+    RowRules: {},
     Rounds: {
         "latency_max_us": _Time, "_prepared_us": _Time, "_generation": _Time, "_last_answer_us": _Time,
         "_answered": set[str],
     },
     Settling: {
         "rejoining": set[str], "awaited": dict[str, int], "given": _Partitions,
-        "_running": dict[str, frozenset[str]], "_in_group": _Texts, "_revoked": set[str],
+        "_running": dict[str, frozenset[str]], "_in_group": _Texts, "revoked_ids": set[str],
+        "view": CoordinatorView | None,
     },
     Ownership: {
         "partitions": dict[str, Partition], "begun_us": _Time, "last_change_us": _Time,
@@ -125,7 +128,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     ClosedGap: {
         "partition": str, "from_us": int, "to_us": int, "gap_us": int, "old_owner": str | None,
-        "new_owner": str | None, "is_first": bool,
+        "new_owner": str | None, "is_first": bool, "since_us": int,
     },
     Line: {"position": int, "from_us": int, "rate": int},
     Owner: {"member": str, "first_position": int, "line": Line, "paused": bool, "counted_from": _Time},
@@ -143,7 +146,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts: a new part has its own.
-OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_gap_listener", "_listener"})
+OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_of_listener", "_gap_listener", "_listener"})
 #: No state has larger numbers: an age, or a position times a rate, needs half the bits. A float holds them.
 _INT_LIMIT: Final = 2**256
 
@@ -319,8 +322,8 @@ def _read_part(part: Any, data: Any, state: _Pass) -> Any:
     """Set the attributes of a new part, and of the parts that it has already."""
     state.parts.add(id(part))
     left = dict(_checked(dict, data))
-    if isinstance(part, RowRules) and left.get("_view") is not None:
-        part._read_coordinator_rows_as_ownership()  # which makes the view, and other handlers
+    if isinstance(part, RowRules) and _checked(dict, left.get("_settling")).get("view") is not None:
+        part.read_coordinator_rows_as_ownership()  # which makes the view, and other handlers
     for name in _attributes(part):
         value = getattr(part, name)
         if type(value) in PARTS and id(value) in state.parts:

@@ -1,4 +1,8 @@
-"""The rounds of a group: of a classic group from the changes of its state, of a consumer group its epochs."""
+"""The rounds of a group: of a classic group from the changes of its state, of a consumer group its epochs.
+
+A replay repeats the time between two rests of a group, however many generations it has, so a round here is
+neither a generation nor a rebalance of `groupstorm.history`.
+"""
 
 from __future__ import annotations
 

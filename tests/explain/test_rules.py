@@ -301,6 +301,34 @@ def test_a_group_that_is_stopped_at_the_end(tmp_path: Path) -> None:
     assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *died, END_OF_FORMED])))
 
 
+def test_an_eager_member_that_gets_fewer_partitions_and_joins_again_begins_a_rebalance(
+    tmp_path: Path,
+) -> None:
+    """It gives up everything before it joins, so its next round is no second half (KIP-429)."""
+
+    def row(s: float, event: str, member: str, generation: int, **more: Any) -> dict[str, Any]:
+        known = {"s": s, "event": event, "member": member, "member_id": f"{member}-1"}
+        return known | {"generation": generation} | more
+
+    begun, joined, stable = round_of(100, 2, "leader-rejoined", "a-1")
+    rows = [
+        *FORMED,
+        row(3.1, "sync_answered", "a", 1, partitions=["t-0"]),
+        row(3.1, "sync_answered", "b", 1, partitions=["t-1", "t-2"]),
+        begun,
+        row(100.5, "join_parked", "a", 2),
+        row(100.5, "join_parked", "b", 2),
+        joined | {"protocol": "range"},
+        stable,
+        row(101.1, "sync_answered", "a", 2, partitions=["t-0", "t-1"]),
+        row(101.1, "sync_answered", "b", 2, partitions=["t-2"]),
+        *round_of(200, 3, "member-updated", "b-1"),
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows)).history.rebalances
+    assert [one.begun_us / SECOND_US for one in found] == [0, 100, 200]
+
+
 def test_a_time_out_ends_when_its_member_is_back(tmp_path: Path) -> None:
     """Two hundred seconds later the same member stops: that is another matter."""
     timed_out = {"s": 95, "source": "member", "event": "rejoin_requested", "member": "b", "member_id": "b-1"}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator, figures_by_group
-from groupstorm.figures.coordinator_view import CoordinatorView, is_cooperative
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.coordinator_view import CoordinatorView, is_cooperative
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.rows import as_mapping
@@ -123,11 +123,24 @@ def test_which_protocols_are_cooperative() -> None:
 def test_a_group_is_eager_until_its_protocol_is_known() -> None:
     """A trace that begins in the middle of a generation."""
     view = CoordinatorView()
-    view.answered("a-id", ["t-0"])
-    assert view.joins("a-id") == ("t-0",)
-    view.protocol_chosen("cooperative-sticky")
-    view.answered("a-id", ["t-0"])
-    assert view.joins("a-id") == ()
+    answered = events.SyncAnswered("g", "a", "a-id", 1, None, ("t-0",))
+    joins = events.JoinAnswered("g", "a", "a-id", 2, None)
+    view.take(answered)
+    assert view.take(joins) == ("a-id", ("t-0",), ())
+    state = events.GroupStateChanged(
+        "g",
+        "PreparingRebalance",
+        "CompletingRebalance",
+        2,
+        "all-joined",
+        None,
+        "cooperative-sticky",
+        "a-id",
+        1,
+    )
+    view.take(state)
+    assert view.take(answered) == ("a-id", [], ["t-0"])
+    assert view.take(joins) == ("a-id", (), ())
 
 
 def test_groups_of_one_trace_are_apart_and_end_with_it() -> None:

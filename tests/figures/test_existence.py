@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace

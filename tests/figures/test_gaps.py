@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.causes import Origin
-from groupstorm.figures.gaps import Gaps, GapSums
-from groupstorm.figures.partitions import Partition
+from groupstorm.history.causes import Origin
+from groupstorm.history.gaps import Gaps, GapSums
+from groupstorm.history.partitions import Partition
 
 
 def test_percentiles_of_a_hundred_gaps_are_their_ranks() -> None:

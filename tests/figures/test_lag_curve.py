@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from groupstorm.figures.frontier import Frontier, course
-from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.record_model import NANO, Line
+from groupstorm.history.frontier import Frontier, course
+from groupstorm.history.lag import LagCurve
+from groupstorm.history.record_model import NANO, Line
 
 #: One record arrives in a microsecond, or is processed in one.
 RATE = NANO

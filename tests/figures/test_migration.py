@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from groupstorm.figures.migration import Migration, MigrationWatch, migration_sentences
+from groupstorm.figures.migration import migration_sentences
+from groupstorm.history.migration import Migration, MigrationWatch
 from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import ScenarioStarted
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.figures.progress import Progress
-from groupstorm.figures.record_model import NANO, Line
-from groupstorm.figures.records import RecordSums
-from groupstorm.figures.staleness import arrived_us, oldest_us
+from groupstorm.history.progress import Progress
+from groupstorm.history.record_model import NANO, Line
+from groupstorm.history.records import RecordSums
+from groupstorm.history.staleness import arrived_us, oldest_us
 
 # -- records -----------------------------------------------------------------------------------------
 

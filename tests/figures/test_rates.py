@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures.record_model import Line, RecordModel
+from groupstorm.history.record_model import Line, RecordModel
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace

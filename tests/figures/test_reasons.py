@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures.reasons import GapReasons, Reason, Reasons, longest_gap, reasons_sentences
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.figures.reasons import gap_sentence, longest_gap, reasons_sentences
+from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as events
@@ -21,7 +23,6 @@ G = "group"
 
 def divided(*rows: tuple[float, TracedEvent], end_s: float = 0, detail: str = "{}") -> Reasons:
     """Of a group of partitions p0 and p1 that a and b own from 1 s on."""
-    gaps = GapReasons()
     begin: list[tuple[float, TracedEvent]] = [
         (0, world_events.ScenarioStarted(G, detail, ("p0", "p1"), 0, 1)),
         (0, state("PreparingRebalance", "new-member")),
@@ -30,9 +31,15 @@ def divided(*rows: tuple[float, TracedEvent], end_s: float = 0, detail: str = "{
         (1, assigned("a", "p0")),
         (1, assigned("b", "p1")),
     ]
-    for at_s, event in (*begin, *rows):
-        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
-    gaps.add(int(end_s * 1_000_000), Source.WORLD, world_events.ScenarioEnded(G))
+    return of_rows(*begin, *rows, (end_s, world_events.ScenarioEnded(G)))
+
+
+def of_rows(*rows: tuple[float, TracedEvent]) -> Reasons:
+    gaps = GapReasons()
+    figures = FiguresAccumulator(listener=gaps)
+    for at_s, event in rows:
+        figures.add(int(at_s * 1_000_000), Source.WORLD, event)
+    figures.figures()
     return gaps.reasons()
 
 
@@ -66,8 +73,7 @@ def test_before_all_partitions_had_owners_nothing_counts() -> None:
 
 def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() -> None:
     """a starts at 1 s and joins at 3 s; b's callback ends 0.25 s after its SyncGroup was answered."""
-    gaps = GapReasons()
-    for at_s, event in (
+    found = of_rows(
         (0.0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
         (1.0, member_events.MemberStarted(G, "a", None, ("p",))),
         (2.0, member_events.MemberStarted(G, "b", None, ("p",))),
@@ -77,9 +83,7 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
         (6.5, assigned("a", "p0")),
         (6.75, assigned("b", "p1")),
         (9.0, world_events.ScenarioEnded(G)),
-    ):
-        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
-    found = gaps.reasons()
+    )
     assert in_seconds(found) == {
         Reason.START: 2 * 2,
         Reason.INITIAL_DELAY: 2 * 3,
@@ -87,7 +91,7 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
         Reason.CALLBACK: 0.25,
     }
     assert found.longest is not None
-    assert found.longest.sentence() == (
+    assert gap_sentence(found.longest) == (
         "p1, 5.8 s from 1.0 s on: nobody had it, as the group began; "
         "the time went to group.initial.rebalance.delay.ms; b took it"
     )
@@ -110,7 +114,7 @@ def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None
         Reason.CALLBACK: 0.5,
     }
     assert found.longest is not None
-    assert found.longest.sentence() == (
+    assert gap_sentence(found.longest) == (
         "p0, 46.0 s from 10.0 s on: a crashed; the time went to silent members whose session has to expire "
         "(session.timeout.ms); b took it"
     )
@@ -200,7 +204,7 @@ def test_a_gap_lasts_until_the_end() -> None:
     found = divided((10, revoked("a", "close", "p0")), end_s=15)
     assert in_seconds(found) == {Reason.RESTART: 5}
     assert found.longest is not None
-    assert "nobody took it until the end" in found.longest.sentence()
+    assert "nobody took it until the end" in gap_sentence(found.longest)
 
 
 def test_sentences_name_shares_and_put_variants_alike_together() -> None:
@@ -289,14 +293,13 @@ def test_a_partition_is_new_once_and_again_after_it_was_deleted() -> None:
     )
     assert in_seconds(found) == {Reason.METADATA: 4 + 7}
     assert found.longest is not None
-    assert found.longest.sentence() == (
+    assert gap_sentence(found.longest) == (
         "p0, 7.0 s from 40.0 s on: nobody had it, as it was new; the time went to members that have not "
         "refreshed their metadata yet (metadata.max.age.ms); b took it"
     )
 
 
 def test_partitions_without_an_owner_before_all_had_one_leave_no_gap() -> None:
-    gaps = GapReasons()
     rows: list[tuple[float, TracedEvent]] = [
         (0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
         (1, assigned("a", "p0")),
@@ -308,9 +311,7 @@ def test_partitions_without_an_owner_before_all_had_one_leave_no_gap() -> None:
         (7, revoked("a", "close", "p0")),
         (9, assigned("b", "p0")),
     ]
-    for at_s, event in rows:
-        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
-    assert in_seconds(gaps.reasons()) == {Reason.RESTART: 2}, "p2 needs no owner from 5 s on"
+    assert in_seconds(of_rows(*rows)) == {Reason.RESTART: 2}, "p2 needs no owner from 5 s on"
 
 
 @pytest.mark.parametrize(
@@ -381,7 +382,7 @@ def test_a_group_that_changes_before_the_gap_is_not_part_of_it() -> None:
     )
     assert in_seconds(found) == {Reason.REJOIN: 3, Reason.CALLBACK: 3}
     assert found.longest is not None
-    assert "a was out of the group (poll-timeout)" in found.longest.sentence()
+    assert "a was out of the group (poll-timeout)" in gap_sentence(found.longest)
 
 
 def test_the_second_reason_is_named_from_a_quarter_on() -> None:
@@ -409,13 +410,21 @@ def test_the_longest_gap_of_all_variants_is_told() -> None:
     assert longest_gap([divided()]) is None
 
 
-def test_a_gap_may_begin_with_the_first_row() -> None:
+def test_an_open_gap_lasts_until_the_trace_ends_whatever_its_group_does_last() -> None:
     gaps = GapReasons()
-    for at_s, event in (
+    figures = FiguresAccumulator(listener=gaps)
+    figures.add(0, Source.WORLD, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1))
+    figures.add(0, Source.MEMBER, assigned("a", "p0"))
+    figures.add(2_000_000, Source.MEMBER, revoked("a", "close", "p0"))
+    assert figures.figures(9_000_000).unowned_partition_seconds == 7
+    assert sum(in_seconds(gaps.reasons()).values()) == 7
+
+
+def test_a_gap_may_begin_with_the_first_row() -> None:
+    found = of_rows(
         (0, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1)),
         (0, assigned("a", "p0")),
         (0, revoked("a", "close", "p0")),
         (3, assigned("a", "p0")),
-    ):
-        gaps.add(at_s * 1_000_000, Source.WORLD, event)
-    assert in_seconds(gaps.reasons()) == {Reason.RESTART: 3}
+    )
+    assert in_seconds(found) == {Reason.RESTART: 3}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures.reasons import GapReasons, Reason, Reasons, reasons_sentences
+from groupstorm.figures.reasons import reasons_sentences
+from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
-from groupstorm.trace.schema import Source
-from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, revoked, state
+from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, of_rows, revoked, state
 
 
 def crashed(member: str, *partitions: str) -> member_events.MemberCrashed:
@@ -65,13 +65,6 @@ def test_of_two_join_phases_that_took_as_long_the_first_is_named() -> None:
             (begin_s + 50, state("Stable", "assigned")),
         ]
     assert divided(*rows, end_s=200).slowest == ("x", 50_000_000)
-
-
-def of_rows(*rows: tuple[float, TracedEvent]) -> Reasons:
-    gaps = GapReasons()
-    for at_s, event in rows:
-        gaps.add(int(at_s * 1_000_000), Source.WORLD, event)
-    return gaps.reasons()
 
 
 def test_gaps_count_from_the_first_instant_at_which_all_partitions_have_owners() -> None:

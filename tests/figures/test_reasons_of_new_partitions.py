@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures.reasons import Reason, Reasons
+from groupstorm.figures.reasons import gap_sentence
+from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
-from tests.figures.test_reasons import G, assigned, divided, in_seconds, state
-from tests.figures.test_reasons_at_edges import of_rows
+from tests.figures.test_reasons import G, assigned, divided, in_seconds, of_rows, state
 
 STARTED = world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)
 CREATED = world_events.PartitionsCreated(G, ("t",), ("p2",))
@@ -60,7 +60,7 @@ def test_the_next_round_assigns_them() -> None:
         Reason.CALLBACK: 1,
     }
     assert found.longest is not None
-    assert found.longest.sentence().endswith(
+    assert gap_sentence(found.longest).endswith(
         "the time went to a static leader that is back and does not assign until the next round (KIP-814); "
         "a took it"
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from groupstorm.figures.table import Figures
-from groupstorm.figures.tasks import NO_TASKS
 from groupstorm.figures.totals import Totals
+from groupstorm.history.tasks import NO_TASKS
 
 
 def _figures(**sums: Any) -> Figures:

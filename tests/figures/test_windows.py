@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
-from groupstorm.figures.ownership import Ownership
+from groupstorm.history.ownership import Ownership
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groupstorm.figures.unknown import DEATHS, OWNERSHIP, Unknown
+from groupstorm.history.unknown import DEATHS, OWNERSHIP, Unknown
 from groupstorm.trace.events.imported import EvidenceMissing
 from tests.imports.importing import broker_line, figures, import_texts, rows
 from tests.imports.real_logs import BOTH, Recording, each, imported, recorded, recordings
@@ -136,6 +136,6 @@ def test_every_death_of_a_process_that_has_named_no_id_counts(tmp_path: Path) ->
 def test_a_death_before_a_window_does_not_count_in_it() -> None:
     unknown = Unknown()
     for cause in (DEATHS, OWNERSHIP):
-        unknown.missing(EvidenceMissing("g", cause, None, "why"))
+        unknown.missing(0, EvidenceMissing("g", cause, None, "why"))
     unknown.begin_window()
     assert unknown.sentences == {OWNERSHIP: "why"}

@@ -22,7 +22,7 @@ ROOMS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ("tests/storms/checks", "tests/storms/test_invariants.py", "tests/storms/test_settling.py"),
     ),
     "storms": (("groupstorm/storms/**/*.py",), ("tests/storms", "tests/tools/fuzz")),
-    "figures": (("groupstorm/figures/*.py",), ("tests/figures",)),
+    "figures": (("groupstorm/figures/*.py", "groupstorm/history/*.py"), ("tests/figures",)),
     "verdicts": (("groupstorm/verdicts/*.py", "groupstorm/wording.py"), ("tests/verdicts",)),
     "pipeline": (("groupstorm/pipeline/*.py",), ("tests/pipeline",)),
     "watch": (("groupstorm/watch/*.py",), ("tests/watch",)),

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.reasons import GapReasons, Reason
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.history.reasons import GapReasons, Reason
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
@@ -177,7 +178,9 @@ def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_sessio
     }
     result = storm(scenario([START, crash], **settings, **FIXED, **CONSUMER))
     gaps = GapReasons()
-    gaps.add_all([(time_us, Source(source), event) for time_us, source, event in result.rows])
+    figures = FiguresAccumulator(listener=gaps)
+    figures.add_all([(time_us, Source(source), event) for time_us, source, event in result.rows])
+    figures.figures()
     found = gaps.reasons()
     assert found.longest is not None
     assert (found.longest.reason, found.longest.ending) == (Reason.BROKER_SESSION, "crashed")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures.reasons import Reasons
+from groupstorm.history.reasons import Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.past_runs import pair, read_runs
 from groupstorm.storms.runs.several import COMPARISON_FILE

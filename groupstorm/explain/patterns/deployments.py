@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import (
-    OF_COORDINATOR,
-    REPLACED,
-    Absence,
-    Change,
-    ChangeKind,
-    History,
-    Incident,
-    Rebalance,
-    Row,
-)
+from groupstorm.explain.history import OF_COORDINATOR, History, Incident
 from groupstorm.explain.patterns.membership import fenced_instances
 from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts, find_stop
 from groupstorm.explain.patterns.selecting import (
@@ -29,6 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
+from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 

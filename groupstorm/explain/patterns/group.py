@@ -6,13 +6,14 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Round
+from groupstorm.explain.history import COORDINATOR_KINDS, History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, unique
 from groupstorm.explain.patterns.sessions import ended_by_itself
-from groupstorm.figures.reasons import SLOW_US
+from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.rebalances import Round
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 

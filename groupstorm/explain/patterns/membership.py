@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import REPLACED, Absence, ChangeKind, History, Incident, Rebalance
+from groupstorm.explain.history import History, Incident
 from groupstorm.explain.incidents import ZOMBIE_ERRORS
 from groupstorm.explain.patterns.restarts import Restart, find_restarts
 from groupstorm.explain.patterns.selecting import (
@@ -20,6 +20,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.explain.refusals import COMMIT
+from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
 from groupstorm.wording import counted, listed, seconds
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.

@@ -10,7 +10,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS, FENCED, INCONSISTENT, UNRELEASED
 from groupstorm.explain.patterns.selecting import unique
 from groupstorm.explain.refusals import COMMIT, HEARTBEAT, JOIN, REBALANCING, Refusal
-from groupstorm.figures.reasons import SLOW_US
+from groupstorm.history.reasons import SLOW_US
 from groupstorm.wording import counted, listed
 
 #: A member that is refused so often, and comes into no generation, turns in circles.

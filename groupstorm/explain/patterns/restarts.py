@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from groupstorm.explain.history import REPLACED, Change, ChangeKind, History
+from groupstorm.explain.history import History
+from groupstorm.history.rebalances import REPLACED, Change, ChangeKind
 from groupstorm.trace.events.group_states import Cause
 
 #: A process that stops is back under its name so soon: Kubernetes' restarts take seconds to minutes.

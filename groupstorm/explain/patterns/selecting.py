@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from groupstorm.explain.history import Absence, Change, History, Rebalance, Row
+from groupstorm.explain.history import History
+from groupstorm.history.rebalances import Absence, Change, Rebalance, Row
 
 SECOND_US: Final = 1_000_000
 #: So long after what caused it a rebalance still belongs to it: a member comes back, and is told to rejoin.

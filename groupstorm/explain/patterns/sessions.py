@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import Change, ChangeKind, History, Rebalance
+from groupstorm.explain.history import History
 from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
@@ -17,6 +17,7 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
+from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 

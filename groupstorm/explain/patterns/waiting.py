@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History, Rebalance, Round
+from groupstorm.explain.history import History
 from groupstorm.explain.patterns.selecting import SECOND_US, under_way, unique
-from groupstorm.figures.reasons import SLOW_US
+from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.rebalances import Rebalance, Round
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 

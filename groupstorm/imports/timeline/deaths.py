@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from groupstorm.figures.unknown import DEATHS
+from groupstorm.history.unknown import DEATHS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupRecord

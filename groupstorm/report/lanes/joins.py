@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.report.lanes.members import GroupLanes, Member, Row
+from groupstorm.trace.rows import TracedEvent
 
 #: The error of a join after which the member sent no SyncGroup, but joined again.
 NO_SYNC: Final = "no-sync"
@@ -70,17 +71,17 @@ class Joins:
         self._assigned: dict[Member, frozenset[str]] = {}
         self._now_us = 0
 
-    def add(self, row: Row, figures: FiguresAccumulator) -> None:  # the protocol's signature
+    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:  # as a `Reader`
         """Take the next row."""
         self._now_us = row["time_us"]
-        self.lanes.add(row)
+        self.lanes.add(row, event)
         member = self.lanes.of(row)
         if member is None:
             return
-        event = row["event"]
-        if event in _GONE:
-            if event != "member_removed" or not self.lanes.by_members:
-                self._finish(member, row, event.removeprefix("member_"))
+        name = row["event"]
+        if name in _GONE:
+            if name != "member_removed" or not self.lanes.by_members:
+                self._finish(member, row, name.removeprefix("member_"))
         elif row["source"] == "member":
             self._member_row(member, row)
         else:
@@ -155,7 +156,7 @@ class Joins:
             self._had(join, row)
             join.waits_us = row["time_us"]
             if row["state"] == "STABLE" and not self.lanes.by_members:
-                join.parts.append(Part("assign", row["time_us"], row["time_us"], [*assigned]))
+                join.parts.append(Part("assign", row["time_us"], row["time_us"], row.get("partitions", ())))
                 self._end(join, row["time_us"], "")
 
     def _begin(self, member: Member, row: Row) -> Join:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from groupstorm.figures.coordinator_view import CoordinatorView
-from groupstorm.figures.row_rules import MEMBERS_VIEW
-from groupstorm.figures.unknown import OWNERSHIP
+from groupstorm.history.coordinator_view import CoordinatorView, reads_coordinator
+from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.imported import GroupImported
+from groupstorm.trace.rows import TracedEvent
 
 Row = Mapping[str, Any]
 
@@ -138,46 +139,21 @@ class OwnerFacts:
             return str(row.get("member", ""))
         return self._view.name(row.get("member_id", ""))
 
-    def of_row(self, row: Row) -> Iterator[OwnerFact]:
-        """Take the next row; returns what it says about owners."""
-        self._choose_view(row)
-        event = row["event"]
-        if self._view is not None:
-            yield from _facts_of_coordinator(self._view, row)
-        elif event in _OWNERSHIP_KINDS:
-            for partition in row["partitions"]:
-                yield OwnerFact(_OWNERSHIP_KINDS[event], partition, row["member"])
-
-    def _choose_view(self, row: Row) -> None:
-        event = row["event"]
+    def of_row(self, row: Row, event: TracedEvent) -> Iterator[OwnerFact]:
+        """Take the next row, and its event; returns what it says about owners."""
         self._member_rows = self._member_rows or row["source"] == "member"
-        if event == "group_imported":  # which says from whose rows ownership follows
-            self._member_rows = row["cause"] == MEMBERS_VIEW
-            self._view = None if self._member_rows else CoordinatorView()
-        if event == "member_added" and not self._member_rows and self._view is None:
-            self._view = CoordinatorView()
-
-
-def _facts_of_coordinator(view: CoordinatorView, row: Row) -> Iterator[OwnerFact]:
-    event, ended, added = row["event"], (), ()  # type: tuple[Any, Any, Any]
-    if event == "group_state_changed" and row["state"] == "CompletingRebalance":
-        view.protocol_chosen(row.get("protocol"))
-    if event in ("member_added", "member_replaced"):
-        view.learn(row["member_id"], row.get("instance"))
-    if event in ("member_removed", "member_replaced"):
-        ended = view.drops(row["member_id"])
-    elif "error" in row:
-        return
-    elif event in ("join_parked", "join_answered"):
-        ended = view.joins(row["member_id"])
-    elif event == "sync_answered":
-        ended, added = view.answered(row["member_id"], row.get("partitions", ()))
-    elif event == "member_reconciled":
-        holds = (*row.get("partitions", ()), *row.get("revoking", ()))
-        ended, added = view.answered(row["member_id"], holds)
-    for kind, partitions in (("end", ended), ("own", added)):
-        for partition in partitions:
-            yield OwnerFact(kind, partition, view.name(row["member_id"]))
+        if isinstance(event, GroupImported) or self._view is None:
+            is_read = reads_coordinator(event, self._member_rows)
+            self._view = CoordinatorView() if is_read else None
+            self._member_rows = self._member_rows or (isinstance(event, GroupImported) and not is_read)
+        if self._view is not None:
+            member, ended, added = self._view.take(event)
+            for kind, partitions in (("end", ended), ("own", added)):
+                for partition in partitions:
+                    yield OwnerFact(kind, partition, member)
+        elif row["event"] in _OWNERSHIP_KINDS:
+            for partition in row["partitions"]:
+                yield OwnerFact(_OWNERSHIP_KINDS[row["event"]], partition, row["member"])
 
 
 class GroupLanes:
@@ -197,11 +173,11 @@ class GroupLanes:
         self.facts: Sequence[OwnerFact] = ()
         self._facts = OwnerFacts()
 
-    def add(self, row: Row) -> Iterable[Member]:
-        """Take the next row; returns the members of which it may have changed something."""
+    def add(self, row: Row, typed: TracedEvent) -> Iterable[Member]:
+        """Take the next row, and its event; returns the members of which it may have changed something."""
         event = row["event"]
         touched: dict[Member, None] = {}
-        self.facts = [*self._facts.of_row(row)]
+        self.facts = [*self._facts.of_row(row, typed)]
         for fact in self.facts:
             touched[self._apply(fact, row)] = None
         if event == "group_imported":

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import Window
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import require
@@ -94,7 +94,7 @@ class _Group:
         if now_us != self._now_us:
             self._count_unowned()
         self._now_us = now_us
-        touched = [*self._lanes.add(row)]
+        touched = [*self._lanes.add(row, entry[2])]
         if self._is_written:
             self._show(row, touched)
         self._figures.add(*entry)

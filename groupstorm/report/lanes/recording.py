@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
+from groupstorm.trace.rows import TracedEvent
 
 T = TypeVar("T")
 
@@ -65,7 +66,7 @@ class Recording:
         self._now_us = 0
         self._figures: FiguresAccumulator | None = None
 
-    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
         """Take the next row; ``figures`` have taken those before it."""
         now_us = row["time_us"]
         if now_us != self._now_us:
@@ -74,7 +75,7 @@ class Recording:
         if row["event"] == "group_state_changed" and self.lanes.state is None:
             before = row["previous_state"]
             self.state = Track(None if before == "unknown" else before)
-        touched = self.lanes.add(row)
+        touched = self.lanes.add(row, event)
         self.state.set(self.lanes.state, now_us)
         for member in touched:
             activity = member.activity(self.lanes.knows_owners)

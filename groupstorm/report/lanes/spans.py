@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from groupstorm.explain.history import History, Rebalance, Round
+from groupstorm.explain.history import History
+from groupstorm.history.rebalances import Rebalance, Round
 from groupstorm.report.lanes.joins import Join, Joins
 
 Value = str | int | float | Sequence[str]

@@ -13,7 +13,7 @@ from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding, pattern_of
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.figures.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
 from groupstorm.report.page.pack import packed, packed_times

@@ -7,18 +7,19 @@ from heapq import heappush, heappushpop
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.gaps import ClosedGap
-from groupstorm.figures.unknown import OWNERSHIP
+from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.report.lanes.members import Activity, GroupLanes, OwnerFact
 from groupstorm.report.page.samples import Samples
 from groupstorm.report.page.steps import Steps
+from groupstorm.trace.rows import TracedEvent
 
 Row = Mapping[str, Any]
 
 #: Values of an owner step that are no member.
 UNOWNED: Final = -1
 #: The partition needs no owner: it does not exist, no assignment was complete yet, the group was deleted, or
-#: the logs of an import say that it has no members (`figures.existence`).
+#: the logs of an import say that it has no members (`history.existence`).
 ABSENT: Final = -2
 TWO_OWNERS: Final = -3
 
@@ -110,13 +111,13 @@ class GroupHistory:
         else:
             heappushpop(self._gaps, one)
 
-    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+    def add(self, row: Row, typed: TracedEvent, figures: FiguresAccumulator) -> None:
         """Take the next row; ``figures`` have taken those before it."""
         event, now_us = row["event"], row["time_us"]
         self._sample(row, figures)
         self._change_partitions(row)
         self._change_need(event, now_us)
-        for member in self._lanes.add(row):
+        for member in self._lanes.add(row, typed):
             activity = member.activity(self._lanes.knows_owners)
             self.activities.set(member.name, now_us, ACTIVITIES.index(activity))
         for fact in self._lanes.facts:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
-from groupstorm.figures.rounds import is_rebalance
+from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK

@@ -23,6 +23,7 @@ from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.history.reasons import GapReasons
 from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
@@ -99,7 +100,7 @@ def run_on(
             scenario,
             folder,
             trace_format,
-            lambda sink: play(scenario, partial(open_broker, kind), sink, progress, clients),
+            lambda sink, gaps: play(scenario, partial(open_broker, kind), sink, progress, clients, gaps),
             log,
             real_time={"on": kind.name} | ({} if clients is None else {"with": clients.name}),
         )
@@ -113,10 +114,12 @@ def play(
     sink: TraceSink,
     progress: Progress | None = None,
     clients: Library | None = None,
+    gaps: GapReasons | None = None,
 ) -> Figures:
     """Play ``scenario`` against a broker; every event goes to ``sink``. Returns the run's figures.
 
     ``clients``: the library whose consumers are the members; None: our own wire members.
+    ``gaps``: what un-owned time was spent on.
     Raises InputError for a scenario that cannot be played in real time, and what ``opening`` raises.
     """
     if scenario.settings.choice("application") == STREAMS:
@@ -134,7 +137,7 @@ def play(
         raise InputError(f"members: {members}: at most {MEMBERS_MAX} run in real time")
     if clients is not None:
         clients.check_settings(scenario.settings)
-    accumulator = FiguresAccumulator()
+    accumulator = FiguresAccumulator(listener=gaps)
     run_stoppable(lambda: _play(scenario, opening, Tee(sink, accumulator), progress, clients))
     return accumulator.figures()
 

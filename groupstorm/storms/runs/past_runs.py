@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from groupstorm.figures import Figures
-from groupstorm.figures.reasons import GapReasons, Reasons
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.runs.run_folder import real_time_options
@@ -43,9 +43,9 @@ class PastRun:
             trace_files(self.folder)
         except InputError:
             return Reasons()
-        for _, entry in read_entries(self.folder):
-            if entry is not None:
-                gaps.add(*entry)
+        figures = FiguresAccumulator(listener=gaps)
+        figures.add_all(entry for _, entry in read_entries(self.folder) if entry is not None)
+        figures.figures()  # which closes the gaps that are open
         return gaps.reasons()
 
 

@@ -16,7 +16,7 @@ from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.figures import Figures
-from groupstorm.figures.reasons import GapReasons, Reasons
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
 from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
@@ -121,8 +121,8 @@ def run(
     refuse_group(scenario.settings)
     work = AssignorWork()
 
-    def storm(sink: TraceSink) -> Figures:
-        return simulate(scenario, assignors, sink, exact, progress, work)
+    def storm(sink: TraceSink, gaps: GapReasons) -> Figures:
+        return simulate(scenario, assignors, sink, exact, progress, work, gaps)
 
     return record(scenario, folder, trace_format, storm, log, work)
 
@@ -131,7 +131,7 @@ def record(
     scenario: ResolvedScenario,
     folder: Path,
     trace_format: str,
-    storm: Callable[[TraceSink], Figures],
+    storm: Callable[[TraceSink, GapReasons], Figures],
     log: TraceSink | None = None,
     work: AssignorWork | None = None,
     real_time: Mapping[str, str] | None = None,
@@ -145,7 +145,7 @@ def record(
         clocks = Clocks()
         gaps = GapReasons()
         with _trace_in(folder, trace_format) as writer:
-            figures = storm(Tee(writer, gaps) if log is None else Tee(writer, gaps, log))
+            figures = storm(writer if log is None else Tee(writer, log), gaps)
         cost = clocks.cost(work)
         write_results(folder, scenario, figures, cost, writer, real_time)
     failure = None if work is None else work.failure

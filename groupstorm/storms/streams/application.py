@@ -14,7 +14,7 @@ from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.streams.directory import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
-from groupstorm.figures.tasks import STABLE
+from groupstorm.history.tasks import STABLE
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology

@@ -8,7 +8,7 @@ from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.streams.assignor import FollowUp
 from groupstorm.clients.streams.tasks import TaskManager
-from groupstorm.figures.tasks import PROBING
+from groupstorm.history.tasks import PROBING
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.trace.events import streams as events

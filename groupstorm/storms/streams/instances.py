@@ -8,7 +8,7 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
 from groupstorm.clients.streams.directory import StateDirectory
-from groupstorm.figures.tasks import STABLE
+from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream

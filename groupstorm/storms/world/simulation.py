@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.history.reasons import GapReasons
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
 from groupstorm.storms.runs.machine_cost import AssignorWork
@@ -45,14 +46,16 @@ def simulate(
     exact: bool = False,
     progress: Progress | None = None,
     work: AssignorWork | None = None,
+    gaps: GapReasons | None = None,
 ) -> Figures:
     """Run ``scenario`` in virtual time; every event goes to ``sink``. Returns the run's figures.
 
     ``exact``: every heartbeat is simulated; the trace is the same but takes longer. ``work`` adds up what
-    the assignors cost. Raises InputError for a step that is not of virtual time.
+    the assignors cost, ``gaps`` what un-owned time was spent on. Raises InputError for a step that is not of
+    virtual time.
     """
     refuse_chaos_steps(scenario.steps)
-    accumulator = FiguresAccumulator()
+    accumulator = FiguresAccumulator(listener=gaps)
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
     with OBJECT_CYCLES.rarely_looked_for():
         _run_to_the_end(world, steps, progress)

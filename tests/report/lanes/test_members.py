@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member
 from groupstorm.trace.reader import read_rows
 from groupstorm.trace.rows import as_mapping
+from groupstorm.trace.typed_rows import read_row
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
@@ -22,11 +23,18 @@ def history_of(trace: Trace, member: str) -> list[tuple[float, Activity]]:
     return changes(rows, member)
 
 
+def added(lanes: GroupLanes, row: Mapping[str, Any]) -> Iterable[Member]:
+    """The members of which the row has changed something."""
+    entry = read_row(row)
+    assert entry is not None
+    return lanes.add(row, entry[2])
+
+
 def changes(rows: Sequence[Mapping[str, Any]], member: str) -> list[tuple[float, Activity]]:
     lanes = GroupLanes()
     found: list[tuple[float, Activity]] = []
     for row in rows:
-        if member not in [one.name for one in lanes.add(row)]:
+        if member not in [one.name for one in added(lanes, row)]:
             continue
         activity = lanes.members[member].activity(lanes.knows_owners)
         if not found or found[-1][1] is not activity:
@@ -67,7 +75,8 @@ def test_a_member_that_fetches_from_some_of_its_partitions_does_not_stand_still(
     trace.start(0, "a")
     trace.take(1, "a", 1, "t-0", "t-1")
     rows = [as_mapping(seq, *row) for seq, row in enumerate(trace.rows)]
-    paused = {"source": "member", "event": "partitions_paused", "group": "g", "member": "a"}
+    paused = {"seq": 99, "source": "member", "event": "partitions_paused", "group": "g", "member": "a"}
+    paused |= {"member_id": "a-id", "positions": [0]}
     some = paused | {"time_us": 2 * SECOND, "partitions": ["t-0"]}
     others = paused | {"time_us": 3 * SECOND, "partitions": ["t-1"]}
     assert changes([*rows, some], "a")[-1] == (1, Activity.OWNS)
@@ -96,7 +105,7 @@ def test_what_a_log_does_not_say_is_unknown(tmp_path: Path) -> None:
     rows = [*read_rows(tmp_path / "out")]
     lanes = GroupLanes()
     for row in rows:
-        lanes.add(row)
+        added(lanes, row)
     assert not lanes.knows_owners
     assert {one.activity(lanes.knows_owners) for one in lanes.members.values() if one.present} <= {
         Activity.UNKNOWN
@@ -118,11 +127,12 @@ def test_the_logs_of_the_members_say_it(tmp_path: Path) -> None:
 
 def test_a_static_member_that_was_closed_is_gone_when_its_session_expires() -> None:
     def row(s: float, source: str, event: str, **more: Any) -> dict[str, Any]:
-        known = {"source": source, "event": event, "group": "g", "member": "a", "member_id": "a-1"}
+        known = {"seq": 1, "source": source, "event": event, "group": "g", "member": "a", "member_id": "a-1"}
+        known |= {"generation": 1, "topics": ["t"], "positions": [0], "duration_us": 0}
         return known | {"time_us": round(s * SECOND)} | more
 
     rows = [
-        {"time_us": 0, "source": "world", "event": "group_imported", "group": "g", "cause": "members"},
+        row(0, "world", "group_imported", cause="members", detail="{}"),
         row(0, "member", "member_started"),
         row(1, "member", "partitions_assigned", partitions=["t-0"]),
         row(2, "member", "partitions_revoked", partitions=["t-0"], cause="assignment"),

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.reasons import GapReasons, Reasons
+from groupstorm.figures import FiguresAccumulator
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.trace.schema import Source
@@ -48,7 +49,10 @@ def compared(runs: Mapping[str, Storm]) -> list[str]:
 
 def reasons_of(found: Storm) -> Reasons:
     gaps = GapReasons()
-    gaps.add_all((time_us, Source(source), event) for time_us, source, event in found.rows)
+    figures = FiguresAccumulator(listener=gaps)
+    for time_us, source, event in found.rows:
+        figures.add(time_us, Source(source), event)
+    figures.figures()
     return gaps.reasons()
 
 

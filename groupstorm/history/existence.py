@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.ownership import Ownership
+from groupstorm.history.ownership import Ownership
 
 
 class Existence:
@@ -17,23 +17,23 @@ class Existence:
         self._gone_us = 0
         self._without_members_us = 0
 
-    def deleted(self, now_us: int) -> None:
+    def deleted(self, now_us: int, _event: object) -> None:
         """The group was deleted, or its coordinator has ended."""
         self._exists = False
         self._ownership.group_deleted(now_us)
 
-    def created(self, now_us: int) -> None:
+    def created(self, now_us: int, _event: object) -> None:
         self._exists = True
         if self._has_members:
             self._ownership.group_created(now_us)
 
-    def members_gone(self, now_us: int) -> None:
+    def members_gone(self, now_us: int, _event: object) -> None:
         """Nobody is in the group from now on."""
         if self._has_members:
             self._has_members, self._gone_us = False, now_us
             self._ownership.group_deleted(now_us)
 
-    def members_back(self, now_us: int) -> None:
+    def members_back(self, now_us: int, _event: object) -> None:
         if self._has_members:
             return
         self._has_members = True

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from groupstorm.figures.causes import Origin
-from groupstorm.figures.gaps import ClosedGap, GapListener, Gaps, GapSums, OwnershipListener
-from groupstorm.figures.lag import LagCurve
-from groupstorm.figures.partitions import Owner, Partition
-from groupstorm.figures.record_model import Line, RecordModel
-from groupstorm.figures.records import RecordSums
+from groupstorm.history.causes import Origin
+from groupstorm.history.gaps import ClosedGap, GapListener, Gaps, GapSums, OwnershipListener
+from groupstorm.history.lag import LagCurve
+from groupstorm.history.partitions import Owner, Partition
+from groupstorm.history.record_model import Line, RecordModel
+from groupstorm.history.records import RecordSums
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _OTHER: Final = Origin.OTHER
@@ -426,18 +426,19 @@ class Ownership:
     ) -> None:
         """The gap since ``from_us`` ends with the new owner ``member``, or None at the end of the trace."""
         partition.gap_from_us = None
-        if self._listener is not None:
-            since_us = partition.gap_since_us
-            self._listener.gap_closed(partition.name, since_us, partition.gap_member, member)
         until_us = now_us if self._deleted_us is None else self._existing_until(now_us, from_us)
         gap_us = until_us - from_us
+        if self._listener is not None or self._gap_listener is not None:
+            old, since_us = partition.gap_member, partition.gap_since_us
+            is_first = self._waits_since_start(partition)
+            gap = ClosedGap(partition.name, from_us, now_us, gap_us, old, member, is_first, since_us)
+            if self._listener is not None:
+                self._listener.gap_closed(gap)
+            if self._gap_listener is not None and gap_us:
+                self._gap_listener(gap)
         if gap_us == 0:
             return
         self._gaps.add(partition, gap_us)
-        if self._gap_listener is not None:
-            is_first = self._waits_since_start(partition)
-            gap = ClosedGap(partition.name, from_us, now_us, gap_us, partition.gap_member, member, is_first)
-            self._gap_listener(gap)
         if member is not None and member == partition.gap_member:
             self.paused_us += gap_us
             return

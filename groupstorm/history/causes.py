@@ -92,25 +92,25 @@ class Origins:
         if self._announced[do] <= 0:
             del self._announced[do]
 
-    def partitions_changed(self) -> None:
+    def partitions_changed(self, _now_us: int, _event: object) -> None:
         """Partitions were created or deleted."""
         self.origin = Origin.OTHER
 
-    def member_started(self, member: str) -> None:
+    def member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
         """A process under this name; what becomes of the ids of its predecessor, is known."""
-        origin = self._ended.get(member)
+        origin = self._ended.get(event.member)
         if origin is not None:
-            for member_id in self._ids.pop(member, ()):
+            for member_id in self._ids.pop(event.member, ()):
                 self._ended_ids.setdefault(member_id, origin)
-        self._stopping.discard(member)
+        self._stopping.discard(event.member)
 
-    def member_added(self, member: str, member_id: str) -> None:
+    def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
         """A process that takes the place of one that ended belongs to that end."""
-        self._ids.setdefault(member, set()).add(member_id)
-        self.origin = self._ended.pop(member, self.origin)
+        self._ids.setdefault(event.member, set()).add(event.member_id)
+        self.origin = self._ended.pop(event.member, self.origin)
 
-    def member_replaced(self, member: str, member_id: str) -> None:
-        self._ids.setdefault(member, set()).add(member_id)
+    def member_replaced(self, _now_us: int, event: events.MemberReplaced) -> None:
+        self._ids.setdefault(event.member, set()).add(event.member_id)
 
     def member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         if event.cause not in _OF_MEMBERS:
@@ -127,11 +127,14 @@ class Origins:
         self._stop(event.member, now_us, None)
         return Origin.DEPLOY
 
-    def broke_off(self, now_us: int, member: str, member_id: str) -> Origin:
-        """Crashed, failed or lost its partitions."""
-        if member_id in self._ended_ids:
-            return self._ended_ids[member_id]
-        return self._break_off(member, member_id, now_us)
+    def broke_off(
+        self,
+        now_us: int,
+        event: member_events.MemberCrashed | member_events.MemberFailed | member_events.PartitionsLost,
+    ) -> Origin:
+        if event.member_id in self._ended_ids:
+            return self._ended_ids[event.member_id]
+        return self._break_off(event.member, event.member_id, now_us)
 
     def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
         if member in self._stopping:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
-from groupstorm.figures.frontier import Frontier
-from groupstorm.figures.record_model import NANO, Line
+from groupstorm.history.frontier import Frontier
+from groupstorm.history.record_model import NANO, Line
 
 
 class LagCurve:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from groupstorm.figures.partitions import Partition
-from groupstorm.figures.record_model import RecordModel
-from groupstorm.figures.settling import Topics
+from groupstorm.history.partitions import Partition
+from groupstorm.history.record_model import RecordModel
+from groupstorm.history.settling import Topics
 
 
 class Moves:

@@ -72,22 +72,22 @@ class Unknown:
         self.sentences: dict[str, str] = {}
         self._now: dict[str, str] = {}
 
-    def imported(self) -> None:
+    def imported(self, _now_us: int, _event: object) -> None:
         """The trace was made from logs."""
         self.sentences[LOG] = ""
 
-    def missing(self, event: EvidenceMissing) -> None:
+    def missing(self, _now_us: int, event: EvidenceMissing) -> None:
         if event.cause in NEEDED_BY:
             if event.cause != DEATHS:  # which is of a moment, and is over in a later window
                 self._now[event.cause] = event.detail
             self.sentences.setdefault(event.cause, event.detail)
 
-    def static_member_returned(self) -> None:
+    def static_member_returned(self, _now_us: int, _event: object) -> None:
         """A static member is back, and only its coordinator tells of it, which did not hear it stop."""
         is_imported = LOG in self.sentences
         self.sentences.setdefault(ABSENCES, _ADD_THEIR_LOGS if is_imported else _STATIC_MEMBERS)
 
-    def known(self) -> None:
+    def known(self, _now_us: int, _event: object) -> None:
         """Every partition's owner is known from now on."""
         self._now.pop(OWNERSHIP, None)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
-from groupstorm.figures.causes import Origin
-from groupstorm.figures.partitions import Partition
-from groupstorm.figures.percentiles import percentile
+from groupstorm.history.causes import Origin
+from groupstorm.history.partitions import Partition
+from groupstorm.history.percentiles import percentile
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _DEPLOY: Final = Origin.DEPLOY
@@ -35,7 +35,8 @@ class ClosedGap(NamedTuple):
     """A partition had no owner from ``from_us`` to ``to_us``; the group existed for ``gap_us`` of that time.
 
     ``old_owner`` None: the partition was created, or is yet to get its first owner (``is_first``).
-    ``new_owner`` None: until the partition was deleted, or until the end of the trace.
+    ``new_owner`` None: until the partition was deleted, or until the end of the trace. ``since_us``: when it
+    began, whatever part of the time counts.
     """
 
     partition: str
@@ -45,14 +46,23 @@ class ClosedGap(NamedTuple):
     old_owner: str | None
     new_owner: str | None
     is_first: bool
+    since_us: int
 
 
+#: Takes the time of a row and its event.
+Handler = Callable[[int, Any], object]
 #: Takes each gap of the window as it closes (`groupstorm.explain`).
 GapListener = Callable[[ClosedGap], None]
 
 
 class OwnershipListener(Protocol):
-    """Hears of each interval and gap while its row is taken, whatever part of the time counts."""
+    """Hears of each interval and gap while its row is taken, whatever part of the time counts.
+
+    ``handlers``: the rows that it takes itself, each before it hears what follows from it.
+    """
+
+    @property
+    def handlers(self) -> Mapping[type, Handler]: ...
 
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
         """``position`` None: no row says where."""
@@ -62,8 +72,8 @@ class OwnershipListener(Protocol):
         """At the end of the trace the position is the model's; None if the partition was deleted."""
         ...
 
-    def gap_closed(self, partition: str, since_us: int, old_owner: str | None, new_owner: str | None) -> None:
-        """A time without an owner is over; see `ClosedGap`. It may have had no length."""
+    def gap_closed(self, gap: ClosedGap) -> None:
+        """A time without an owner is over. It may have had no length."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.record_model import NANO
+from groupstorm.history.record_model import NANO
 
 
 class Progress:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from groupstorm.figures.record_model import NANO, Line
-from groupstorm.figures.staleness import oldest_us
+from groupstorm.history.record_model import NANO, Line
+from groupstorm.history.staleness import oldest_us
 
 #: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
 Distance = tuple[int, int]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause, GroupState
@@ -38,12 +39,13 @@ class SettledPoint(NamedTuple):
 class Settling:
     """Takes the rows of the coordinator and the members; `instant_over` returns the settled points.
 
-    ``has_member_rows`` is False for a trace that has the coordinator's rows alone: then a member takes its
-    assignment with the SyncGroup's answer, and its name is its instance id or member id.
+    ``view`` names the members of a trace that has the coordinator's rows alone: there a member takes its
+    assignment with the SyncGroup's answer. ``revoked_ids``: member ids that gave partitions up since their
+    last SyncGroup; what they join again for is no change.
     """
 
     def __init__(self) -> None:
-        self.has_member_rows = True
+        self.view: CoordinatorView | None = None
         self.has_settled = False
         self._state = ""
         self._generation = -1
@@ -57,7 +59,7 @@ class Settling:
         self.given: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, Topics] = {}
         self._in_group: dict[str, str] = {}  # member id -> member
-        self._revoked: set[str] = set()  # member ids that gave partitions up since their last SyncGroup
+        self.revoked_ids: set[str] = set()
         self._pending_changes = 0
         self._pending_stables = 0
 
@@ -79,71 +81,88 @@ class Settling:
                 if generation == event.generation
             }
         self._state = event.state
-        is_change = event.cause in MEMBER_CAUSES and event.member_id not in self._revoked
+        is_change = event.cause in MEMBER_CAUSES and event.member_id not in self.revoked_ids
         if is_change:
             self._change()
         return is_change
 
-    def join_answered(self, member: str, generation: int) -> None:
-        """Without an error: the member is awaited to take its assignment of that generation."""
-        self.awaited[member] = generation
-        self.settled = False
+    def join_answered(self, _now_us: int, event: events.JoinAnswered) -> None:
+        """The member is awaited to take its assignment of that generation."""
+        if event.error is None:
+            self.awaited[self._name(event.member, event.member_id)] = event.generation
+            self.settled = False
 
-    def sync_answered(self, member: str, member_id: str, generation: int | None) -> None:
-        """Without an error: what the member asked to join for has come."""
+    def sync_answered(self, _now_us: int, event: events.SyncAnswered) -> None:
+        """What the member asked to join for has come."""
+        _, member, member_id, generation, error, _ = event
+        if error is not None:
+            return
+        if self.view is not None:
+            member = self.view.name(member_id)
         self.rejoining.discard(member)
-        self._revoked.discard(member_id)
+        self.revoked_ids.discard(member_id)
         self.settled = False
-        if self.has_member_rows and generation is not None:
+        if self.view is None and generation is not None:
             self.awaited[member] = generation
         else:
             self.awaited.pop(member, None)
 
-    def reconciled(self, member: str, partitions: tuple[str, ...]) -> None:
+    def reconciled(self, _now_us: int, event: events.MemberReconciled) -> None:
         """The coordinator of a consumer group has given the member these partitions, and no others."""
-        self.rejoining.discard(member)
-        if self.has_member_rows:
-            self.given[member] = partitions
+        self.rejoining.discard(event.member)
+        if self.view is None:
+            self.given[event.member] = event.partitions
         self.settled = False
 
-    def member_added(self, member: str, member_id: str) -> None:
-        self._in_group[member_id] = member
+    def learn(self, _now_us: int, event: events.MemberAdded | events.MemberReplaced) -> None:
+        if self.view is not None:
+            self.view.learn(event.member_id, event.instance)
+
+    def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
+        self._in_group[event.member_id] = self._name(event.member, event.member_id)
         self._change()
 
-    def member_replaced(self, member: str, member_id: str, previous_member_id: str) -> None:
+    def member_replaced(self, _now_us: int, event: events.MemberReplaced) -> None:
         """A static member is back under a new id: not a change of the group (KIP-345)."""
-        self._in_group.pop(previous_member_id, None)
-        self._in_group[member_id] = member
+        self._in_group.pop(event.previous_member_id, None)
+        self._in_group[event.member_id] = self._name(event.member, event.member_id)
 
-    def member_removed(self, member_id: str) -> None:
-        self._in_group.pop(member_id, None)
+    def member_removed(self, _now_us: int, event: events.MemberRemoved) -> None:
+        self._in_group.pop(event.member_id, None)
         self._change()
+
+    def _name(self, member: str, member_id: str) -> str:
+        return member if self.view is None else self.view.name(member_id)
 
     # -- rows of the members and the scenario --------------------------------------------------------
 
-    def member_started(self, event: member_events.MemberStarted) -> None:
+    def member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
         self._running[event.member] = frozenset(event.topics)
 
-    def rejoin_requested(self, event: member_events.RejoinRequested) -> None:
+    def rejoin_requested(self, _now_us: int, event: member_events.RejoinRequested) -> None:
         self.rejoining.add(event.member)
         self.settled = False
 
-    def assignment_taken(self, member: str, generation: int) -> None:
-        if self.awaited.get(member) == generation:
-            del self.awaited[member]
+    def assignment_taken(self, _now_us: int, event: member_events.PartitionsAssigned) -> None:
+        if self.awaited.get(event.member) == event.generation:
+            del self.awaited[event.member]
 
-    def revoked(self, member_id: str, cause: str) -> None:
-        if cause == ASSIGNMENT:
-            self._revoked.add(member_id)
+    def revoked(self, _now_us: int, event: member_events.PartitionsRevoked) -> None:
+        if event.cause == ASSIGNMENT:
+            self.revoked_ids.add(event.member_id)
 
-    def gone(self, member: str) -> None:
-        """Crashed, closed or failed."""
+    def gone(
+        self,
+        _now_us: int,
+        event: member_events.MemberCrashed | member_events.MemberClosed | member_events.MemberFailed,
+    ) -> None:
+        member = event.member
         self._running.pop(member, None)
         self.rejoining.discard(member)
         self.awaited.pop(member, None)
         self.given.pop(member, None)
 
-    def partitions_changed(self) -> None:
+    def partitions_changed(self, _now_us: int, _event: object) -> None:
         """Partitions were created or deleted."""
         self._change()
 
@@ -179,7 +198,7 @@ class Settling:
         self._pending_stables += self._stables
 
     def _live(self) -> Mapping[str, Topics | None]:
-        if not self.has_member_rows:
+        if self.view is not None:
             return dict.fromkeys(self._in_group.values())
         in_group = set(self._in_group.values())
         return {member: topics for member, topics in self._running.items() if member in in_group}

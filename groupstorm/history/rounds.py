@@ -41,7 +41,10 @@ class Rounds:
         self._last_answer_us: int | None = None
         self._answered: set[str] = set()
 
-    def state_changed(self, event: events.GroupStateChanged, now_us: int) -> None:
+    def target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
+        self.generations += is_rebalance(event)
+
+    def state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self.generations += is_rebalance(event)
         if event.state == GroupState.STABLE:
             self._reached_stable = True
@@ -52,13 +55,15 @@ class Rounds:
             self._generation = event.generation
             self._answered.clear()
 
-    def member_replaced(self, event: events.MemberReplaced) -> None:
+    def member_replaced(self, _now_us: int, event: events.MemberReplaced) -> None:
         """A static member's new id: its answer belongs to no round but one that is being prepared."""
         if self._generation is not None:
             self._answered.add(event.member_id)
 
-    def sync_answered(self, member_id: str, generation: int, now_us: int) -> None:
-        """Without an error."""
+    def sync_answered(self, now_us: int, event: events.SyncAnswered) -> None:
+        _, _, member_id, generation, error, _ = event
+        if error is not None or generation is None:
+            return
         if generation == self._generation and member_id not in self._answered:
             self._answered.add(member_id)
             self._last_answer_us = now_us

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from groupstorm.figures.causes import Origin
-from groupstorm.figures.record_model import Line
+from groupstorm.history.causes import Origin
+from groupstorm.history.record_model import Line
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from groupstorm.figures.figures_from import figures_from_us
+from groupstorm.history.figures_from import figures_from_us
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as events
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from groupstorm.figures.record_model import NANO, Line
+from groupstorm.history.record_model import NANO, Line
 
 
 def arrived_us(logs: Sequence[Line], position: int) -> int | None:

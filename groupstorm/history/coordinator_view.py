@@ -1,0 +1,102 @@
+"""Ownership as the coordinator can know it, for a trace that has no rows of members.
+
+Real clients at `groupstorm serve` write no rows. So a member counts as the owner of the partitions that its
+SyncGroup was answered with, from the answer on. The ownership ends with an answer that no longer names
+the partition, when the member is removed, when a static member comes back under a new id (KIP-345: its
+old process is gone) and, under an eager protocol, when it joins again: an eager member gives up everything
+before it joins (KIP-429).
+
+In a consumer group (KIP-848) a member owns what the coordinator has given it, and what it has to give up
+until it says that it has done so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.events.imported import GroupImported
+
+#: `group_imported` with this cause: every member has a log of its own.
+MEMBERS_VIEW: Final = "members"
+#: Names of protocols whose members keep their partitions while they join: all that say so in their
+#: name (CooperativeStickyAssignor and its kin), and Kafka Streams' (cooperative since 2.4, KIP-429).
+COOPERATIVE_MARK = "cooperative"
+COOPERATIVE_NAMES = ("stream",)
+
+
+def is_cooperative(protocol: str | None) -> bool:
+    """Whether members of a group with this protocol keep their partitions while they join again."""
+    return protocol is not None and (COOPERATIVE_MARK in protocol or protocol in COOPERATIVE_NAMES)
+
+
+_OF_MEMBERS: Final = (
+    events.MemberAdded, events.MemberReplaced, events.MemberRemoved, events.JoinParked, events.JoinAnswered,
+    events.SyncAnswered, events.MemberReconciled,
+)  # fmt: skip
+
+
+def reads_coordinator(event: object, member_rows: bool) -> bool:
+    """Whether the rows of the coordinator say who owns what from this one on.
+
+    An import says it in its first row; in any other trace no row of a member came before its first member.
+    """
+    if isinstance(event, GroupImported):
+        return event.cause != MEMBERS_VIEW
+    return isinstance(event, events.MemberAdded) and not member_rows
+
+
+class CoordinatorView:
+    """Names members and remembers what each was assigned.
+
+    Real clients often share one client id, so a member goes by its instance id or else its member id.
+    """
+
+    #: The rows that `take` reads.
+    OF_OWNERS: Final = (events.GroupStateChanged, *_OF_MEMBERS)
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._assigned: dict[str, tuple[str, ...]] = {}
+        self._cooperative = False
+
+    def name(self, member_id: str) -> str:
+        return self._names.get(member_id, member_id)
+
+    def learn(self, member_id: str, instance: str | None) -> None:
+        if instance is not None:
+            self._names[member_id] = instance
+
+    def take(self, event: object) -> tuple[str, Sequence[str], Sequence[str]]:
+        """Take the next row: the member that it is about, the partitions that this member owns no more, and
+        those that it owns from now on."""
+        ended: Sequence[str] = ()
+        added: Sequence[str] = ()
+        if isinstance(event, events.GroupStateChanged) and event.state == GroupState.COMPLETING_REBALANCE:
+            self._cooperative = is_cooperative(event.protocol)
+        if not isinstance(event, _OF_MEMBERS):
+            return "", ended, added
+        if isinstance(event, events.MemberAdded | events.MemberReplaced):
+            self.learn(event.member_id, event.instance)
+        name = self.name(event.member_id)
+        if isinstance(event, events.MemberRemoved | events.MemberReplaced):
+            ended = self._assigned.pop(name, ())
+        elif isinstance(event, events.MemberReconciled):
+            ended, added = self._answered(name, (*event.partitions, *event.revoking))
+        elif isinstance(event, events.SyncAnswered):
+            if event.error is None:
+                ended, added = self._answered(name, event.partitions or ())
+        elif isinstance(event, events.JoinParked) or (
+            isinstance(event, events.JoinAnswered) and event.error is None
+        ):
+            ended = () if self._cooperative else self._assigned.pop(name, ())
+        return name, ended, added
+
+    def _answered(self, name: str, partitions: tuple[str, ...]) -> tuple[Sequence[str], Sequence[str]]:
+        """A new assignment: the partitions that the member loses, and those that it gains."""
+        before = self._assigned.get(name, ())
+        self._assigned[name] = partitions
+        kept, owned = set(partitions), set(before)
+        return [p for p in before if p not in kept], [p for p in partitions if p not in owned]

@@ -1,0 +1,82 @@
+"""The running sums of one group."""
+
+from __future__ import annotations
+
+from groupstorm.history.causes import Origins
+from groupstorm.history.existence import Existence
+from groupstorm.history.gaps import GapListener, OwnershipListener
+from groupstorm.history.moves import Moves
+from groupstorm.history.ownership import Ownership
+from groupstorm.history.progress import Progress
+from groupstorm.history.rounds import Rounds
+from groupstorm.history.settling import Settling
+from groupstorm.history.tasks import TaskFigures
+from groupstorm.history.unknown import Unknown
+from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted
+
+
+class GroupSums:
+    """The parts that add up, each for some figures. All calls come in the order of time."""
+
+    def __init__(
+        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
+    ) -> None:
+        self.rounds = Rounds()
+        self.settling = Settling()
+        self.ownership = Ownership(gap_listener, listener)
+        self.existence = Existence(self.ownership)
+        self.moves = Moves()
+        self.origins = Origins()
+        self.progress = Progress()
+        self.tasks = TaskFigures()
+        self.unknown = Unknown()
+        #: False: the rows of the coordinator alone say who owns what.
+        self.has_member_rows = True
+        self.requests: list[tuple[str, str | None, int]] = []
+        self.invariants: dict[str, str] = {}
+        self.poll_timeouts = 0
+        self.changes = 0
+        self.rounds_after_changes = 0
+        #: The first change after the group had settled once: the lag has to recover from it.
+        self.first_change_us: int | None = None
+
+    def group_changed(self, now_us: int, _event: object) -> None:
+        """The group has to settle again."""
+        if self.settling.has_settled and self.first_change_us is None:
+            self.first_change_us = now_us
+            if self.ownership.lag is not None:
+                self.ownership.lag.mark(now_us)
+
+    def requests_counted(self, _now_us: int, event: RequestsCounted) -> None:
+        self.requests.append((event.api, event.error, event.count))
+
+    def invariant_checked(self, _now_us: int, event: InvariantChecked) -> None:
+        self.invariants[event.cause] = event.detail
+
+    def instant_over(self) -> None:
+        """All rows of one instant have been taken: the group may be at a settled point."""
+        point = self.settling.instant_over(self.ownership.owns)
+        if point is None:
+            return
+        self.changes += point.changes
+        self.rounds_after_changes += point.rounds
+        ownership = self.ownership
+        self.moves.settled(point.live, ownership.touched, ownership.model)
+        ownership.touched.clear()
+
+    def begin_window(self, from_us: int) -> None:
+        """What happened before ``from_us`` counts no more; what lasts until then counts from then on."""
+        self.instant_over()
+        self.requests.clear()
+        self.invariants.clear()
+        self.changes = self.rounds_after_changes = self.poll_timeouts = 0
+        self.first_change_us = None
+        self.rounds.begin_window()
+        self.origins.begin_window()
+        self.progress.begin_window()
+        self.settling.begin_window()
+        self.moves.begin_window()
+        self.ownership.begin_window(from_us)
+        self.existence.begin_window(from_us)
+        self.tasks.begin_window(from_us)
+        self.unknown.begin_window()

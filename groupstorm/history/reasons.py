@@ -1,0 +1,332 @@
+"""Why partitions were un-owned: the time of every gap, divided among what the group waited for meanwhile.
+
+A gap lasts from the end of a partition's last owner to its next owner, as in `docs/figures.md`. In it the
+group is Stable, or waits in a join phase (PreparingRebalance) or for the leader's plan (CompletingRebalance).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from groupstorm.history.figures_from import figures_from_us
+from groupstorm.history.gaps import ClosedGap, Handler
+from groupstorm.history.handovers import Handover, Handovers
+from groupstorm.history.migration import Migration, MigrationWatch
+from groupstorm.history.task_runs import NO_TASK_RUN, TaskRun, TaskRunWatch
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events.group_states import Cause, GroupState
+
+SLOW_US = 10_000_000
+"""A join phase that takes longer waits for somebody: heartbeats bring the others within seconds."""
+
+
+class Reason(StrEnum):
+    START = "start"
+    SESSION = "session"
+    BROKER_SESSION = "broker's session"
+    RESTART = "restart"
+    METADATA = "metadata"
+    STATIC_LEADER = "static leader"
+    SLOW = "slow"
+    INITIAL_DELAY = "initial delay"
+    SECOND_ROUND = "second round"
+    REJOIN = "rejoin"
+    ASSIGN = "assign"
+    CALLBACK = "callback"
+    REVOCATION = "revocation"
+    NEXT_HEARTBEAT = "next heartbeat"
+    NEXT_POLL = "next poll"
+
+
+class Gap(NamedTuple):
+    """One partition without an owner. ``new_owner`` None: until the end.
+
+    ``reason``: of most of its time; ``who``: the member that the group waited for, "" if that says nothing.
+    """
+
+    partition: str
+    from_us: int
+    to_us: int
+    old_owner: str
+    new_owner: str | None
+    ending: str
+    reason: Reason
+    who: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """``us``: un-owned time by reason. ``slowest``: who held a join phase up the longest, and how long."""
+
+    us: Mapping[Reason, int] = field(default_factory=dict)
+    slowest: tuple[str, int] | None = None
+    longest: Gap | None = None
+    migration: Migration = field(default_factory=Migration)
+    tasks: TaskRun = NO_TASK_RUN
+
+
+class _Phase(NamedTuple):
+    from_us: int
+    to_us: int
+    state: str
+    reason: Reason
+    who: str = ""
+    #: Whether the group's leader has come back and does not assign partitions that existed before.
+    is_skipped: bool = False
+
+
+_NEW = "had it, as it was new"
+_FIRST = "had it, as the group began"
+_ENDINGS = {
+    "rebalance": "gave it up to join again",
+    "assignment": "was not assigned it any more",
+    "subscription": "dropped the topic",
+    "close": "closed",
+}
+
+
+class GapReasons:
+    """Divides the gaps of a trace with rows of members: an `OwnershipListener` of a `FiguresAccumulator`.
+
+    As the figures do, it counts from `figures_from` on: a gap that lasts until then is cut there.
+    """
+
+    def __init__(self) -> None:
+        #: How the last owner of each partition ended, and how one does by the row at hand.
+        self._endings: dict[str, str] = {}
+        self._ending = ""
+        self._has_members = False
+        self._from_us = 0
+        self._phases: list[_Phase] = []
+        self._state: str = GroupState.EMPTY
+        self._since_us = 0
+        self._last_joiner = ""
+        self._expired_us: int | None = None
+        self._removed = ""
+        self._removed_us: int | None = None
+        self._leader: str | None = None
+        #: Whether the leader of the present generation has restarted under its group.instance.id.
+        self._leader_is_back = False
+        self._handovers = Handovers()
+        self._migration = MigrationWatch()
+        self._tasks = TaskRunWatch()
+        self._us: dict[Reason, int] = {}
+        self._slowest: tuple[str, int] | None = None
+        self._longest: Gap | None = None
+
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {
+            world_events.ScenarioStarted: self._started,
+            events.GroupStateChanged: self._state_changed,
+            events.JoinParked: self._joined,
+            events.MemberRemoved: self._member_removed,
+            events.MemberReplaced: self._member_replaced,
+            events.GroupConverted: self._migration.converted,
+            events.GroupCreated: self._migration.created,
+            events.GroupDeleted: self._migration.deleted,
+            member_events.MemberFailed: self._migration.failed,
+            events.MemberReconciled: self._handovers.reconciled,
+            member_events.MemberStarted: self._of_member,
+            member_events.PartitionsAssigned: self._of_member,
+            member_events.PartitionsRevoked: self._revoked,
+            member_events.PartitionsLost: self._lost,
+            member_events.MemberCrashed: self._crashed,
+            **self._tasks.handlers,
+        }
+
+    def reasons(self) -> Reasons:
+        """The reasons of the gaps that have closed: of all when the figures were made."""
+        return Reasons(self._us, self._slowest, self._longest, self._migration.migration(), self._tasks.run())
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _started(self, _now_us: int, event: world_events.ScenarioStarted) -> None:
+        self._from_us = figures_from_us(event) or 0
+        self._migration.started(event)
+        self._tasks.started(event)
+
+    def _of_member(self, _now_us: int, _event: object) -> None:
+        self._has_members = True
+
+    def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
+        self._migration.state_changed(now_us, event)
+        if event.state == GroupState.PREPARING_REBALANCE:
+            self._last_joiner = ""
+        reason, who = Reason.CALLBACK, ""
+        if self._state == GroupState.PREPARING_REBALANCE:
+            reason, who = self._join_phase_over(now_us, event.cause)
+        elif self._state == GroupState.COMPLETING_REBALANCE:
+            reason = Reason.ASSIGN
+        elif event.cause == Cause.SESSION_EXPIRED:
+            reason = Reason.SESSION
+        self._phase_over(now_us, reason, who)
+        self._state, self._leader_is_back = event.state, False
+        if event.state == GroupState.COMPLETING_REBALANCE:
+            self._leader = event.leader
+
+    def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
+        self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who, self._leader_is_back))
+        self._since_us = now_us
+
+    def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
+        """What the join phase that ends now has waited for: the last member to join, or to be removed."""
+        lasted_us = now_us - max(self._since_us, self._from_us)
+        if cause == Cause.INITIAL_DELAY:
+            return Reason.INITIAL_DELAY, ""
+        if self._expired_us == now_us:
+            return Reason.SESSION, ""
+        if lasted_us <= SLOW_US:
+            return Reason.REJOIN, ""
+        who = self._removed if self._removed_us == now_us else self._last_joiner
+        if self._slowest is None or lasted_us > self._slowest[1]:
+            self._slowest = who, lasted_us
+        return Reason.SLOW, who
+
+    def _joined(self, _now_us: int, event: events.JoinParked) -> None:
+        self._last_joiner = event.member
+
+    def _member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
+        self._removed, self._removed_us = event.member, now_us
+        self._handovers.removed(now_us, event)
+        if event.cause == Cause.SESSION_EXPIRED:
+            self._expired_us = now_us
+
+    def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
+        """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
+        self._handovers.replaced(event)
+        if event.previous_member_id != self._leader:
+            return
+        self._leader = event.member_id
+        if self._state == GroupState.STABLE:
+            self._phase_over(now_us, Reason.CALLBACK, "")
+            self._leader_is_back = True
+
+    def _revoked(self, _now_us: int, event: member_events.PartitionsRevoked) -> None:
+        self._ending = _ENDINGS.get(event.cause, event.cause)
+
+    def _lost(self, _now_us: int, event: member_events.PartitionsLost) -> None:
+        self._ending = f"was out of the group ({event.cause})"
+
+    def _crashed(self, _now_us: int, _event: member_events.MemberCrashed) -> None:
+        self._ending = "crashed"
+
+    # -- gaps (`OwnershipListener`) -----------------------------------------------------------------
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        """No gap begins with it."""
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        self._endings[partition] = self._ending
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        ending = self._endings.get(gap.partition, "")
+        if gap.old_owner is None:
+            ending = _FIRST if gap.is_first else _NEW
+        from_us, now_us = max(gap.since_us, self._from_us), gap.to_us
+        if now_us <= from_us or not ending or not self._has_members:
+            return
+        old_owner = gap.old_owner or "nobody"
+        shares: dict[Reason, int] = {}
+        names: dict[Reason, str] = {}
+        came_back = gap.new_owner == old_owner
+        handover = self._handovers.of(gap.partition, from_us, gap.new_owner)
+        if handover is not None:
+            parts = _handed_over(handover, from_us, now_us, ending, came_back)
+        else:
+            parts = self._divided(from_us, now_us, ending, came_back)
+        for reason, who, lasted_us in parts:
+            shares[reason] = shares.get(reason, 0) + lasted_us
+            names[reason] = who
+        for reason, lasted_us in shares.items():
+            self._us[reason] = self._us.get(reason, 0) + lasted_us
+        if self._longest is None or now_us - from_us > self._longest.to_us - self._longest.from_us:
+            most = max(shares, key=lambda reason: shares[reason])
+            self._longest = Gap(
+                gap.partition, from_us, now_us, old_owner, gap.new_owner, ending, most, names[most]
+            )
+
+    def _divided(
+        self, from_us: int, to_us: int, ending: str, came_back: bool
+    ) -> Iterable[tuple[Reason, str, int]]:
+        """The phases of the group that lie in the gap: reason, member that it waited for, microseconds."""
+        now = _Phase(self._since_us, to_us, self._state, Reason.CALLBACK, "", self._leader_is_back)
+        phases = [_clipped(now, from_us)]
+        for phase in reversed(self._phases):
+            if phase.to_us <= from_us:
+                break
+            phases.append(_clipped(phase, from_us))
+        phases.reverse()
+        had_round = False
+        for number, phase in enumerate(phases):
+            had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
+            is_last = number == len(phases) - 1
+            if phase.to_us > phase.from_us:
+                reason = _reason(phase, ending, came_back, had_round, is_last)
+                yield reason, phase.who, phase.to_us - phase.from_us
+
+
+def _handed_over(
+    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool
+) -> Iterable[tuple[Reason, str, int]]:
+    """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
+    one's heartbeat has fetched it, until its poll() has taken it."""
+    released_us, expired, granted_us = handover
+    if expired:
+        waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
+    elif came_back:
+        waits = fetches = Reason.RESTART
+    else:
+        revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
+        begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
+        waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
+        fetches = Reason.NEXT_HEARTBEAT
+    for reason, lasted_us in (
+        (waits, released_us - from_us),
+        (fetches, granted_us - released_us),
+        (Reason.NEXT_POLL, to_us - granted_us),
+    ):
+        if lasted_us > 0:
+            yield reason, "", lasted_us
+
+
+def _clipped(phase: _Phase, from_us: int) -> _Phase:
+    """The part of a phase that lies in a gap. A leader that is back knows partitions that came after it."""
+    if phase.from_us >= from_us:
+        return phase
+    return phase._replace(from_us=from_us, is_skipped=False)
+
+
+def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_last: bool) -> Reason:
+    """Why a partition whose last owner ended by ``ending`` had no owner during one phase of its group.
+
+    ``came_back``: the old owner is the next one. ``had_round``: a round has begun in the gap.
+    """
+    if phase.state == GroupState.PREPARING_REBALANCE:
+        handed_on = ending == _ENDINGS["assignment"] and phase.reason is Reason.REJOIN
+        return Reason.SECOND_ROUND if handed_on else phase.reason
+    if phase.state == GroupState.COMPLETING_REBALANCE:
+        return Reason.ASSIGN
+    if phase.is_skipped and ending == _NEW:
+        return Reason.STATIC_LEADER
+    if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):
+        return phase.reason
+    return _reason_at_rest(phase.state, ending, came_back or not had_round)
+
+
+def _reason_at_rest(state: str, ending: str, came_back: bool) -> Reason:
+    """The same while no round was under way, and the partition waited for one or for its owner."""
+    if state == GroupState.EMPTY and ending != _FIRST:
+        return Reason.RESTART
+    waited_for = {
+        _FIRST: Reason.START,
+        _NEW: Reason.METADATA,
+        _ENDINGS["assignment"]: Reason.SECOND_ROUND,
+        _ENDINGS["rebalance"]: Reason.REJOIN,
+    }
+    return waited_for.get(ending) or (Reason.RESTART if came_back else Reason.SESSION)

@@ -1,0 +1,191 @@
+"""Rebalances with their rounds, the members that came and went, and times without an owner beside them.
+
+All times are microseconds since the trace began; a `Row` is a row as `groupstorm.trace.reader` gives it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from groupstorm.history.gaps import ClosedGap
+from groupstorm.trace.events.group_states import GroupState
+
+Row = Mapping[str, Any]
+#: `member_replaced` as the cause of a change: a static member is back under a new id.
+REPLACED: Final = "replaced"
+
+
+class ChangeKind(StrEnum):
+    CAME = "came"
+    WENT = "went"
+
+
+class Change(NamedTuple):
+    """A member came into the group or went out of it. ``alive``: its last row before it went, if there is
+    one."""
+
+    time_us: int
+    kind: ChangeKind
+    member: str
+    member_id: str
+    instance: str | None
+    cause: str
+    row: Row
+    alive: Row | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the member's own rows say that it was closed before the coordinator removed it."""
+        row = self.alive
+        if row is None or row["source"] != "member":
+            return False
+        return row["event"] == "member_closed" or row.get("cause") in ("close", "left-group")
+
+
+@dataclass(slots=True, eq=False)
+class Round:
+    """One generation of a classic group, or one way of a consumer group back to Stable.
+
+    ``begun``: the row with which the group left Stable or Empty. ``last_join``: the JoinGroup that came last;
+    ``others_joined_us``: when the one before it came. ``removed_at_end``: with this removal the join phase
+    ended.
+    """
+
+    begun: Row
+    cause: str
+    member: str
+    first_join_us: int | None = None
+    others_joined_us: int | None = None
+    last_join: Row | None = None
+    last_joiner: str = ""
+    removed_at_end: Row | None = None
+    removed_member: str = ""
+    joined: Row | None = None
+    #: The last row of the group while the round was open: it lasted at least until then.
+    last: Row | None = None
+    ended: Row | None = None
+    members: int | None = None
+    causes: set[str] = field(default_factory=set)
+
+    @property
+    def begun_us(self) -> int:
+        return int(self.begun["time_us"])
+
+    @property
+    def joining_us(self) -> int | None:
+        """The length of the join phase; None without one, or if it did not end."""
+        return None if self.joined is None else int(self.joined["time_us"]) - self.begun_us
+
+    @property
+    def open_us(self) -> int:
+        """For so long at least the group was in a join phase whose end no row tells; 0 if one does."""
+        is_open = (
+            self.joined is None
+            and self.ended is None
+            and self.begun.get("state") == GroupState.PREPARING_REBALANCE
+        )
+        return int(self.last["time_us"]) - self.begun_us if is_open and self.last is not None else 0
+
+    @property
+    def lasted_us(self) -> int:
+        """The time until it ended, or at least until the last row that shows it open."""
+        last = self.ended or self.last
+        return 0 if last is None else int(last["time_us"]) - self.begun_us
+
+    @property
+    def assigning_us(self) -> int | None:
+        """The time for which the group waited for the leader's plan."""
+        if self.joined is None or self.ended is None:
+            return None
+        return int(self.ended["time_us"]) - int(self.joined["time_us"])
+
+
+@dataclass(slots=True, eq=False)
+class Rebalance:
+    """A round and those that only finish it: the second round of a cooperative rebalance.
+
+    ``unowned_us``: the times without an owner that it ended, summed over partitions. ``changes``: members
+    that came and went in it. ``first_waits_us``: the longest time for which a partition waited for its first
+    owner.
+    """
+
+    number: int
+    rounds: list[Round] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    unowned_us: int = 0
+    gaps: int = 0
+    new_partitions: int = 0
+    first_waits_us: int = 0
+    longest: ClosedGap | None = None
+
+    @property
+    def begun_us(self) -> int:
+        return self.rounds[0].begun_us
+
+    @property
+    def ended_us(self) -> int | None:
+        """None if the trace ends before the group is Stable again."""
+        ended = self.rounds[-1].ended
+        return None if ended is None else int(ended["time_us"])
+
+    def until_us(self, end_us: int) -> int:
+        """When it ended; ``end_us`` if it did not."""
+        return end_us if self.ended_us is None else self.ended_us
+
+    @property
+    def lasted_us(self) -> int:
+        """The time in which the group was not Stable: at least that if the last round did not end."""
+        return sum(one.lasted_us for one in self.rounds)
+
+    @property
+    def cause(self) -> str:
+        return self.rounds[0].cause
+
+    @property
+    def culprit(self) -> str:
+        """The member that began it, "" if no row names one."""
+        return self.rounds[0].member
+
+    def add_gap(self, gap: ClosedGap) -> None:
+        self.unowned_us += gap.gap_us
+        self.gaps += 1
+        self.new_partitions += gap.old_owner is None and not gap.is_first
+        self.first_waits_us = max(self.first_waits_us, gap.is_first * gap.gap_us)
+        if self.longest is None or gap.gap_us > self.longest.gap_us:
+            self.longest = gap
+
+
+@dataclass(slots=True, eq=False)
+class Absence:
+    """Times without an owner that no rebalance ended: their owner was away and came back, or nobody came.
+
+    One absence sums up the gaps of one member from one instant on.
+    """
+
+    member: str
+    from_us: int
+    to_us: int
+    unowned_us: int = 0
+    gaps: int = 0
+    returned: bool = False
+
+    def add_gap(self, gap: ClosedGap) -> None:
+        self.unowned_us += gap.gap_us
+        self.gaps += 1
+        self.to_us = max(self.to_us, gap.to_us)
+        self.returned = self.returned or gap.new_owner == self.member
+
+
+class SlowRevocation(NamedTuple):
+    """A member of a consumer group had to give up partitions from ``first`` on, and said so with ``last``."""
+
+    member: str
+    first: Row
+    last: Row
+
+    @property
+    def lasted_us(self) -> int:
+        return int(self.last["time_us"]) - int(self.first["time_us"])
