@@ -28,7 +28,7 @@ from groupstorm.coordinator.classic import (
 )
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.figures import gaps
+from groupstorm.history import gaps
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world import commit_requests, position_commits
 from groupstorm.storms.world.consumer import VirtualConsumer

@@ -76,7 +76,9 @@ def test_settings_of_the_other_protocol_are_refused_with_a_protocol() -> None:
 
 
 def test_threads_of_kafka_streams_are_refused() -> None:
-    with pytest.raises(InputError, match=r"group\.protocol: consumer: the threads of Kafka Streams"):
+    with pytest.raises(
+        InputError, match=r"group\.protocol: consumer: .*threads of Kafka Streams .* classic or streams"
+    ):
         load("standby-loss").resolve(None, 1, CONSUMER)
 
 
