@@ -84,6 +84,9 @@ class _Group:
         self._unowned: int | None = None
         self._now_us = 0
         self._is_written = from_us == 0
+        #: The present round and the state in it; empty while there is none.
+        self._open: tuple[Slice, ...] = ()
+        self._name = ""
 
     def add(self, row: Row, entry: TraceEntry) -> None:
         """Take the next row."""
@@ -91,10 +94,13 @@ class _Group:
         if not self._is_written and now_us >= self._from_us:
             self._is_written = True
             self._show_members(self._lanes.members.values(), {}, self._from_us)
+            self._rounds.show(self._open, self._from_us)
         if now_us != self._now_us:
             self._count_unowned()
         self._now_us = now_us
         touched = [*self._lanes.add(row, entry[2])]
+        if row["event"] == "group_state_changed":
+            self._see_state(row)
         if self._is_written:
             self._show(row, touched)
         self._figures.add(*entry)
@@ -112,7 +118,7 @@ class _Group:
         event, now_us = row["event"], row["time_us"]
         args = {name: row[name] for name in _ARGS if name in row}
         if event == "group_state_changed":
-            self._show_state(row, args)
+            self._rounds.show(self._open, now_us)
         elif event == "group_deleted":
             self._rounds.show((), now_us)
         elif event in _SCENARIO:
@@ -130,18 +136,19 @@ class _Group:
             elif event in _INSTANTS:
                 self._thread(member).instant(event, args, now_us)
 
-    def _show_state(self, row: Row, args: Mapping[str, Any]) -> None:
+    def _see_state(self, row: Row) -> None:
         """A round lasts until the group is Stable or Empty, or until the next one begins."""
-        state, now_us = row["state"], row["time_us"]
+        state, args = row["state"], {name: row[name] for name in _ARGS if name in row}
         if state not in _IN_ROUND:
-            self._rounds.show((), now_us)
+            self._open = ()
             return
         if state == "PreparingRebalance" or row["previous_state"] not in _IN_ROUND:
             self._round += 1
             culprit = name_before_uuid(row.get("member_id", ""))
-            self._rounds.show((), now_us)
             self._name = f"round: {row['cause']}" + (f" ({culprit})" if culprit else "")
-        self._rounds.show((Slice(self._name, self._round), Slice(state, None, args)), now_us)
+            if self._is_written:
+                self._rounds.show((), row["time_us"])
+        self._open = (Slice(self._name, self._round), Slice(state, None, args))
 
     def _show_members(self, members: Iterable[Member], args: Mapping[str, Any], now_us: int) -> None:
         for member in members:

@@ -209,6 +209,13 @@ def test_a_window_begins_with_what_is_open(cooperative: Path, tmp_path: Path) ->
     assert (tmp_path / "out.json.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
+def test_a_window_within_a_round_begins_with_it(eager: Path, tmp_path: Path) -> None:
+    joining = next(row["time_us"] for row in read_rows(eager) if row.get("state") == "PreparingRebalance")
+    events = events_of(eager, tmp_path, Window(joining + 1))
+    begun = [event["name"] for event in events if event["ph"] == "B" and event["ts"] == joining + 1]
+    assert begun[-2:] == ["round: pending-member (member-3)", "PreparingRebalance"]
+
+
 def test_nothing_half_written_is_left(eager: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--group g: not in the trace; there are: storm"):
         write_perfetto(eager, tmp_path / "out.json", frozenset({"g"}), WHOLE)
