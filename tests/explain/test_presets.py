@@ -92,7 +92,7 @@ SLOW_CASES = (
     Case("autoscaler-flap", "keda-eager", "autoscaler-flapping"),
     Case("autoscaler-flap", "hpa", "autoscaler-flapping"),
     Case("standby-loss", "shipped", "state-lost"),
-    Case("stateful-warmup", "streams", "waits-for-heartbeat", {"partitions": 6}),
+    Case("stateful-warmup", "streams", "moved-cold", {"partitions": 6}),
     Case("topic-growth", "eager", "topics-changed", {"partitions": 12, "members": 4}),
 )
 

@@ -10,7 +10,7 @@ from groupstorm.explain.history import COORDINATOR_KINDS, History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, unique
+from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, under_way, unique
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Round
@@ -212,7 +212,8 @@ def follow_ups(history: History) -> Match | None:
         one for one in history.rebalances if any(begins_after(one, two.time_us, AFTER_US) for two in due)
     ]
     causes = sorted({str(one.row["cause"]) for one in due})
-    sentence = f"{counted(len(due), 'follow-up rebalance')} was due ({', '.join(causes)})."
+    verb = "was" if len(due) == 1 else "were"
+    sentence = f"{counted(len(due), 'follow-up rebalance')} {verb} due ({', '.join(causes)})."
     return Match(sentence, members, rebalances, (), [one.row for one in due])
 
 
@@ -232,6 +233,24 @@ def state_lost(history: History) -> Match | None:
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
     return Match(sentence, processes, rebalances, (), [one.row for one in (*gone, *from_nothing)])
+
+
+def moved_cold(history: History) -> Match | None:
+    """Tasks of a Kafka Streams application were given to instances without their state, although no instance
+    went, and nobody processed their partitions until it was restored."""
+    from_nothing = [*history.of_kind("restored-from-nothing")]
+    figures = history.figures
+    if figures is None or not figures.tasks_from_scratch or history.incidents.get("instance-gone"):
+        return None
+    moved = from_nothing[-figures.tasks_from_scratch :]
+    down_s = figures.task_downtime_seconds or 0
+    sentence = (
+        f"{counted(len(moved), 'task')} moved to instances that had none of their state, and had to be "
+        f"restored from the beginning of their changelogs: tasks were down for {seconds(down_s)} in all."
+    )
+    processes = unique(str(one.row.get("process", "")) for one in moved)
+    rebalances = [each for one in moved for each in under_way(history, one.time_us)]
+    return Match(sentence, processes, rebalances, (), [one.row for one in moved])
 
 
 def uncommitted(history: History) -> Match | None:

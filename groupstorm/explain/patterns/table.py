@@ -166,6 +166,15 @@ PATTERNS: Final = (
         Kind.FAILURE,
     ),
     Pattern(
+        "moved-cold",
+        "Tasks that move to instances without their state",
+        group.moved_cold,
+        "Let state be there before the task is: num.standby.replicas, or the warm-ups of classic groups "
+        "(acceptable.recovery.lag, max.warmup.replicas). Streams groups of Kafka 4.4.0 place no warm-ups.",
+        ("stateful-warmup",),
+        Kind.FAILURE,
+    ),
+    Pattern(
         "follow-up-rebalances",
         "Kafka Streams' follow-up rebalances",
         group.follow_ups,
