@@ -53,7 +53,7 @@ class _Group:
     """The readers of one group's rows."""
 
     def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
-        self.reasons = GapReasons()
+        self.reasons = GapReasons(from_us)
         closed = None if reader is None else reader.close_gap
         self.recorder = Recorder(group, from_us, first_us, closed, self.reasons)
         self.reader = reader

@@ -93,15 +93,16 @@ _ENDINGS = {
 class GapReasons:
     """Divides the gaps of a trace with rows of members: an `OwnershipListener` of a `FiguresAccumulator`.
 
-    As the figures do, it counts from `figures_from` on: a gap that lasts until then is cut there.
+    As the figures do, it counts from ``from_us`` on, or from the scenario's `figures_from` if that is 0: a
+    gap that lasts until then is cut there. Time in which the group does not exist is part of no gap.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, from_us: int = 0) -> None:
         #: How the last owner of each partition ended, and how one does by the row at hand.
         self._endings: dict[str, str] = {}
         self._ending = ""
         self._has_members = False
-        self._from_us = 0
+        self._from_us = from_us
         self._phases: list[_Phase] = []
         self._state: str = GroupState.EMPTY
         self._since_us = 0
@@ -147,7 +148,7 @@ class GapReasons:
     # -- rows ------------------------------------------------------------------------------------
 
     def _started(self, _now_us: int, event: world_events.ScenarioStarted) -> None:
-        self._from_us = figures_from_us(event) or 0
+        self._from_us = self._from_us or figures_from_us(event) or 0
         self._migration.started(event)
         self._tasks.started(event)
 
@@ -228,8 +229,8 @@ class GapReasons:
         ending = self._endings.get(gap.partition, "")
         if gap.old_owner is None:
             ending = _FIRST if gap.is_first else _NEW
-        from_us, now_us = max(gap.since_us, self._from_us), gap.to_us
-        if now_us <= from_us or not ending or not self._has_members:
+        from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
+        if to_us <= from_us or not ending or not self._has_members:
             return
         old_owner = gap.old_owner or "nobody"
         shares: dict[Reason, int] = {}
@@ -237,18 +238,18 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handover = self._handovers.of(gap.partition, from_us, gap.new_owner)
         if handover is not None:
-            parts = _handed_over(handover, from_us, now_us, ending, came_back)
+            parts = _handed_over(handover, from_us, to_us, ending, came_back)
         else:
-            parts = self._divided(from_us, now_us, ending, came_back)
+            parts = self._divided(from_us, to_us, ending, came_back)
         for reason, who, lasted_us in parts:
             shares[reason] = shares.get(reason, 0) + lasted_us
             names[reason] = who
         for reason, lasted_us in shares.items():
             self._us[reason] = self._us.get(reason, 0) + lasted_us
-        if self._longest is None or now_us - from_us > self._longest.to_us - self._longest.from_us:
+        if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most = max(shares, key=lambda reason: shares[reason])
             self._longest = Gap(
-                gap.partition, from_us, now_us, old_owner, gap.new_owner, ending, most, names[most]
+                gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, names[most]
             )
 
     def _divided(
@@ -266,9 +267,9 @@ class GapReasons:
         for number, phase in enumerate(phases):
             had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
             is_last = number == len(phases) - 1
-            if phase.to_us > phase.from_us:
-                reason = _reason(phase, ending, came_back, had_round, is_last)
-                yield reason, phase.who, phase.to_us - phase.from_us
+            lasted_us = min(phase.to_us, to_us) - phase.from_us
+            if lasted_us > 0:
+                yield _reason(phase, ending, came_back, had_round, is_last), phase.who, lasted_us
 
 
 def _handed_over(

@@ -12,6 +12,8 @@ import pytest
 
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding
+from groupstorm.explain.patterns.selecting import SECOND_US
+from groupstorm.figures.by_group import Window
 from tests.explain.explaining import names
 from tests.imports.real_logs import BOTH, BROKER, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC, FENCED, MOVED, SEATS, STATIC
@@ -46,6 +48,18 @@ def explained(tmp_path_factory: pytest.TempPathFactory) -> Explained:
 def named(one: Explanation, pattern: str) -> Finding:
     (found,) = [finding for finding in one.findings if finding.pattern.name == pattern]
     return found
+
+
+@EVERY
+@pytest.mark.parametrize("from_s", [0, 45])
+def test_the_reasons_add_up_to_the_time_without_an_owner(
+    recording: Recording, from_s: int, tmp_path: Path
+) -> None:
+    """Also of a part of the trace, and though the groups have no members at the end of it."""
+    imported(recording, BOTH, tmp_path / "trace")
+    for one in explain(tmp_path / "trace", window=Window(from_s * SECOND_US)):
+        if one.history.unowned_us is not None:
+            assert sum(one.reasons.us.values()) == pytest.approx(one.history.unowned_us, abs=1)
 
 
 @EVERY
