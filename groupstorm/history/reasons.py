@@ -6,7 +6,7 @@ group is Stable, or waits in a join phase (PreparingRebalance) or for the leader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -116,6 +116,9 @@ class GapReasons:
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
+        #: The last gap's time, ending and phases, and its parts.
+        self._like: tuple[int, int, str, bool, int] | None = None
+        self._parts: Sequence[tuple[Reason, str, int]] = ()
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -238,9 +241,14 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handover = self._handovers.of(gap.partition, from_us, gap.new_owner)
         if handover is not None:
-            parts = _handed_over(handover, from_us, to_us, ending, came_back)
+            parts: Iterable[tuple[Reason, str, int]] = _handed_over(
+                handover, from_us, to_us, ending, came_back
+            )
         else:
-            parts = self._divided(from_us, to_us, ending, came_back)
+            like = from_us, to_us, ending, came_back, len(self._phases)
+            if like != self._like:  # the partitions that a member takes at once mostly waited for the same
+                self._like, self._parts = like, [*self._divided(from_us, to_us, ending, came_back)]
+            parts = self._parts
         for reason, who, lasted_us in parts:
             shares[reason] = shares.get(reason, 0) + lasted_us
             names[reason] = who
