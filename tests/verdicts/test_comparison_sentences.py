@@ -265,6 +265,23 @@ def test_of_the_default_ranking_each_figure_weighs_once_what_a_person_notices() 
         assert {name: cost.median for name, cost in verdict.costs.items()} == {"a": 0, "b": weight}
 
 
+def test_what_all_variants_pay_alike_hides_no_difference() -> None:
+    """5,000 skipped records weigh 500 notices under both, and 85 lie between 3,100 s and 8,200 s: only these
+    decide. 110 more skipped records are no tenth of 5,000."""
+    common = {"records_skipped": 5_000, "records_skipped_at_start": 0}
+    verdict = rank(
+        one_run_each(
+            {
+                "a": figures(unowned_partition_seconds=3_100, **common | {"records_skipped": 5_110}),
+                "b": figures(unowned_partition_seconds=8_200, **common),
+            }
+        )
+    )
+    assert verdict is not None
+    assert verdict.best == ("a",)
+    assert {name: cost.median for name, cost in verdict.costs.items()} == {"a": 0, "b": 85}
+
+
 def test_a_tie_that_seeds_do_not_explain_is_no_matter_of_spread() -> None:
     verdict = rank({"a": [unowned(100), unowned(100)], "b": [unowned(110), unowned(110)]})
     assert verdict is not None

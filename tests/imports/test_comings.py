@@ -1,0 +1,100 @@
+"""Who came to a group and who went, from the logs of its clients alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.imports.importing import import_texts, rows
+
+_CONSUMER = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-1111-4111-8111-111111111111"
+
+
+def line(second: float, client: str, message: str) -> str:
+    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
+    return f"[2026-03-04 {clock}] INFO [Consumer clientId={client}, groupId=g] {message} ({_CONSUMER})\n"
+
+
+def started(second: float, client: str) -> str:
+    return line(second, client, "Subscribed to topic(s): t")
+
+
+def joined(
+    second: float, member: tuple[str, int], generation: int, plan: dict[str, int] | None = None
+) -> str:
+    """A member joins again and gets a generation. ``plan``, of the leader: client -> number of its id."""
+    client, number = member
+    text = line(second, client, "Request joining group due to: group is already rebalancing")
+    text += line(second, client, "(Re-)joining group")
+    got = f"generationId={generation}, memberId='{client}-{uuid(number)}', protocol='range'"
+    text += line(second + 0.5, client, f"Successfully joined group with generation Generation{{{got}}}")
+    if plan is not None:
+        given = ", ".join(
+            f"{name}-{uuid(of)}=Assignment(partitions=[t-{at}])" for at, (name, of) in enumerate(plan.items())
+        )
+        text += line(
+            second + 0.6, client, f"Finished assignment for group at generation {generation}: {{{given}}}"
+        )
+        text += line(second + 0.7, client, f"Successfully synced group in generation Generation{{{got}}}")
+    return text
+
+
+def leaves(second: float, client: str, number: int) -> str:
+    said = (
+        f"Member {client}-{uuid(number)} sending LeaveGroup request to coordinator b:9092 (id: 1 rack: null)"
+    )
+    return line(second, client, f"{said} due to the consumer is being closed")
+
+
+def changes(folder: Path) -> list[tuple[float, str, str, str]]:
+    """Seconds since the first row, what the coordinator did, client, and cause."""
+    return [
+        (row["time_us"] / 1_000_000, row["event"].removeprefix("member_"), row["member"], row["cause"])
+        for row in rows(folder)
+        if row["event"] in ("member_added", "member_removed")
+    ]
+
+
+LEADER = joined(0, ("a", 1), 1, {"a": 1, "b": 1}) + joined(60, ("a", 1), 2, {"a": 1})
+
+
+def test_the_leaders_plans_say_who_went_and_who_came(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"a.log": LEADER + joined(90, ("a", 1), 3, {"a": 1, "b": 2, "c": 1})})
+    assert changes(tmp_path) == [
+        (60.0, "removed", "b", "unknown"),
+        (90.0, "added", "b", "new-member"),
+        (90.0, "added", "c", "new-member"),
+    ]
+
+
+def test_a_member_that_says_that_it_leaves_goes_once_and_then(tmp_path: Path) -> None:
+    other = joined(0, ("b", 1), 1) + leaves(55, "b", 1)
+    import_texts(tmp_path, {"a.log": LEADER, "b.log": other})
+    assert changes(tmp_path) == [(55.0, "removed", "b", "left")]
+
+
+def test_behind_generations_that_no_log_has_a_member_has_gone_by_its_next_one_at_the_latest(
+    tmp_path: Path,
+) -> None:
+    """Others may have had its partitions meanwhile: they did not wait since it left."""
+    first = started(0, "a") + joined(1, ("a", 1), 1) + leaves(30, "a", 1)
+    import_texts(tmp_path, {"a.log": first + started(40, "a") + joined(41, ("a", 2), 5)})
+    assert changes(tmp_path) == [
+        (1.0, "added", "a", "new-member"),
+        (41.0, "removed", "a", "left"),
+        (41.0, "added", "a", "new-member"),
+    ]
+
+
+def test_a_line_of_the_coordinator_is_believed_instead(tmp_path: Path) -> None:
+    broker = (
+        "[2026-03-04 10:00:55,000] INFO [GroupCoordinator 1]: Member b-"
+        + uuid(1)
+        + " in group g has failed, "
+        "removing it from the group (kafka.coordinator.group.GroupCoordinator)\n"
+    )
+    import_texts(tmp_path, {"a.log": LEADER, "broker.log": broker})
+    assert changes(tmp_path) == [(55.0, "removed", "b", "session-expired")]
