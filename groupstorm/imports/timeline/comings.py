@@ -97,10 +97,6 @@ class Comings:
         event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
         self._rows.append(_Row(line, one.order(line), event, rule, one.generation - 1))
 
-    def forget(self) -> None:
-        """A line of the coordinator is there: it says who comes and goes."""
-        self._rows.clear()
-
     def tell(self, rows: Rows) -> None:
         """No more lines come."""
         for line, order, event, rule, _ in self._rows:

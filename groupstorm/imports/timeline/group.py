@@ -177,7 +177,6 @@ class GroupRecord:
     def coordinated(self, line: Observation, configuration: Observation | None) -> None:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
         self.has_coordinator = True
-        self.comings.forget()
         settings = None if configuration is None else configuration.fields["settings"]
         if configuration is None or not settings or settings == self.broker_settings:
             return
