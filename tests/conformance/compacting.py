@@ -83,6 +83,10 @@ class Partition:
         )
         return answer.responses[0].partition_responses[0]
 
+    def write_until_refused(self, data: bytes) -> Any:
+        """A real broker describes a new setting a moment before its log follows it."""
+        return _until(lambda: self.try_to_write(data), lambda answer: answer.error_code != Error.NONE)
+
     def write(
         self,
         *records: tuple[bytes | None, bytes | None],

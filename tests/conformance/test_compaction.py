@@ -132,7 +132,7 @@ def test_the_batches_that_compaction_leaves(partition: Partition) -> None:
 def test_a_record_without_a_key_is_refused_with_its_index(partition: Partition, compression: int) -> None:
     partition.configure(cleanup_policy="compact")
     data = wire.batch([b"1", b"2", b"3"], keys=[None, b"k", None], timestamp_ms=time.time_ns() // 1_000_000)
-    answer = partition.try_to_write(compressed(data, compression))
+    answer = partition.write_until_refused(compressed(data, compression))
     sentence = f"Compacted topic cannot accept message without key in topic partition {partition.topic}-0"
     assert answer.error_code == Error.INVALID_RECORD
     assert [(one.batch_index, one.batch_index_error_message) for one in answer.record_errors] == [
