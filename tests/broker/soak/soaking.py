@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from groupstorm.broker.embedded import EmbeddedBroker
+from tests.broker import wire
 from tests.broker.frames.harness import World
 from tests.broker.frames.requests import Requests
 from tests.broker.frames.trying import frames_of, rss_kib
@@ -29,6 +30,18 @@ OPTIONS = {
 }
 #: Requests over one connection before the client closes it, at times within a request.
 _REQUESTS = 40
+
+
+#: As many different requests as a broker keeps decoded: they take the places of larger ones, so that each
+#: hour ends with the same.
+_HEARTBEATS = [
+    wire.framed(
+        wire.request(
+            wire.HEARTBEAT, 3, group_id=f"g-{n}", generation_id=1, member_id="m", group_instance_id=None
+        )
+    )
+    for n in range(1_000)
+]
 
 
 class Sample(NamedTuple):
@@ -52,6 +65,8 @@ def virtual_hours(hours: int, seed: int) -> Iterator[int]:
                 world.advance(15_000)
                 del world.kept[:-100]
         world.advance(600_000)
+        for data in _HEARTBEATS:
+            world.try_bytes(data)
         world.closed.clear()
         gc.collect()
         yield len(gc.get_objects())
