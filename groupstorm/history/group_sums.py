@@ -65,7 +65,7 @@ class GroupSums:
         ownership.touched.clear()
 
     def begin_window(self, from_us: int) -> None:
-        """What happened before ``from_us`` counts no more; what lasts until then counts from then on."""
+        """Forget events before ``from_us``; of times that last until then count the rest."""
         self.instant_over()
         self.requests.clear()
         self.invariants.clear()

@@ -22,258 +22,17 @@ from groupstorm.protocol.codec import (
 )
 from groupstorm.turns import at_once
 from tests.broker import wire
-from tests.broker.asking import join, metadata, topic_id
-from tests.broker.asking_all import ANY_ACL
+from tests.broker.asking import join, metadata
 from tests.broker.driver import Driver
+from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
 from tests.broker.wire import milliseconds, structure
 
-#: Items of a long request: more than a turn's work, whatever the API.
-_MANY = 3 * WORK_PER_TURN
-_FIND_COORDINATOR_KEYS = {"key_type": 0, "coordinator_keys": tuple(f"g{number}" for number in range(_MANY))}
 
-AskFor = tuple[int, int, Callable[[Driver], dict[str, Any]]]
-
-
-def _named(
-    api_key: int, version: int, kind: str, field: str = "name", **more: Any
-) -> Callable[[], tuple[Any, ...]]:
-    """Many structures with different names, made when they are asked for."""
-    return lambda: tuple(
-        structure(api_key, version, kind, **{field: f"name-{number}"}, **more) for number in range(_MANY)
-    )
-
-
-def _partitions(
-    api_key: int, version: int, topic: str, partition: str, **more: Any
-) -> Callable[[Driver], Any]:
-    """One topic with many partitions, most of which there are not."""
-    index = more.pop("index", "partition_index")
-    fields = {"name": more.pop("named", "name"), "partitions": more.pop("partitions", "partitions")}
-
-    def topics(driver: Driver) -> dict[str, Any]:
-        asked = tuple(
-            structure(api_key, version, partition, **{index: number}, **more) for number in range(_MANY)
-        )
-        made = {fields["name"]: "orders", fields["partitions"]: asked, "topic_id": topic_id(driver)}
-        return {"topics": (structure(api_key, version, topic, **made),)}
-
-    return topics
-
-
-def _fields(**fields: Any) -> Callable[[Driver], dict[str, Any]]:
-    return lambda _driver: {name: value() if callable(value) else value for name, value in fields.items()}
-
-
-def _both(asked: Callable[[Driver], dict[str, Any]], **more: Any) -> Callable[[Driver], dict[str, Any]]:
-    return lambda driver: {**asked(driver), **more}
-
-
-_ACL = {
-    "resource_type": 2,
-    "resource_pattern_type": 3,
-    "principal": "User:somebody",
-    "host": "*",
-    "operation": 3,
-    "permission_type": 3,
-}
-_FILTER: dict[str, Any] = {name: value for name, value in ANY_ACL.items() if name != "resource_name_filter"}
-
-_LONG: dict[str, AskFor] = {
-    "Produce": (
-        wire.PRODUCE,
-        9,
-        _fields(
-            transactional_id=None,
-            acks=-1,
-            topic_data=_named(
-                wire.PRODUCE,
-                9,
-                "TopicProduceData",
-                partition_data=(structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=b""),),
-            ),
-        ),
-    ),
-    "Fetch": (
-        wire.FETCH,
-        11,
-        _both(
-            _partitions(
-                wire.FETCH,
-                11,
-                "FetchTopic",
-                "FetchPartition",
-                named="topic",
-                index="partition",
-                current_leader_epoch=-1,
-            ),
-            replica_id=-1,
-            session_epoch=-1,
-            max_wait=milliseconds(500),
-        ),
-    ),
-    "ListOffsets": (
-        wire.LIST_OFFSETS,
-        5,
-        _both(_partitions(wire.LIST_OFFSETS, 5, "ListOffsetsTopic", "ListOffsetsPartition"), replica_id=-1),
-    ),
-    "Metadata": (
-        wire.METADATA,
-        4,
-        _fields(topics=_named(wire.METADATA, 4, "MetadataRequestTopic"), allow_auto_topic_creation=False),
-    ),
-    "OffsetCommit": (
-        wire.OFFSET_COMMIT,
-        8,
-        _both(
-            _partitions(wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", "OffsetCommitRequestPartition"),
-            group_id="g",
-            generation_id_or_member_epoch=-1,
-        ),
-    ),
-    "OffsetFetch": (
-        wire.OFFSET_FETCH,
-        8,
-        _fields(groups=_named(wire.OFFSET_FETCH, 8, "OffsetFetchRequestGroup", "group_id", topics=None)),
-    ),
-    "FindCoordinator": (wire.FIND_COORDINATOR, 4, _fields(**_FIND_COORDINATOR_KEYS)),
-    "DescribeGroups": (
-        wire.DESCRIBE_GROUPS,
-        5,
-        _fields(groups=tuple(f"name-{number}" for number in range(_MANY))),
-    ),
-    "CreateTopics": (
-        wire.CREATE_TOPICS,
-        5,
-        _fields(topics=_named(wire.CREATE_TOPICS, 5, "CreatableTopic", num_partitions=0)),
-    ),
-    "DeleteTopics": (
-        wire.DELETE_TOPICS,
-        5,
-        _fields(topic_names=tuple(f"name-{number}" for number in range(_MANY))),
-    ),
-    "DeleteRecords": (
-        wire.DELETE_RECORDS,
-        1,
-        _partitions(wire.DELETE_RECORDS, 1, "DeleteRecordsTopic", "DeleteRecordsPartition"),
-    ),
-    "OffsetForLeaderEpoch": (
-        wire.OFFSET_FOR_LEADER_EPOCH,
-        3,
-        _both(
-            _partitions(
-                *(wire.OFFSET_FOR_LEADER_EPOCH, 3, "OffsetForLeaderTopic", "OffsetForLeaderPartition"),
-                named="topic",
-                index="partition",
-            ),
-            replica_id=-1,
-        ),
-    ),
-    "DescribeConfigs": (
-        wire.DESCRIBE_CONFIGS,
-        2,
-        _fields(
-            resources=_named(
-                wire.DESCRIBE_CONFIGS,
-                2,
-                "DescribeConfigsResource",
-                "resource_name",
-                resource_type=2,
-                configuration_keys=None,
-            )
-        ),
-    ),
-    "DeleteGroups": (
-        wire.DELETE_GROUPS,
-        1,
-        _fields(groups_names=tuple(f"name-{number}" for number in range(_MANY))),
-    ),
-    "CreatePartitions": (
-        wire.CREATE_PARTITIONS,
-        1,
-        _fields(topics=_named(wire.CREATE_PARTITIONS, 1, "CreatePartitionsTopic", count=9, assignments=None)),
-    ),
-    "ConsumerGroupDescribe": (
-        wire.CONSUMER_GROUP_DESCRIBE,
-        1,
-        _fields(group_ids=tuple(f"name-{number}" for number in range(_MANY))),
-    ),
-    "LeaveGroup": (
-        wire.LEAVE_GROUP,
-        4,
-        _fields(group_id="g", members=_named(wire.LEAVE_GROUP, 4, "MemberIdentity", "member_id")),
-    ),
-    "CreateAcls": (
-        wire.CREATE_ACLS,
-        2,
-        _fields(creations=_named(wire.CREATE_ACLS, 2, "AclCreation", "resource_name", **_ACL)),
-    ),
-    "DeleteAcls": (
-        wire.DELETE_ACLS,
-        2,
-        _fields(
-            filters=_named(
-                *(wire.DELETE_ACLS, 2, "DeleteAclsFilter", "resource_name_filter"),
-                **_FILTER,
-            )
-        ),
-    ),
-    "AlterClientQuotas": (
-        wire.ALTER_QUOTAS,
-        1,
-        _fields(
-            entries=lambda: tuple(
-                structure(
-                    *(wire.ALTER_QUOTAS, 1, "EntryData"),
-                    entity=(
-                        structure(
-                            *(wire.ALTER_QUOTAS, 1, "EntityData"),
-                            entity_type="user",
-                            entity_name=f"name-{number}",
-                        ),
-                    ),
-                    ops=(structure(wire.ALTER_QUOTAS, 1, "OpData", key="producer_byte_rate", value=1.0),),
-                )
-                for number in range(_MANY)
-            ),
-            validate_only=False,
-        ),
-    ),
-    "DescribeUserScramCredentials": (
-        wire.DESCRIBE_SCRAM,
-        0,
-        _fields(users=_named(wire.DESCRIBE_SCRAM, 0, "UserName")),
-    ),
-    "AlterUserScramCredentials": (
-        wire.ALTER_SCRAM,
-        0,
-        _fields(
-            deletions=(),
-            upsertions=_named(
-                *(wire.ALTER_SCRAM, 0, "ScramCredentialUpsertion"),
-                mechanism=1,
-                iterations=4096,
-                salt=b"salt",
-                salted_password=b"p" * 32,
-            ),
-        ),
-    ),
-    "DescribeTopicPartitions": (
-        wire.DESCRIBE_TOPIC_PARTITIONS,
-        0,
-        _fields(
-            topics=_named(wire.DESCRIBE_TOPIC_PARTITIONS, 0, "TopicRequest"),
-            response_partition_limit=2000,
-            cursor=None,
-        ),
-    ),
-}
-
-
-@pytest.mark.parametrize("api", _LONG)
+@pytest.mark.parametrize("api", LONG)
 def test_another_client_is_answered_between_the_turns(api: str) -> None:
     """Each item is a unit of work at least, three times as many as a turn carries out."""
-    api_key, version, fields = _LONG[api]
+    api_key, version, fields = LONG[api]
     driver = Driver({"auto.create.topics.enable": "false"}, {"orders": 1})
     connection = driver.send(api_key, version, **fields(driver))
     turns = 1
@@ -283,8 +42,8 @@ def test_another_client_is_answered_between_the_turns(api: str) -> None:
         assert driver.broker.next_deadline() == driver.now_ms, "the rest of the request waits for its turn"
         driver.collect(driver.broker.fire(driver.now_ms))
         turns += 1
-    assert turns > _MANY // WORK_PER_TURN
-    assert str(driver.answers[connection]).count("error_code=") >= _MANY
+    assert turns > MANY // WORK_PER_TURN
+    assert str(driver.answers[connection]).count("error_code=") >= MANY
 
 
 def _has_quota(driver: Driver, user: str) -> bool:
@@ -308,12 +67,12 @@ def _has_credentials(driver: Driver, user: str) -> bool:
 def test_others_meet_the_changes_of_a_long_request_one_after_the_other(
     api: str, is_changed: Callable[[Driver, str], bool]
 ) -> None:
-    api_key, version, fields = _LONG[api]
+    api_key, version, fields = LONG[api]
     driver = Driver()
     connection = driver.send(api_key, version, **fields(driver))
     seen: set[tuple[bool, bool]] = set()
     while connection not in driver.answers and (True, False) not in seen:
-        seen.add((is_changed(driver, "name-0"), is_changed(driver, f"name-{_MANY - 1}")))
+        seen.add((is_changed(driver, "name-0"), is_changed(driver, f"name-{MANY - 1}")))
         driver.collect(driver.broker.fire(driver.now_ms))
     assert (True, False) in seen
 
@@ -321,7 +80,7 @@ def test_others_meet_the_changes_of_a_long_request_one_after_the_other(
 def test_the_client_of_a_long_request_goes_away() -> None:
     """The broker finishes the request, and answers nobody."""
     driver = Driver()
-    connection = driver.send(wire.FIND_COORDINATOR, 4, **_FIND_COORDINATOR_KEYS)
+    connection = driver.send(wire.FIND_COORDINATOR, 4, **FIND_COORDINATOR_KEYS)
     driver.broker.forget(connection)
     driver.advance(0)
     assert connection not in driver.answers
@@ -330,7 +89,7 @@ def test_the_client_of_a_long_request_goes_away() -> None:
 
 def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
     driver = Driver({}, {"orders": 1})
-    api_key, version, fields = _LONG["ListOffsets"]
+    api_key, version, fields = LONG["ListOffsets"]
     connection = driver.send(api_key, version, **fields(driver))
     deleted = driver.ask(wire.DELETE_TOPICS, 5, topic_names=("orders",)).responses[0]
     driver.advance(0)
@@ -429,8 +188,8 @@ def test_a_group_whose_record_is_too_large_is_not_written() -> None:
 
 
 def test_a_commit_that_does_not_fit_into_one_batch_is_refused() -> None:
-    driver = Driver({"message.max.bytes": "10000"}, {"orders": _MANY})
-    api_key, version, fields = _LONG["OffsetCommit"]
+    driver = Driver({"message.max.bytes": "10000"}, {"orders": MANY})
+    api_key, version, fields = LONG["OffsetCommit"]
     connection = driver.send(api_key, version, **fields(driver))
     driver.advance(0)
     errors = [one.error_code for topic in driver.answers[connection].topics for one in topic.partitions]

@@ -123,7 +123,7 @@ class BrokerState:
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
     creation_errors: dict[str, CreationError] = field(default_factory=dict)
-    """Of internal topics of streams groups, by topic."""
+    """The errors with which internal topics of streams groups were not created, by topic."""
     acls: Acls = field(default_factory=Acls)
     credentials: Credentials = field(default_factory=Credentials)
     quotas: ClientQuotas = field(init=False)

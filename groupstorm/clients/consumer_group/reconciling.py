@@ -40,7 +40,7 @@ Assigned = TypeVar("Assigned")
 
 
 class LocalAssignment(NamedTuple, Generic[Assigned]):
-    """What is assigned, and how often the member's target has changed (LocalAssignment of both managers).
+    """The assignment, and how often the member's target has changed (LocalAssignment of both managers).
 
     The count makes the member acknowledge an assignment that has changed and changed back. It is -1 for a
     member that is not in a group, or that has reconciled nothing yet.

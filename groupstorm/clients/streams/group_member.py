@@ -49,7 +49,7 @@ NO_TASKS: Final = TaskAssignment()
 
 
 class ThreadFacts(NamedTuple):
-    """What a thread tells of itself when it joins (StreamsRebalanceData).
+    """The facts that a thread tells of itself when it joins (StreamsRebalanceData).
 
     ``process``: the id of its instance; ``endpoint``: application.server; ``offsets`` and ``end_offsets``: of
     the tasks whose state lies on its host, and of those that it restores or follows.
@@ -95,7 +95,7 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
 
     @property
     def assignment(self) -> TaskAssignment:
-        """What the listener is to take over in onTasksAssigned."""
+        """The tasks that the listener takes over in onTasksAssigned."""
         return self._target.assigned if self._reconciliation is None else self._reconciliation.target.assigned
 
     @property

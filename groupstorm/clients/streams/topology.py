@@ -70,7 +70,7 @@ class Topology:
 
     @cached_property
     def for_group(self) -> GroupTopology:
-        """What a member sends when it joins a streams group: an application of epoch 0."""
+        """The topology that a member sends when it joins a streams group, with epoch 0."""
         topics: dict[int, tuple[set[str], set[str]]] = {}
         for task in self.tasks:
             sources, changelogs = topics.setdefault(task.id.subtopology, (set(), set()))
