@@ -132,11 +132,11 @@ def _verdict_sentence(verdict: Verdict, variants: Runs) -> str:
     basis = f"by {verdict.by}{medians}"
     if len(verdict.best) == 1:
         return f"Best {basis}: {verdict.best[0]}."
-    why = (
-        "what lies between them is within the spread of the seeds"
-        if verdict.within_spread
-        else "they differ by less than a person would notice"
-    )
+    why = "they differ by less than a person would notice"
+    if verdict.within_spread:
+        why = "what lies between them is within the spread of the seeds"
+    elif min(cost.median for cost in verdict.costs.values()) >= 1:  # even the least pays for something
+        why = "what each saves in one of these it pays in another"
     if len(verdict.best) == len(variants):
         return f"There is no winner {basis}: {why}."
     if len(verdict.best) > BEST_NAMED_MAX:

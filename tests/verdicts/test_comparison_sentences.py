@@ -282,6 +282,15 @@ def test_what_all_variants_pay_alike_hides_no_difference() -> None:
     assert {name: cost.median for name, cost in verdict.costs.items()} == {"a": 0, "b": 85}
 
 
+def test_variants_that_pay_in_different_figures_are_said_to_do_so() -> None:
+    """600 s are ten notices of un-owned time, and 1,000 records ten of those processed again."""
+    found = said(
+        a=figures(unowned_partition_seconds=600, records_duplicated=0),
+        b=figures(unowned_partition_seconds=0, records_duplicated=1_000),
+    )
+    assert found[0].endswith("what each saves in one of these it pays in another.")
+
+
 def test_a_tie_that_seeds_do_not_explain_is_no_matter_of_spread() -> None:
     verdict = rank({"a": [unowned(100), unowned(100)], "b": [unowned(110), unowned(110)]})
     assert verdict is not None
