@@ -29,6 +29,9 @@ PRICE = (
 )
 #: The longest single gap says nearly what the sum says.
 _SAID_BY_UNOWNED = frozenset({"gap"})
+#: Figures that may set one of several apart that are as good. Generations are none of them: two protocols
+#: count them differently, and what they cost is un-owned time.
+_SET_APART = tuple(one for one in MEASURES if one.is_told and one.family != "generations")
 #: A range is told beside a change if it goes so far from the median.
 WIDE_SHARE = 0.25
 #: So many others that are as good are named; of more only the number is said.
@@ -138,9 +141,9 @@ def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
 
     def beats(one: str, other: str) -> bool:
         better = False
-        for measure in MEASURES:
+        for measure in _SET_APART:
             mine, its = _spread(measure, variants[one]), _spread(measure, variants[other])
-            if measure.is_told and mine and its and differ(measure, its, mine, every):
+            if mine and its and differ(measure, its, mine, every):
                 if mine.median > its.median:
                     return False
                 better = better or measure.family not in weighed

@@ -191,6 +191,16 @@ def test_what_is_better_in_one_figure_and_worse_in_another_beats_nothing() -> No
     assert said[0].startswith("Recommendation: stay with plain, the defaults: other buys nothing")
 
 
+def test_generations_set_nothing_apart_that_is_as_good() -> None:
+    """A cooperative rebalance has two generations, a group of KIP-848 one epoch: neither is a cost."""
+    variants = {
+        "classic": [figures(unowned_partition_seconds=1_000, generations=120)],
+        "kip848": [figures(unowned_partition_seconds=1_000, generations=80)],
+    }
+    said = recommendation(variants, defaults(classic=1, kip848=1), UNOWNED)
+    assert said[0] == "Recommendation: classic. As good: kip848."
+
+
 def test_settings_that_contradict_themselves_are_not_recommended_however_the_runs_ended() -> None:
     variants = {"plain": runs(300), "short": runs(10), "long": runs(200)}
     sound = defaults(plain=0, short=1, long=2)
