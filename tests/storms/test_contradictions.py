@@ -36,6 +36,21 @@ def test_a_contradiction_names_the_variants_that_have_it_unless_all_do() -> None
     assert (outlasts_polls(variants["five"]), outlasts_polls(variants["ten"])) == (True, False)
 
 
+def test_variants_that_differ_in_their_numbers_share_a_sentence() -> None:
+    """Members that leave for the same reason are one sentence, each number beside its variants."""
+    variants = {
+        name: settings(
+            process_ms={"p50": "20s", "p100": longest}, record_rate=0.002, **{"max.poll.records": 1}
+        )
+        for name, longest in {"eight": "8m", "nine": "9m", "four": "4m"}.items()
+    }
+    assert contradictions(variants) == [
+        "one record may take 480 s (process_ms), and max.poll.interval.ms is 300 s (eight); one record may "
+        "take 540 s (process_ms), and max.poll.interval.ms is 300 s (nine): the member leaves the group "
+        "meanwhile."
+    ]
+
+
 def test_a_process_that_may_be_killed_while_it_closes_is_named() -> None:
     """0.5 s (stop_grace_ms) and up to 40 s of work are longer than 30 s; 30.5 s are as long as 30.5 s."""
     slow: dict[str, Any] = {

@@ -56,13 +56,25 @@ def found_in(settings: Iterable[tuple[Name, Settings, Sequence[Step]]]) -> dict[
 def contradictions(
     variants: Mapping[str, Settings], steps: Mapping[str, Sequence[Step]] = NO_STEPS
 ) -> list[str]:
-    """Sentences, each with the variants that it is about unless it is about all. ``steps``: of each."""
-    return [
-        f"{sentence}{'' if len(names) == len(variants) else f' ({listed(names)})'}."
-        for (_, sentence), names in found_in(
-            (name, one, steps.get(name, ())) for name, one in variants.items()
-        ).items()
-    ]
+    """Sentences, each with the variants that it is about unless it is about all. ``steps``: of each.
+
+    Settings that differ in their numbers only share a sentence: what follows from them is said once.
+    """
+    found = found_in((name, one, steps.get(name, ())) for name, one in variants.items())
+    facts: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for (rule, sentence), names in found.items():
+        fact, _, consequence = sentence.partition(": ")
+        about = "" if len(names) == len(variants) else f" ({listed(names)})"
+        facts.setdefault((rule, consequence), []).append((fact, about))
+    return [_sentence(of_rule, consequence) for (_, consequence), of_rule in facts.items()]
+
+
+def _sentence(facts: Sequence[tuple[str, str]], consequence: str) -> str:
+    follows = f": {consequence}" if consequence else ""
+    if len(facts) == 1:
+        [(fact, about)] = facts
+        return f"{fact}{follows}{about}."
+    return f"{'; '.join(fact + about for fact, about in facts)}{follows}."
 
 
 def endless_work(settings: Settings) -> list[Contradiction]:
