@@ -30,6 +30,8 @@ def test_it_asks_for_everything_that_is_missing_at_once() -> None:
         ([workload(), workload("StatefulSet")], None, r"\(Deployment/orders, StatefulSet/orders\)"),
         ([workload(name="a"), workload(name="b")], "c", "--workload c: no such workload: m.yaml has a, b"),
         ([{"kind": "Service", "metadata": {"name": "s"}}], None, "no Deployment and no StatefulSet in it"),
+        ([workload("Rollout")], None, "only Rollout: Argo .* as a Deployment with its maxSurge and maxUnav"),
+        ([workload("DaemonSet")], None, "only DaemonSet: .* as many replicas as it has nodes, maxSurge 0"),
         ([workload(replicas="four")], None, r"\(Deployment orders\).spec.replicas: 'four': expected a whole"),
         ([workload(replicas=-1)], None, "spec.replicas: -1"),
         ([workload(strategy={"rollingUpdate": {"maxSurge": "many"}})], None, "maxSurge: 'many': expected"),

@@ -18,6 +18,13 @@ from groupstorm.wording import listed
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
 _TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
+#: Kinds with pods that no rolling update of ours replaces, and what to ask instead.
+_OTHER_WORKLOADS = {
+    "Rollout": "Argo Rollouts' steps are not read: give its spec.template as a Deployment with its maxSurge "
+    "and maxUnavailable, or write a scenario with the step canary or blue-green",
+    "DaemonSet": "give its spec.template as a Deployment with as many replicas as it has nodes, maxSurge 0 "
+    "and its maxUnavailable (1, if it has none)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,9 @@ def _instead_of_a_workload(objects: Sequence[KubernetesObject]) -> str:
                 f"{both}{namespace} -o yaml | groupstorm rollout -`"
             )
     kinds = ", ".join(sorted({one.kind for one in objects}))
+    for one in objects:
+        if one.kind in _OTHER_WORKLOADS:
+            return f"no Deployment and no StatefulSet in it, only {kinds}: {_OTHER_WORKLOADS[one.kind]}"
     return f"no Deployment and no StatefulSet in it, only {kinds}"
 
 
