@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, Any
@@ -83,11 +84,32 @@ def load_command(name: str) -> Any:
 def as_command(name: str, function: Callable[..., None]) -> Any:
     """The command that Typer makes of a function. Its help names other commands as the user calls them."""
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(name)(function)
+    alone.command(name, cls=_Command)(function)
     made: Any = typer.main.get_command(alone)
     for described in (made, *made.params):
         described.help = described.help and as_invoked(described.help)
     return made
+
+
+class _Command(TyperCommand):
+    """Names `--set` where a setting of scenarios is given as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        known = {name for one in self.params for name in (*one.opts, *one.secondary_opts)}
+        for arg in args if "--set" in known else ():
+            name, _, value = arg.partition("=")
+            setting = _setting_like(name) if name.startswith("--") and name not in known else None
+            if setting is not None:
+                raise typer.BadParameter(f"{name}: a setting is given as --set {setting}={value or 'VALUE'}.")
+        return super().parse_args(ctx, args)
+
+
+def _setting_like(option: str) -> str | None:
+    """The setting that is spelled like this option: --session-timeout-ms is session.timeout.ms."""
+    from groupstorm.storms.scenario.settings_table import SETTINGS
+
+    spelled = re.sub("[._-]", "", option.lower())
+    return next((row.name for row in SETTINGS if re.sub("[._-]", "", row.name.lower()) == spelled), None)
 
 
 class LazyGroup(TyperGroup):

@@ -1,13 +1,16 @@
-"""Commands that are printed over several lines."""
+"""Command lines: those that are printed over several lines, and options that are settings."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from groupstorm.cli import invocation
 from groupstorm.cli.invocation import command_lines
+from tests.command import groupstorm
 
 WORDS = [
     "trace",
@@ -30,3 +33,19 @@ def test_a_shell_reads_the_lines_as_one_command(width: int, monkeypatch: pytest.
     assert all(len(line) <= max(width, 48) for line in lines)
     assert not any(line.rstrip(" \\").endswith(("--partition", "--from", "--to")) for line in lines)
     assert (len(lines) == 1) == (width == 200)
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--members", "20"], "--members: a setting is given as --set members=VALUE."),
+        (["--session-timeout-ms=9s"], "a setting is given as --set session.timeout.ms=9s."),
+        (["--seedz", "20"], "No such option: --seedz"),
+    ],
+)
+def test_a_setting_given_as_an_option_is_told_how_it_is_given(
+    option: list[str], told: str, tmp_path: Path
+) -> None:
+    result = groupstorm("compare", "rolling-deploy", *option, cwd=tmp_path)
+    assert result.returncode == 2
+    assert told in " ".join(re.sub("[│╭╮╰╯─]", " ", result.stderr).split())
