@@ -94,8 +94,10 @@ def advise(
         file = _scenario_of_run(Path(target), group, known, first_seed, seeds, out, chosen_shape, everything)
         sweep = Sweep(str(file), AS_IT_WAS, (), first_seed, seeds, changed)
     else:
-        if known or group is not None or out is not None:
-            raise InputError("--known, --group, --out: mean something only with a RUN")
+        of_a_run = {"--known": bool(known), "--group": group is not None, "--out": out is not None}
+        if any(of_a_run.values()):
+            given = ", ".join(option for option, is_given in of_a_run.items() if is_given)
+            raise InputError(f"{given}: only with a RUN, and {target} is none")
         loaded = load(target)
         if variant is not None and variant not in loaded.variants:
             raise InputError(f"variant: {not_one_of(variant, loaded.variants)}")

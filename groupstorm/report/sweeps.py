@@ -13,7 +13,7 @@ from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
 from groupstorm.storms.runs.choices import defaults_among
-from groupstorm.storms.runs.contradictions import found_in
+from groupstorm.storms.runs.contradictions import by_rule, found_in
 from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
@@ -168,13 +168,9 @@ def sweep_contradictions(sweep: Sweep, points: Sequence[Point]) -> list[str]:
     """
     scenarios = [(point.labels, sweep.scenario_of(point)) for point in points]
     found = found_in((labels, one.settings, one.steps) for labels, one in scenarios)
-    by_rule: dict[str, list[tuple[str, list[tuple[str, ...]]]]] = {}
-    for (rule, sentence), true_for in found.items():
-        by_rule.setdefault(rule, []).append((sentence, true_for))
     sentences = []
-    for (sentence, true_for), *others in by_rule.values():
+    for sentence, true_for, alike in by_rule(found):
         where = "" if len(true_for) == len(points) else f"with {_points_named(sweep, true_for)}: "
-        alike = [labels for _, more in others for labels in more]
         likewise = f"; likewise, in other numbers, with {_points_named(sweep, alike)}" if alike else ""
         sentences.append(f"{where}{sentence}{likewise}.")
     return sentences

@@ -56,25 +56,23 @@ def found_in(settings: Iterable[tuple[Name, Settings, Sequence[Step]]]) -> dict[
 def contradictions(
     variants: Mapping[str, Settings], steps: Mapping[str, Sequence[Step]] = NO_STEPS
 ) -> list[str]:
-    """Sentences, each with the variants that it is about unless it is about all. ``steps``: of each.
-
-    Settings that differ in their numbers only share a sentence: what follows from them is said once.
-    """
+    """Sentences, each with the variants that it is about unless it is about all. ``steps``: of each."""
     found = found_in((name, one, steps.get(name, ())) for name, one in variants.items())
-    facts: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    sentences = []
+    for sentence, names, alike in by_rule(found):
+        likewise = f"; likewise, in other numbers, {listed(alike)}" if alike else ""
+        about = "" if len(names) == len(variants) else f" ({listed(names)}{likewise})"
+        sentences.append(f"{sentence}{about}.")
+    return sentences
+
+
+def by_rule(found: Mapping[Contradiction, list[Name]]) -> Iterator[tuple[str, list[Name], list[Name]]]:
+    """One sentence for each rule, the names that it is true for, and those for which its numbers differ."""
+    of_rules: dict[str, list[tuple[str, list[Name]]]] = {}
     for (rule, sentence), names in found.items():
-        fact, _, consequence = sentence.partition(": ")
-        about = "" if len(names) == len(variants) else f" ({listed(names)})"
-        facts.setdefault((rule, consequence), []).append((fact, about))
-    return [_sentence(of_rule, consequence) for (_, consequence), of_rule in facts.items()]
-
-
-def _sentence(facts: Sequence[tuple[str, str]], consequence: str) -> str:
-    follows = f": {consequence}" if consequence else ""
-    if len(facts) == 1:
-        [(fact, about)] = facts
-        return f"{fact}{follows}{about}."
-    return f"{'; '.join(fact + about for fact, about in facts)}{follows}."
+        of_rules.setdefault(rule, []).append((sentence, names))
+    for (sentence, names), *others in of_rules.values():
+        yield sentence, names, list(dict.fromkeys(name for _, more in others for name in more))
 
 
 def endless_work(settings: Settings) -> list[Contradiction]:
