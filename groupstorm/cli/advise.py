@@ -21,6 +21,7 @@ from groupstorm.cli.whatif import (
 )
 from groupstorm.problems import CheckFailed, InputError, not_one_of
 from groupstorm.report.progress import runs_progress
+from groupstorm.report.sweeps import sweep_contradictions
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT
@@ -102,6 +103,8 @@ def advise(
         if variant is not None and variant not in loaded.variants:
             raise InputError(f"variant: {not_one_of(variant, loaded.variants)}")
         sweep = Sweep(target, variant, (), seed if seed is not None else loaded.seed or 0, seeds, changed)
+    if chosen_shape is not Shape.JSON:
+        print_paragraphs(sweep_contradictions(sweep, [Point((), {})]), "Before any run: ")
     with runs_progress() as progress:
         advice = Search(sweep, goals, runs, progress).advise()
     sentences = [*advice_sentences(advice, goals), *_cautions(sweep, advice)]

@@ -137,8 +137,8 @@ def compare(
     if chosen_shape is Shape.TABLES:
         print_paragraph(" ".join(loaded.question.split()), emphasized=True)
         steps = {name: one.steps for name, one in resolved.items()}
-        for sentence in contradictions({name: one.settings for name, one in resolved.items()}, steps):
-            print_paragraph(f"Before any run: {sentence}")
+        settings_of = {name: one.settings for name, one in resolved.items()}
+        print_paragraphs(contradictions(settings_of, steps), "Before any run: ")
         print()
     if kind is not None and on is not None:
         from groupstorm.cli.fidelity import compare_with_broker

@@ -62,10 +62,10 @@ def print_paragraph(text: str, emphasized: bool = False) -> None:
     print(_emphasized(lines) if emphasized else lines)
 
 
-def print_paragraphs(texts: Iterable[str]) -> None:
-    """Several paragraphs, one below the other."""
+def print_paragraphs(texts: Iterable[str], prefix: str = "") -> None:
+    """Several paragraphs, one below the other, each behind the prefix."""
     for text in texts:
-        print_paragraph(text)
+        print_paragraph(f"{prefix}{text}")
 
 
 def print_indented(text: str, first: str = "", more: str = "", *, to_stderr: bool = False) -> None:

@@ -135,8 +135,8 @@ def run(
         raise InputError(f"--trace {trace}: expected another folder than that of the run")
     if chosen_shape is Shape.TABLES:
         steps = {resolved.variant: resolved.steps}
-        for sentence in contradictions({resolved.variant: resolved.settings}, steps):
-            print_paragraph(f"Before any run: {sentence}")
+        found = contradictions({resolved.variant: resolved.settings}, steps)
+        print_paragraphs(found, "Before any run: ")
     if seeds == 1:
         with run_sinks(log, trace, trace_to) as sinks:
             runs = [_run_one(resolved, folder, trace_format, exact, sinks, log, kind, clients)]

@@ -212,8 +212,7 @@ def _print_before_runs(question: str, plan: Plan, chosen_shape: Shape, are_done:
     print_paragraph(" ".join(question.split()), emphasized=True)
     if not are_done:
         possible = [point for place, point in enumerate(plan.points) if place not in plan.refused]
-        for sentence in sweep_contradictions(plan.sweep, possible):
-            print_paragraph(f"Before any run: {sentence}")
+        print_paragraphs(sweep_contradictions(plan.sweep, possible), "Before any run: ")
     print()
 
 

@@ -149,8 +149,10 @@ class Search:
     # -- judging ---------------------------------------------------------------------------------
 
     def _meets(self, one: Tried) -> bool:
-        if one.refused is not None or unfit_variants({one.label: one.figures}):
-            return False
+        return one.refused is None and not _unfit(one) and self._reaches(one)
+
+    def _reaches(self, one: Tried) -> bool:
+        """Whether the figures meet the goals, whatever else the group does."""
         runs = {f"seed {number}": figures for number, figures in enumerate(one.figures)}
         return not any(goal.unmet_by(runs) for goal in self._goals)
 
@@ -158,7 +160,7 @@ class Search:
         """Whether ``one`` has less of the figure, by so much that a person would notice and that the seeds do
         not explain."""
         before, after = plain.spread(figure), one.spread(figure)
-        if one.refused is not None or after is None or unfit_variants({one.label: one.figures}):
+        if one.refused is not None or after is None or _unfit(one):
             return False
         if before is None:
             return True
@@ -193,12 +195,17 @@ class Search:
         ran = [one for one in advice.tried if one.spread(advice.figure) is not None]
         nearest = min(ran, key=lambda one: _median(one, advice.figure), default=None)
         if self._goals:
-            whole = " and ".join(map(str, self._goals))
-            sentence = (
-                f"no change of one or two settings meets {whole} in a way that the seeds do not explain"
-            )
+            sentence = f"no change of one or two settings meets {' and '.join(map(str, self._goals))}"
+            reaching = [one for one in ran if self._reaches(one)]
+            if reaching and all(map(_unfit, reaching)):
+                first = min(reaching, key=lambda one: one.size)
+                return f"{sentence} and leaves the group well: with {first.label} {_unfit(first)}"
+            if reaching:
+                sentence += " in a way that the seeds do not explain"
         else:
             sentence = f"no change of one or two settings makes a difference that counts ({_COUNTS})"
+            if all(map(_unfit, [advice.plain, *ran])):
+                return f"{sentence}: as it is, and with every change, {_unfit(advice.plain)}"
         before, after = advice.plain.spread(advice.figure), nearest and nearest.spread(advice.figure)
         if nearest is None or (before and after and not _is_less(after, before)):
             return sentence
@@ -210,6 +217,11 @@ def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> 
         return Tried(changes, (), 0, outcome.refused)
     settings = sweep.scenario_of(outcome.point).settings
     return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
+
+
+def _unfit(one: Tried) -> str | None:
+    """The reason why it is not advised, whatever its figures; None if there is none."""
+    return unfit_variants({one.label: one.figures}).get(one.label)
 
 
 def _is_less(after: Spread, before: Spread) -> bool:

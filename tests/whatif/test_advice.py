@@ -65,7 +65,18 @@ def test_the_shortest_session_that_brokers_allow_is_tried(tmp_path: Path) -> Non
 def test_none_comes_nearest_if_seeds_alone_tell_them_apart(tmp_path: Path) -> None:
     python: dict[str, Any] = {"client_profile": "aiokafka", "partition.assignment.strategy": ["roundrobin"]}
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<0.001", runs=6, **python)
-    assert advice.reason.endswith("in a way that the seeds do not explain")
+    assert advice.reason.endswith("meets unowned_max_seconds<0.001")
+
+
+@pytest.mark.slow
+def test_a_goal_that_a_group_meets_which_cannot_keep_up_is_not_met(tmp_path: Path) -> None:
+    """A record takes 20 ms, so that a member processes 50 a second, and 100 come into each partition."""
+    advice = advised(
+        tmp_path, CRASH, "unowned_max_seconds<55", runs=12, record_rate=100, process_ms={"exactly": 20}
+    )
+    assert advice.chosen is None
+    assert "unowned_max_seconds<55 and leaves the group well: with session" in advice.reason
+    assert "the group cannot keep up" in advice.reason
 
 
 @pytest.mark.slow
