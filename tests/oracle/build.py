@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,9 @@ from tests.processes import BUILD_DEADLINE_S, run_process
 
 SOURCES = Path(__file__).resolve().parent
 CACHE = SOURCES.parents[1] / ".oracle"
+
+#: The release whose classes are asked (`pom.xml`); the coordinator's may be of another one.
+KAFKA = "4.3.1"
 
 #: Kafka 4's brokers are compiled for Java 17.
 MINIMUM_JAVA = 17
@@ -42,14 +45,28 @@ class Built(NamedTuple):
 
     java: Path
     classpath: str
+    main: str = "groupstorm.oracle.Main"
 
 
 def build(cache: Path = CACHE) -> Built:
     """The oracle's classes, built if these sources were not built before."""
+    return _built(cache, [])
+
+
+def build_coordinator(kafka: str, cache: Path = CACHE) -> Built:
+    """The coordinator of that release of Kafka."""
+    if kafka == KAFKA:
+        return build(cache)
+    alone = _built(cache, ["-Pcoordinator-alone", f"-Dkafka.version={kafka}"], f"-{kafka}")
+    return alone._replace(main="groupstorm.oracle.coordinator.Script")
+
+
+def _built(cache: Path, options: Sequence[str], suffix: str = "") -> Built:
     java = find_java()
-    classes, lib = cache / f"classes-{_digest(_sources())}", cache / f"lib-{_digest([SOURCES / 'pom.xml'])}"
+    classes = cache / f"classes-{_digest(_sources())}{suffix}"
+    lib = cache / f"lib-{_digest([SOURCES / 'pom.xml'])}{suffix}"
     if not (classes.is_dir() and lib.is_dir()):
-        _run_maven(java, classes, lib)
+        _run_maven(java, classes, lib, options)
     return Built(java, os.pathsep.join([str(classes), str(lib / "*")]))
 
 
@@ -77,7 +94,7 @@ def _digest(files: Iterable[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _run_maven(java: Path, classes: Path, lib: Path) -> None:
+def _run_maven(java: Path, classes: Path, lib: Path, options: Sequence[str]) -> None:
     maven = shutil.which("mvn")
     if maven is None:
         raise OracleUnavailable("Maven was not found: install it (Debian: apt install maven)")
@@ -87,7 +104,12 @@ def _run_maven(java: Path, classes: Path, lib: Path) -> None:
     with tempfile.TemporaryDirectory(dir=classes.parent, prefix="building-") as folder:
         built, jars = Path(folder, "build"), Path(folder, "lib")
         command = [maven, "-B", "-q", "-f", str(SOURCES / "pom.xml"), f"-Doracle.build={built}"]
-        command += [f"-Doracle.lib={jars}", f"-Dmdep.skip={str(lib.is_dir()).lower()}", "process-classes"]
+        command += [
+            *options,
+            f"-Doracle.lib={jars}",
+            f"-Dmdep.skip={str(lib.is_dir()).lower()}",
+            "process-classes",
+        ]
         environment = {**os.environ, "JAVA_HOME": str(java.parent.parent)}
         answer = run_process(
             command,

@@ -5,21 +5,33 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from tests.oracle import golden
-from tests.oracle.build import Built, build
+from tests.oracle.build import KAFKA, Built, build, build_coordinator
 from tests.oracle.differential import Differential, Outcome
 from tests.oracle.jvm import Jvm
 from tests.oracle.report import summary
 from tests.oracle.running import Ask, Progress, Seconds, children_cpu, positive
 from tests.oracle.scripts.generator import random_script
 from tests.oracle.scripts.group_scripts import KINDS, random_group_script
+from tests.oracle.scripts.share_scripts import random_share_script
 
 #: The Java side's name for this.
 COMMAND = "coordinator"
 
 COUNT = 1_000
+
+#: Kinds of script -> the script of a seed and a number.
+SCRIPTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
+    "classic": random_script,
+    **{kind: partial(random_group_script, kind) for kind in KINDS},
+    "share": random_share_script,
+}
+RELEASES = (KAFKA, "4.4.0")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,10 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=positive, default=COUNT, help="scripts (default: %(default)s)")
     parser.add_argument(
         "--kind",
-        choices=["classic", *KINDS],
+        choices=SCRIPTS,
         default="classic",
-        help="classic groups, consumer groups (KIP-848), or groups that change their protocol "
-        "(default: %(default)s)",
+        help="classic groups, consumer groups (KIP-848), groups that change their protocol, or share groups "
+        "(KIP-932) (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kafka", choices=RELEASES, default=RELEASES[-1], help="the release (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
     parser.add_argument(
@@ -43,14 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0: no difference; 1: one at least."""
-    built = build()
     if options.write_golden:
-        with Jvm(built, COMMAND) as kafka:
+        with Jvm(build(), COMMAND) as kafka:
             print(f"{golden.write(kafka.ask)} scripts and Kafka's answers to them written to {golden.PATH}")
         return 0
-    outcome, seconds = _timed(built, options)
+    outcome, seconds = _timed(build_coordinator(options.kafka), options)
     scripts = "" if options.kind == "classic" else f"{options.kind} scripts, "
-    title = f"Kafka 4.3.1's coordinator and ours, {scripts}seed {options.seed}"
+    title = f"Kafka {options.kafka}'s coordinator and ours, {scripts}seed {options.seed}"
     print(summary(outcome, title, seconds, options.kind))
     return 1 if outcome.different else 0
 
@@ -63,7 +77,10 @@ def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]
         progress(outcome.coverage.scripts, len(outcome.different))
 
     with Jvm(built, COMMAND) as kafka:
-        outcome = compare(kafka.ask, options.count, options.seed, options.show, tell, kind=options.kind)
+        release = Compatibility(options.kafka)
+        outcome = compare(
+            kafka.ask, options.count, options.seed, options.show, tell, kind=options.kind, kafka=release
+        )
     wall = time.perf_counter() - start
     return outcome, Seconds(children_cpu() - children, outcome.our_cpu_seconds, wall)
 
@@ -77,9 +94,8 @@ def compare(
     coordinator: Callable[..., GroupCoordinator] | None = None,
     *,
     kind: str = "classic",
+    kafka: Compatibility = Compatibility.KAFKA_4_3_1,
 ) -> Outcome:
     """The first ``count`` scripts of ``seed`` and ``kind`` through both sides."""
-    differential = Differential(ask, coordinator, shown_max=shown_max, on_progress=on_progress)
-    if kind == "classic":
-        return differential.run(random_script(seed, number) for number in range(count))
-    return differential.run(random_group_script(kind, seed, number) for number in range(count))
+    differential = Differential(ask, coordinator, kafka, shown_max=shown_max, on_progress=on_progress)
+    return differential.run(SCRIPTS[kind](seed, number) for number in range(count))

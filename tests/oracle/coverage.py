@@ -14,6 +14,7 @@ from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import ListGroups, Request
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.trace.events.coordinator import Event, GroupStateChanged, MemberReconciled
 from tests.oracle.comparison import Answer
 
@@ -100,8 +101,8 @@ class _Watched(GroupCoordinator):
         if not isinstance(request, ListGroups):
             group = self.group(request.group)
             state = NO_GROUP if group is None else group.state.value
-            if isinstance(group, ConsumerGroup):
-                state = f"consumer {state}"
+            if isinstance(group, ConsumerGroup | ShareGroup):
+                state = f"{'share' if isinstance(group, ShareGroup) else 'consumer'} {state}"
             self._coverage.requests[type(request).__name__, state] += 1
         return self._count(super().handle(request, now_ms, token, may_match))
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
@@ -20,10 +21,14 @@ from tests.oracle.shrinking import shrink
 Script = Case
 
 
-def our_answer(script: Script, coordinator: Callable[..., GroupCoordinator] = GroupCoordinator) -> Answer:
-    """What `groupstorm script` answers."""
+def our_answer(
+    script: Script,
+    coordinator: Callable[..., GroupCoordinator] = GroupCoordinator,
+    kafka: Compatibility = Compatibility.KAFKA_4_3_1,
+) -> Answer:
+    """The answer of `groupstorm script --kafka`."""
     scenario = read_scenario(as_line(script), "script")
-    return plain(run_scenario(scenario, changes=False, coordinator=coordinator))
+    return plain(run_scenario(scenario, changes=False, kafka=kafka, coordinator=coordinator))
 
 
 class Found(NamedTuple):
@@ -52,6 +57,7 @@ class Differential:
         self,
         ask: Ask,
         coordinator: Callable[..., GroupCoordinator] | None = None,
+        kafka: Compatibility = Compatibility.KAFKA_4_3_1,
         *,
         shown_max: int = 3,
         on_progress: Callable[[Outcome], None] = lambda outcome: None,
@@ -59,6 +65,7 @@ class Differential:
         self._ask = ask
         self._outcome = Outcome()
         self._coordinator = coordinator
+        self._kafka = kafka
         self._shown_max = shown_max
         self._on_progress = on_progress
 
@@ -77,7 +84,7 @@ class Differential:
 
     def _ours(self, script: Script) -> Answer:
         start = time.thread_time()
-        answer = our_answer(script, self._coordinator or self._outcome.coverage.watch)
+        answer = our_answer(script, self._coordinator or self._outcome.coverage.watch, self._kafka)
         self._outcome.our_cpu_seconds += time.thread_time() - start
         return answer
 
@@ -90,7 +97,7 @@ class Differential:
         coordinator = self._coordinator or GroupCoordinator
 
         def both(candidate: Script) -> tuple[Answer, Answer]:
-            return json.loads(self._ask(as_line(candidate))), our_answer(candidate, coordinator)
+            return json.loads(self._ask(as_line(candidate))), our_answer(candidate, coordinator, self._kafka)
 
         shortest = shrink(script, lambda candidate: difference(*both(candidate)) is not None)
         return Found(shortest, *both(shortest))

@@ -15,7 +15,7 @@ _END_SECONDS = 30
 
 
 class Jvm:
-    """`groupstorm.oracle.Main <command>`: a line in, a line out, until it is closed."""
+    """The main class and `command`: a line in, a line out, until it is closed."""
 
     def __init__(self, built: Built, command: str, *, heap: str = "1g") -> None:
         # closed with the process: it is what a broken one has said
@@ -25,7 +25,7 @@ class Jvm:
         # compiled code would leave out the messages of exceptions that are thrown often
         options.append("-XX:-OmitStackTraceInFastThrow")
         self._process = subprocess.Popen(
-            [built.java, *options, "groupstorm.oracle.Main", command],
+            [built.java, *options, built.main, command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -31,6 +31,8 @@ _STATES = (
     "consumer Assigning",
     "consumer Reconciling",
     "consumer Stable",
+    "share Empty",
+    "share Stable",
 )
 _REQUESTS = (
     "JoinGroup",
@@ -41,6 +43,7 @@ _REQUESTS = (
     "OffsetFetch",
     "DescribeGroup",
     "ConsumerGroupHeartbeat",
+    "ShareGroupHeartbeat",
 )
 
 
@@ -50,7 +53,9 @@ def summary(outcome: Outcome, title: str, seconds: Seconds, kind: str = "classic
     if kind == "classic":
         lines += [*_errors(outcome.coverage), "", *_transitions(outcome.coverage), ""]
     else:
-        lines += [*_group_errors(outcome.coverage, RULES_BY_KIND[kind]), "", *_steps(outcome.coverage), ""]
+        lines += [*_group_errors(outcome.coverage, RULES_BY_KIND[kind]), ""]
+        if kind != "share":  # whose members take partitions at once
+            lines += [*_steps(outcome.coverage), ""]
     lines += [*_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]
     lines += [times("scripts", outcome.coverage.scripts, seconds)]
     lines += differences(outcome.different, (transcript(*found) for found in outcome.found))

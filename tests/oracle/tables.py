@@ -79,9 +79,30 @@ _MIGRATION_RULES: dict[str, tuple[str, ...]] = {
     "heartbeat": ("REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
     "commit": ("ILLEGAL_GENERATION",),
 }
+#: The same for scripts of share groups.
+_SHARE_RULES: dict[str, tuple[str, ...]] = {
+    "shb": (
+        "NONE",
+        "INVALID_REQUEST",
+        "GROUP_ID_NOT_FOUND",
+        "GROUP_MAX_SIZE_REACHED",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_MEMBER_EPOCH",
+    ),
+    "describe_share": ("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"),
+    "chb": ("NONE", "GROUP_ID_NOT_FOUND"),
+    "join": ("INCONSISTENT_GROUP_PROTOCOL",),
+    "sync": ("UNKNOWN_MEMBER_ID",),
+    "heartbeat": ("UNKNOWN_MEMBER_ID",),
+    "commit": ("GROUP_ID_NOT_FOUND",),
+    "describe": ("GROUP_ID_NOT_FOUND",),
+    "fetch_offsets": ("NONE",),
+}
+
 RULES_BY_KIND: dict[str, dict[str, tuple[str, ...]]] = {
     "classic": RULES,
     "consumer": GROUP_RULES,
+    "share": _SHARE_RULES,
     "migration": {kind: GROUP_RULES[kind] + _MIGRATION_RULES.get(kind, ()) for kind in GROUP_RULES},
 }
 

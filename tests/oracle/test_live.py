@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from groupstorm.coordinator.config import Compatibility
 from tests.oracle import golden
-from tests.oracle.build import Built
+from tests.oracle.build import Built, OracleUnavailable, build_coordinator
 from tests.oracle.comparison import changes_only
-from tests.oracle.coordinator import COMMAND, compare
+from tests.oracle.coordinator import COMMAND, RELEASES, SCRIPTS, compare
 from tests.oracle.faults import Late
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
@@ -45,6 +46,26 @@ def test_scripts_of_consumer_groups_and_migrations_are_answered_as_kafka_answers
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.coverage.scripts == scripts
     assert len(outcome.coverage.reconciliations) >= 11, "every state after each other one"
+
+
+@pytest.fixture(scope="module")
+def newest(built: Built) -> Iterator[Jvm]:
+    """The coordinator of the newest release, where Maven can fetch it."""
+    try:
+        coordinator = build_coordinator(RELEASES[-1])
+    except OracleUnavailable as problem:
+        pytest.skip(str(problem))
+    with Jvm(coordinator, COMMAND) as jvm:
+        yield jvm
+
+
+@pytest.mark.parametrize("scripts", sizes(40, 10_000, within_minutes=120))
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_scripts_are_answered_as_the_newest_kafka_answers_them(newest: Jvm, kind: str, scripts: int) -> None:
+    release = Compatibility(RELEASES[-1])
+    outcome = compare(newest.ask, scripts, seed=3, shown_max=1, kind=kind, kafka=release)
+    assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
+    assert outcome.coverage.scripts == scripts
 
 
 @pytest.mark.soak

@@ -19,6 +19,11 @@ record Call(
     boolean ownLeave,
     Function<GroupCoordinator, CompletableFuture<? extends Message>> send
 ) {
+    /** Whether it is the heartbeat of a protocol in which heartbeats carry the membership. */
+    boolean isModernHeartbeat() {
+        return kind.equals("chb") || kind.equals("shb");
+    }
+
     boolean mayBeParked() {
         return kind.equals("join") || kind.equals("sync");
     }

@@ -8,6 +8,7 @@ import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.LeaveGroupResponseData;
+import org.apache.kafka.common.message.ShareGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
@@ -35,7 +36,7 @@ final class Client {
         if (call.mayBeParked()) {
             last = call.kind() + ":PENDING";
         }
-        if (call.kind().equals("chb") && !call.memberId().isEmpty()) {
+        if (call.isModernHeartbeat() && !call.memberId().isEmpty()) {
             member = call.memberId();
         }
     }
@@ -53,6 +54,13 @@ final class Client {
             refused(call, heartbeat.errorCode());
         } else if (response instanceof ConsumerGroupHeartbeatResponseData beat) {
             beaten(call, beat);
+        } else if (response instanceof ShareGroupHeartbeatResponseData beat) {
+            Errors error = beaten(call, beat.errorCode());
+            if (isOut(error, beat.memberEpoch())) {
+                epoch = 0;
+            } else if (error == Errors.NONE) {
+                epoch = beat.memberEpoch();
+            }
         } else if (response instanceof LeaveGroupResponseData leave && call.ownLeave()) {
             if (leave.members().stream().allMatch(left -> left.errorCode() == Errors.NONE.code())) {
                 member = "";
@@ -60,17 +68,25 @@ final class Client {
         }
     }
 
-    private void beaten(Call call, ConsumerGroupHeartbeatResponseData beat) {
-        Errors error = Errors.forCode(beat.errorCode());
+    private Errors beaten(Call call, short errorCode) {
+        Errors error = Errors.forCode(errorCode);
         last = call.kind() + ":" + error.name();
+        return error;
+    }
+
+    private static boolean isOut(Errors error, int epoch) {
+        return error == Errors.FENCED_MEMBER_EPOCH || error == Errors.UNKNOWN_MEMBER_ID
+            || error == Errors.NONE && epoch < 0;
+    }
+
+    private void beaten(Call call, ConsumerGroupHeartbeatResponseData beat) {
+        Errors error = beaten(call, beat.errorCode());
         if (beat.memberId() != null && !beat.memberId().isEmpty()) {
             member = beat.memberId();
         }
-        boolean out = error == Errors.FENCED_MEMBER_EPOCH || error == Errors.UNKNOWN_MEMBER_ID;
-        if (out || error == Errors.NONE && beat.memberEpoch() < 0) {
+        if (isOut(error, beat.memberEpoch())) {
             epoch = 0;
             owned = Map.of();
-            ownedBefore = Map.of();
         } else if (error == Errors.NONE) {
             epoch = beat.memberEpoch();
             if (beat.assignment() != null) {

@@ -35,7 +35,8 @@ record ConsumerHeartbeats(Clients clients) {
             coordinator -> coordinator.consumerGroupHeartbeat(context, request));
     }
 
-    private static List<String> topics(JsonNode value) {
+    /** The names, null where there are none. */
+    static List<String> topics(JsonNode value) {
         if (value.isMissingNode() || value.isNull()) {
             return null;
         }

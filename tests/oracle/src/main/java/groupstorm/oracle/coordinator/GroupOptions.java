@@ -6,6 +6,7 @@ import java.util.Properties;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.coordinator.group.GroupConfigManager;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
+import org.apache.kafka.coordinator.group.Release;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 
 /** The options of single groups: those that are not named are the broker's again. */
@@ -14,7 +15,7 @@ final class GroupOptions {
     private final GroupConfigManager manager;
 
     GroupOptions(GroupCoordinatorConfig broker, ShareGroupConfig share) {
-        manager = new GroupConfigManager(broker.extractGroupConfigMap(share), broker, share);
+        manager = Release.groupConfigs(broker, share);
     }
 
     GroupConfigManager manager() {

@@ -13,13 +13,15 @@ import java.util.TreeMap;
 import java.util.function.Predicate;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.coordinator.group.Group;
+import org.apache.kafka.coordinator.group.VirtualCoordinator;
 import org.apache.kafka.coordinator.group.classic.ClassicGroup;
 import org.apache.kafka.coordinator.group.classic.ClassicGroupMember;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
 
 /** The coordinator's groups as the script's state. */
-record GroupStates(Names names, Printing printing) {
+record GroupStates(Names names, Printing printing, ShareGroups shareGroups, VirtualCoordinator coordinator) {
 
     private static final Field PENDING = field("pendingJoinMembers");
     private static final Field STATIC = field("staticMembers");
@@ -47,6 +49,8 @@ record GroupStates(Names names, Printing printing) {
                 print(classic, state.putObject(group.groupId()));
             } else if (group instanceof ConsumerGroup consumer) {
                 print(consumer, state.putObject(group.groupId()));
+            } else if (group instanceof ShareGroup share) {
+                shareGroups.print(share, coordinator, state.putObject(group.groupId()));
             } else {
                 throw new IllegalStateException("no way to print " + group);
             }

@@ -15,7 +15,7 @@ import org.apache.kafka.common.message.OffsetFetchRequestData.OffsetFetchRequest
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.OffsetFetchResponse;
-import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.coordinator.group.Release;
 
 /** Requests about offsets, and the look at a group. */
 final class OffsetRequests {
@@ -44,7 +44,7 @@ final class OffsetRequests {
         }
         Context context = Requests.context(ApiKeys.OFFSET_COMMIT, step, step.version(9, 2, 10));
         return new Call("commit", request.memberId(), false,
-            coordinator -> coordinator.commitOffsets(context, request, BufferSupplier.NO_CACHING));
+            coordinator -> Release.commitOffsets(coordinator, context, request));
     }
 
     /** As KafkaApis does, it looks the topic's id up. */

@@ -149,7 +149,7 @@ record Printing(Names names, Topics topics) {
         return array;
     }
 
-    private static ObjectNode error(short code, ObjectNode event) {
+    static ObjectNode error(short code, ObjectNode event) {
         return event.put("error", errorName(code));
     }
 

@@ -13,7 +13,7 @@ import org.apache.kafka.common.message.LeaveGroupRequestData.MemberIdentity;
 import org.apache.kafka.common.message.SyncGroupRequestData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.requests.JoinGroupRequest;
-import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.coordinator.group.Release;
 
 /** Steps become Kafka's requests: defaults and variables filled in. */
 final class Requests {
@@ -26,8 +26,10 @@ final class Requests {
     private final Assignments assignments;
     private final OffsetRequests offsets;
     private final ConsumerHeartbeats consumerHeartbeats;
+    private final ShareGroups shareGroups;
 
-    Requests(Clients clients, Names names, Topics topics) {
+    Requests(Clients clients, Names names, Topics topics, ShareGroups shareGroups) {
+        this.shareGroups = shareGroups;
         this.clients = clients;
         this.assignments = new Assignments(clients, names, topics);
         this.offsets = new OffsetRequests(clients, topics);
@@ -45,6 +47,9 @@ final class Requests {
             case "fetch_offsets" -> offsets.fetch(step, label);
             case "describe" -> offsets.describe(step);
             case "chb" -> consumerHeartbeats.build(step, label);
+            case "shb" -> shareGroups.heartbeat(step, label);
+            case "describe_share" -> ShareGroups.describe(step);
+            case "delete_groups" -> ShareGroups.delete(step);
             default -> throw new InvalidStep("op: " + step.value("op") + " is not offered");
         };
     }
@@ -64,7 +69,7 @@ final class Requests {
         JoinGroupRequestData data = new JoinGroupRequest(request, (short) version).data();
         Context context = context(ApiKeys.JOIN_GROUP, step, version);
         return new Call("join", data.memberId(), false,
-            coordinator -> coordinator.joinGroup(context, data, BufferSupplier.NO_CACHING));
+            coordinator -> Release.joinGroup(coordinator, context, data));
     }
 
     private List<JoinGroupRequestProtocol> protocols(Step step, String label) {
@@ -100,7 +105,7 @@ final class Requests {
             .setAssignments(assignments.of(step, label));
         Context context = context(ApiKeys.SYNC_GROUP, step, version);
         return new Call("sync", request.memberId(), false,
-            coordinator -> coordinator.syncGroup(context, request, BufferSupplier.NO_CACHING));
+            coordinator -> Release.syncGroup(coordinator, context, request));
     }
 
     private Call heartbeat(Step step, String label) {

@@ -36,9 +36,12 @@ final class Run {
     private final FifoTimer timer = new FifoTimer(clock);
     private final MemoryLog log = new MemoryLog();
     private final Topics topics;
+    private final ShareGroups shareGroups;
     private final Requests requests;
     private final GroupOptions groupOptions;
     private final VirtualCoordinator coordinator;
+    private final StepPersister persister = new StepPersister();
+    private final boolean persisterLog;
 
     private final ArrayNode events = JsonNodeFactory.instance.arrayNode();
     private final Map<Integer, Sent> unanswered = new TreeMap<>();
@@ -55,9 +58,12 @@ final class Run {
         topics = scenario.topics();
         groupOptions = scenario.groupOptions();
         printing = new Printing(names, topics);
-        states = new GroupStates(names, printing);
-        requests = new Requests(clients, names, topics);
-        coordinator = new VirtualCoordinator(scenario.broker(), groupOptions.manager(), clock, timer, log);
+        shareGroups = new ShareGroups(clients, names, printing);
+        requests = new Requests(clients, names, topics, shareGroups);
+        coordinator = new VirtualCoordinator(
+            scenario.broker(), groupOptions.manager(), clock, timer, log, persister);
+        states = new GroupStates(names, printing, shareGroups, coordinator);
+        persisterLog = scenario.persisterLog();
         coordinator.onMetadataUpdate(topics.apply(), topics.image());
     }
 
@@ -70,6 +76,7 @@ final class Run {
             throw new ScenarioFailed("steps[" + index + "]: as: " + as + " cannot be a client's label");
         }
         try {
+            persister.answerWith(taken.optionalText("persister", null));
             if (wanted(taken, clients.get(label))) {
                 carryOut(taken, label);
             }
@@ -201,9 +208,15 @@ final class Run {
             if (answer.sent().named()) {
                 event.put("as", answer.sent().label());
             }
-            printing.print(answer.response(), event);
+            if (!shareGroups.print(answer.response(), event)) {
+                printing.print(answer.response(), event);
+            }
         }
         answers.clear();
+        if (persisterLog) {
+            persister.asked.forEach(asked -> shareGroups.print(asked, event("initialize", step), topics));
+        }
+        persister.asked.clear();
         JsonNode state = states.print(groups);
         if (always || !state.equals(lastState)) {
             event("state", step).set("groups", state);

@@ -16,6 +16,7 @@ final class ScenarioConfig {
     private final GroupCoordinatorConfig broker;
     private final GroupOptions groupOptions;
     private final Topics topics;
+    private final boolean persisterLog;
 
     /** {@link ScenarioFailed} where Kafka refuses a value. */
     ScenarioConfig(JsonNode config) {
@@ -25,6 +26,8 @@ final class ScenarioConfig {
         Object racks = options.remove("racks");
         options.remove("topics");
         options.remove("groups");
+        Object logs = options.remove("persister_log");
+        persisterLog = Boolean.TRUE.equals(logs);
         if (racks != null && !(racks instanceof Boolean)) {
             throw new ScenarioFailed("config: racks: " + racks + " is neither true nor false");
         }
@@ -51,6 +54,11 @@ final class ScenarioConfig {
 
     GroupOptions groupOptions() {
         return groupOptions;
+    }
+
+    /** Whether requests to initialize states are events. */
+    boolean persisterLog() {
+        return persisterLog;
     }
 
     Topics topics() {

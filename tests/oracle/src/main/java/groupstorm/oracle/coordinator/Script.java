@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import groupstorm.oracle.JsonLines;
 
 /** One scenario of `groupstorm script`, run against Kafka's coordinator. */
 public final class Script {
@@ -13,6 +14,11 @@ public final class Script {
     }
 
     private Script() {
+    }
+
+    /** Answers scenarios alone: the entry where only the coordinator's classes are of the asked release. */
+    public static void main(String[] arguments) throws Exception {
+        JsonLines.serve(Script::answer);
     }
 
     /** {"id", "events", "ids"}, or {"id", "failed"} where Kafka refuses the configuration. */

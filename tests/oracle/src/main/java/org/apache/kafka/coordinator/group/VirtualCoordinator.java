@@ -8,24 +8,27 @@ import java.lang.reflect.Field;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.concurrent.AbstractExecutorService;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.metrics.Metrics;
-import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRuntimeMetricsImpl;
 import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
+import org.apache.kafka.coordinator.group.modern.share.ShareGroup.ShareGroupStatePartitionMetadataInfo;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
+import org.apache.kafka.server.share.persister.Persister;
 
 /**
  * Kafka's GroupCoordinatorService on its CoordinatorRuntime, both as they are, on one thread, in virtual time
@@ -46,13 +49,12 @@ public final class VirtualCoordinator {
         GroupConfigManager groupConfigs,
         VirtualClock clock,
         FifoTimer timer,
-        MemoryLog log
+        MemoryLog log,
+        Persister persister
     ) {
-        var logContext = new LogContext();
-        var runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
+        var runtime = Release.runtime()
             .withTime(clock)
             .withTimer(timer)
-            .withLogContext(logContext)
             .withEventProcessor(new SerialEvents())
             .withPartitionWriter(log)
             .withLoader(new NothingToLoad())
@@ -67,9 +69,7 @@ public final class VirtualCoordinator {
             .withExecutorService(new CallersThread())
             .withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes)
             .build();
-        // share groups alone need a persister and a client of partition metadata
-        service = new GroupCoordinatorService(
-            logContext, config, runtime, METRICS, groupConfigs, null, timer, null);
+        service = Release.service(config, runtime, METRICS, groupConfigs, persister, timer, clock);
         service.startup(() -> PARTITION + 1);
         service.onElection(PARTITION, 0);
     }
@@ -100,13 +100,35 @@ public final class VirtualCoordinator {
         return manager.groupIds().stream().map(manager::group).toList();
     }
 
+    /** The partitions of a share group whose state is being initialized. */
+    public Map<Uuid, Set<Integer>> initializing(String group) {
+        var found = sharePartitions(group);
+        return found == null ? Map.of() : GroupMetadataManager.stripInitValue(found.initializingTopics());
+    }
+
+    /** The partitions of a share group that have a state. */
+    public Map<Uuid, Set<Integer>> initialized(String group) {
+        var found = sharePartitions(group);
+        return found == null ? Map.of() : GroupMetadataManager.stripInitValue(found.initializedTopics());
+    }
+
+    @SuppressWarnings("unchecked")
+    private ShareGroupStatePartitionMetadataInfo sharePartitions(String group) {
+        return ((Map<String, ShareGroupStatePartitionMetadataInfo>) read(
+            GroupMetadataManager.class, "shareGroupStatePartitionMetadata", manager())).get(group);
+    }
+
     private GroupMetadataManager manager() {
+        return (GroupMetadataManager) read(GroupCoordinatorShard.class, "groupMetadataManager", shard);
+    }
+
+    private static Object read(Class<?> kind, String name, Object owner) {
         try {
-            Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
+            Field field = kind.getDeclaredField(name);
             field.setAccessible(true);
-            return (GroupMetadataManager) field.get(shard);
+            return field.get(owner);
         } catch (ReflectiveOperationException changed) {
-            throw new IllegalStateException("Kafka's GroupCoordinatorShard has changed", changed);
+            throw new IllegalStateException("Kafka's " + kind.getSimpleName() + " has no " + name + " any more", changed);
         }
     }
 
