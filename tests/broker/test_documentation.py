@@ -12,8 +12,8 @@ from tests.generated_pages import DOCS, check_section
 from tools.documentation.broker import (
     LIMITS,
     SETTING_NOTES,
-    apis_table,
     limits_table,
+    served_apis,
     settings_table,
     topic_configs_table,
 )
@@ -32,7 +32,7 @@ def test_the_configurations_of_topics_are_those_of_the_code() -> None:
 
 
 def test_the_apis_are_those_of_the_code() -> None:
-    check_section("serve.md", "apis", apis_table())
+    check_section("serve.md", "apis", served_apis())
 
 
 def test_the_options_are_those_of_the_command() -> None:

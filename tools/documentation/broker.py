@@ -36,28 +36,16 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.consumer.heartbeat.interval.ms": (
         "KIP-848: how often members send heartbeats; the broker tells them"
     ),
-    "group.consumer.max.assignment.interval.ms": (
-        "the most that one group may set for itself (`consumer.assignment.interval.ms`)"
-    ),
-    "group.consumer.max.heartbeat.interval.ms": (
-        "the most that one group may set for itself (`consumer.heartbeat.interval.ms`)"
-    ),
-    "group.consumer.max.session.timeout.ms": (
-        "the most that one group may set for itself (`consumer.session.timeout.ms`)"
-    ),
+    "group.consumer.max.assignment.interval.ms": "bound of a group's own `consumer.assignment.interval.ms`",
+    "group.consumer.max.heartbeat.interval.ms": "bound of a group's own `consumer.heartbeat.interval.ms`",
+    "group.consumer.max.session.timeout.ms": "bound of a group's own `consumer.session.timeout.ms`",
     "group.consumer.max.size": "KIP-848: members of a group",
     "group.consumer.migration.policy": (
         "which live groups may change their protocol, see [consumer groups](consumer-groups.md)"
     ),
-    "group.consumer.min.assignment.interval.ms": (
-        "the least that one group may set for itself (`consumer.assignment.interval.ms`)"
-    ),
-    "group.consumer.min.heartbeat.interval.ms": (
-        "the least that one group may set for itself (`consumer.heartbeat.interval.ms`)"
-    ),
-    "group.consumer.min.session.timeout.ms": (
-        "the least that one group may set for itself (`consumer.session.timeout.ms`)"
-    ),
+    "group.consumer.min.assignment.interval.ms": "bound of a group's own `consumer.assignment.interval.ms`",
+    "group.consumer.min.heartbeat.interval.ms": "bound of a group's own `consumer.heartbeat.interval.ms`",
+    "group.consumer.min.session.timeout.ms": "bound of a group's own `consumer.session.timeout.ms`",
     "group.consumer.regex.refresh.interval.ms": (
         "KIP-848: how often subscribed regular expressions are resolved anew"
     ),
@@ -74,34 +62,16 @@ SETTING_NOTES: Mapping[str, str] = {
         "KIP-1071: how often members send heartbeats; the broker tells them"
     ),
     "group.streams.initial.rebalance.delay.ms": ("KIP-1071: how long a new group waits for more members"),
-    "group.streams.max.assignment.interval.ms": (
-        "the most that one group may set for itself (`streams.assignment.interval.ms`)"
-    ),
-    "group.streams.max.heartbeat.interval.ms": (
-        "the most that one group may set for itself (`streams.heartbeat.interval.ms`)"
-    ),
-    "group.streams.max.session.timeout.ms": (
-        "the most that one group may set for itself (`streams.session.timeout.ms`)"
-    ),
+    "group.streams.max.assignment.interval.ms": "bound of a group's own `streams.assignment.interval.ms`",
+    "group.streams.max.heartbeat.interval.ms": "bound of a group's own `streams.heartbeat.interval.ms`",
+    "group.streams.max.session.timeout.ms": "bound of a group's own `streams.session.timeout.ms`",
     "group.streams.max.size": ("KIP-1071: members of a group"),
-    "group.streams.max.standby.replicas": (
-        "the most that one group may set for itself (`streams.num.standby.replicas`)"
-    ),
-    "group.streams.max.warmup.replicas": (
-        "the most that one group may set for itself (`streams.num.warmup.replicas`)"
-    ),
-    "group.streams.min.assignment.interval.ms": (
-        "the least that one group may set for itself (`streams.assignment.interval.ms`)"
-    ),
-    "group.streams.min.heartbeat.interval.ms": (
-        "the least that one group may set for itself (`streams.heartbeat.interval.ms`)"
-    ),
-    "group.streams.min.session.timeout.ms": (
-        "the least that one group may set for itself (`streams.session.timeout.ms`)"
-    ),
-    "group.streams.min.task.offset.interval.ms": (
-        "the least that one group may set for itself (`streams.task.offset.interval.ms`)"
-    ),
+    "group.streams.max.standby.replicas": "bound of a group's own `streams.num.standby.replicas`",
+    "group.streams.max.warmup.replicas": "bound of a group's own `streams.num.warmup.replicas`",
+    "group.streams.min.assignment.interval.ms": "bound of a group's own `streams.assignment.interval.ms`",
+    "group.streams.min.heartbeat.interval.ms": "bound of a group's own `streams.heartbeat.interval.ms`",
+    "group.streams.min.session.timeout.ms": "bound of a group's own `streams.session.timeout.ms`",
+    "group.streams.min.task.offset.interval.ms": "bound of a group's own `streams.task.offset.interval.ms`",
     "group.streams.num.standby.replicas": ("KIP-1071: standby tasks of each stateful task"),
     "group.streams.num.warmup.replicas": (
         "KIP-1071: as in Kafka no member gets warm-up tasks; 0 makes the coordinator forget what it gave"
@@ -231,10 +201,9 @@ def topic_configs_table() -> str:
     return _table(("configuration", "default"), rows)
 
 
-def apis_table() -> str:
+def served_apis() -> str:
     """Every API that is served, with its versions."""
-    rows = [(api.name, str(api.key), f"{api.min_version}-{api.max_version}") for api in APIS.values()]
-    return _table(("API", "key", "versions"), rows)
+    return ", ".join(f"{api.name} {api.min_version}-{api.max_version}" for api in APIS.values()) + "."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

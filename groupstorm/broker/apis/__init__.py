@@ -69,7 +69,7 @@ from groupstorm.broker.apis import (
 from groupstorm.broker.apis.api import Api
 from groupstorm.broker.releases import NEWEST
 
-#: In the order of the table in docs/serve.md.
+#: In the order of the list in docs/serve.md.
 _ALL = (
     key_00_produce.API, key_01_fetch.API, key_02_list_offsets.API, key_03_metadata.API,
     key_08_offset_commit.API, key_09_offset_fetch.API, key_10_find_coordinator.API, key_11_join_group.API,
