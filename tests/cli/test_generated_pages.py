@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
-from groupstorm.cli.presets import shown_values
 from groupstorm.problems import ExitCode
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from tests.command import ROOT, groupstorm
 from tests.generated_pages import check_section
+from tools.documentation.scenarios import settings_page
 
 
 def table(*rows: tuple[str, ...]) -> str:
@@ -16,9 +17,14 @@ def table(*rows: tuple[str, ...]) -> str:
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]])
 
 
-def test_the_settings() -> None:
-    rows = [(f"`{s.name}`", f"`{json.dumps(s.default)}`", shown_values(s), s.meaning) for s in SETTINGS]
-    check_section("scenarios.md", "settings", table(("setting", "default", "values", "meaning"), *rows))
+def test_the_sites_page_of_settings_has_the_settings_and_steps_that_list_prints() -> None:
+    page = re.sub(r"\\\|", "|", settings_page())
+    for listed in json.loads(groupstorm("list", "--settings", "--json", cwd=ROOT).stdout):
+        assert f"| `{listed['name']}` | `{json.dumps(listed['default'])}` | " in page
+        assert f" | {listed['meaning']} |\n" in page
+    for listed in json.loads(groupstorm("list", "--steps", "--json", cwd=ROOT).stdout):
+        (row,) = re.findall(rf"^\| `{listed['do']}` \| .*$", page, re.MULTILINE)
+        assert sorted(re.findall("`([^`]+)`", row.partition(listed["meaning"])[0])[1:]) == listed["fields"]
 
 
 def test_the_exit_codes() -> None:

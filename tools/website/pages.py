@@ -1,4 +1,4 @@
-"""The pages that the site is built from: docs/, the first page, and a page for each preset."""
+"""The pages that the site is built from: docs/, the first page, the settings, and a page for each preset."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
 from groupstorm.version import __version__
+from tools.documentation.scenarios import settings_page
 from tools.website.answers import write_answers
 
 #: Pages outside docs/, with their names on the site.
@@ -33,6 +34,7 @@ def stage_pages(root: Path, pages: Path, answered: Collection[str]) -> None:
     for source, name in sources.items():
         text = (root / source).read_text("utf-8")
         (pages / name).write_text(_with_links(text, Path(source).parent, root, sources), "utf-8")
+    (pages / "settings.md").write_text(settings_page(), "utf-8")
     folder = pages / "presets"
     folder.mkdir()
     for name, text in preset_pages(write_answers(answered, folder)).items():
@@ -73,7 +75,7 @@ def preset_pages(answers: Mapping[str, str]) -> dict[str, str]:
             f'<p><a href="../../playground/#{name}">Run it in the browser</a></p>\n\n'
             f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_answer(answers.get(name))}"
             f"## The scenario\n\n```yaml\n{preset_text(name)}```\n\n"
-            "[Scenarios](../scenarios.md) explains each setting and step.\n"
+            "[Scenarios](../scenarios.md) explains it; all [settings and steps](../settings.md).\n"
         )
     return {"index.md": "\n".join(index) + "\n", **pages}
 
