@@ -10,8 +10,9 @@ import gzip
 import os
 import re
 import time
+from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
@@ -181,24 +182,30 @@ def test_the_recordings_are_small_and_name_no_machine() -> None:
 # -- the table -----------------------------------------------------------------------------------
 
 
-def row(recording: Recording, traces: Traces) -> str:
-    """One recording: of each column the numbers of the broker's log, of the clients', and of both."""
+def row(recordings: Sequence[Recording], traces: Traces) -> str:
+    """Of each column the sums over the releases: of the broker's log, of the clients', and of both."""
     cells = []
     for column in COLUMNS.values():
-        counts = [column(traces.of(recording, source)) for source in SOURCES]
-        cells.append(f"{', '.join(str(one.found) for one in counts)} of {counts[-1].of}")
+        counts = [[column(traces.of(one, source)) for one in recordings] for source in SOURCES]
+        found = ", ".join(str(sum(one.found for one in each)) for each in counts)
+        cells.append(f"{found} of {sum(one.of for one in counts[-1])}")
+    releases = ", ".join(one.release.rpartition(".")[0] for one in recordings)
+    return f"| {' | '.join(_clients(recordings[0]))} | {releases} | {' | '.join(cells)} |"
+
+
+def _clients(recording: Recording) -> tuple[str, str]:
     library = recording.clients.removesuffix("-consumer-group")
-    protocol = "consumer" if recording.is_consumer_group else "classic"
-    return f"| {recording.release} | {library} | {protocol} | {' | '.join(cells)} |"
+    return library, "consumer" if recording.is_consumer_group else "classic"
 
 
 @pytest.mark.slow
 def test_the_table_of_what_logs_give(traces: Traces) -> None:
     header = [
-        f"| Kafka | clients | group.protocol | {' | '.join(COLUMNS)} |",
+        f"| clients | group.protocol | Kafka | {' | '.join(COLUMNS)} |",
         "|---|---|---|" + "---|" * len(COLUMNS),
     ]
-    check_section("import.md", "recovered", "\n".join([*header, *(row(one, traces) for one in RECORDINGS)]))
+    kinds = [[*each] for _, each in groupby(sorted(RECORDINGS, key=_clients), _clients)]
+    check_section("import.md", "recovered", "\n".join([*header, *(row(each, traces) for each in kinds)]))
 
 
 # -- a new recording -----------------------------------------------------------------------------
