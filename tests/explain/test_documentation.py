@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from groupstorm.explain.patterns.table import PATTERNS
 from tests.command import groupstorm
 from tests.generated_pages import check_section
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
+from tools.documentation.explain import patterns_page, patterns_table
 
 PAGE = "explain.md"
 
@@ -48,18 +50,13 @@ def test_imported_logs(folder: Path) -> None:
 
 
 def test_the_table_of_patterns() -> None:
-    rows = [
-        f"| `{one.name}` | {one.kind.name.lower()} | {_rule(one.rule)} | {one.advice} | "
-        f"{', '.join(f'`{name}`' for name in one.presets)} |"
-        for one in PATTERNS
-    ]
-    check_section(
-        PAGE,
-        "patterns",
-        "\n".join(["| pattern | kind | rule | what to turn | presets |", "|---|---|---|---|---|", *rows]),
-    )
+    check_section(PAGE, "patterns", patterns_table())
 
 
-def _rule(rule: object) -> str:
-    """The rule's docstring, which states its thresholds."""
-    return " ".join((inspect.getdoc(rule) or "").split())
+def test_the_sites_page_has_the_rule_and_the_advice_of_every_pattern() -> None:
+    page = patterns_page()
+    for one in PATTERNS:
+        (section,) = re.findall(rf"^## {one.name}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+        assert one.title in section
+        assert (inspect.getdoc(one.rule) or "nothing").splitlines()[0] in section
+        assert one.advice in section

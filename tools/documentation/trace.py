@@ -1,11 +1,21 @@
-"""The tables of docs/trace.md that are made from the schema and the event types."""
+"""The tables of docs/trace.md and the site's page of events, made from the schema and the event types."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from groupstorm.trace.events import coordinator, imported, member, scenario, streams
 from groupstorm.trace.rows import event_name
 from groupstorm.trace.schema import COLUMNS, IMPORTED_VERSION, PROVENANCE_COLUMNS, SCHEMA_VERSION, Column
+
+#: Event types by what they are about.
+EVENTS: Mapping[str, Iterable[type]] = {
+    "of the coordinator": coordinator.Event.__args__,
+    "of members": member.Event.__args__,
+    "of the threads of a Kafka Streams application": streams.Event.__args__,
+    "of the scenario": scenario.Event.__args__,
+    "of imported traces": imported.Event.__args__,
+}
 
 
 def columns_table() -> str:
@@ -23,7 +33,26 @@ def _table(heading: str, columns: Iterable[Column]) -> str:
     return "\n".join([heading, "", "| column | type | meaning |", "|---|---|---|", *rows])
 
 
-def events_table(event_types: Iterable[type]) -> str:
+def event_names() -> str:
+    """The events as a Markdown table: a row for each source."""
+    rows = [
+        f"| {source} | {', '.join(f'`{event_name(one)}`' for one in types)} |"
+        for source, types in EVENTS.items()
+    ]
+    return "\n".join(["| events | |", "|---|---|", *rows])
+
+
+def events_page() -> str:
+    """The site's page of events: what each says, and its columns."""
+    sections = [f"## Events {source}\n\n{_events_table(types)}\n" for source, types in EVENTS.items()]
+    told = (
+        "The rows of a [trace](trace.md), and the columns that each has beside `seq`, `time_us`, `source`, "
+        "`event` and `group`."
+    )
+    return "\n".join(["# Events of a trace", "", told, "", *sections])
+
+
+def _events_table(event_types: Iterable[type]) -> str:
     """Event types as a Markdown table: name, what it says, its columns."""
     rows = ["| event | what happened | columns |", "|---|---|---|"]
     for event_type in event_types:
@@ -31,6 +60,6 @@ def events_table(event_types: Iterable[type]) -> str:
         summary = " ".join((event_type.__doc__ or "").split())
         if summary.startswith(f"{event_type.__name__}("):
             summary = ""  # a named tuple without a docstring of its own
-        columns = ", ".join(f"`{field}`" for field in fields)
+        columns = ", ".join(f"`{field}`" for field in fields if field != "group")
         rows.append(f"| `{event_name(event_type)}` | {summary.replace('|', '/')} | {columns} |")
     return "\n".join(rows)

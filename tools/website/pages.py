@@ -1,15 +1,17 @@
-"""The pages that the site is built from: docs/, the first page, the settings, and a page for each preset."""
+"""The pages that the site is built from: docs/, the first page, reference, and a page for each preset."""
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
 from groupstorm.version import __version__
+from tools.documentation.explain import patterns_page
 from tools.documentation.scenarios import settings_page
+from tools.documentation.trace import events_page
 from tools.website.answers import write_answers
 
 #: Pages outside docs/, with their names on the site.
@@ -18,6 +20,13 @@ OTHERS = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "CHANGELOG.md": "CHANGELOG.md",
     "compose/README.md": "compose.md",
+}
+
+#: Pages that stand nowhere else: their text is the code's own, as the commands print it.
+REFERENCE: Mapping[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "events.md": events_page,
+    "patterns.md": patterns_page,
 }
 
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
@@ -34,7 +43,8 @@ def stage_pages(root: Path, pages: Path, answered: Collection[str]) -> None:
     for source, name in sources.items():
         text = (root / source).read_text("utf-8")
         (pages / name).write_text(_with_links(text, Path(source).parent, root, sources), "utf-8")
-    (pages / "settings.md").write_text(settings_page(), "utf-8")
+    for name, page in REFERENCE.items():
+        (pages / name).write_text(page(), "utf-8")
     folder = pages / "presets"
     folder.mkdir()
     for name, text in preset_pages(write_answers(answered, folder)).items():
