@@ -96,19 +96,16 @@ def _answers(results: Sequence[Result], kinds: Sequence[str]) -> str:
     by_case = {(one.rest, one.kind): one for one in results if one.test == "test_answers"}
     rows = []
     for room in ROOMS:
-        cells = []
+        cells = {}
         for kind in kinds:
             found = [by_case[case.name, kind] for case in room.CASES if (case.name, kind) in by_case]
-            if not found:
-                cells.append(NOT_RUN)
-                continue
             equal = sum(one.outcome == _PASSED for one in found)
             answers = sum(int(one.properties.get("answers", 0)) for one in found)
-            cells.append(f"{equal} of {len(room.CASES)} ({answers})")
+            cells[kind] = f"{equal} of {len(room.CASES)} ({answers})" if found else NOT_RUN
         about = (room.__doc__ or "").splitlines()[0].rstrip(".")
-        rows.append([room.__name__.rpartition(".")[2].replace("_", " "), about, *cells])
+        rows.append([room.__name__.rpartition(".")[2].replace("_", " "), about, _merged(cells)])
     told = "Cases whose answers are all equal to Kafka's, and the number of those answers."
-    return f"{told}\n\n" + _table(["cases", "about", *kinds], rows)
+    return f"{told}\n\n" + _table(["cases", "about", f"equal on {', '.join(kinds)}"], rows)
 
 
 def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
@@ -159,10 +156,14 @@ def _clients(results: Sequence[Result], kinds: Sequence[str], file: str) -> str:
 
 def _cell(results: Sequence[Result]) -> str:
     """The outcome on all brokers, each one by its name if it is not the same everywhere."""
-    outcomes = {one.kind: one.outcome for one in results}
-    if len(set(outcomes.values())) > 1:
-        return ", ".join(f"{outcome} on {kind}" for kind, outcome in outcomes.items())
-    return "".join(set(outcomes.values()))
+    return _merged({one.kind: one.outcome for one in results})
+
+
+def _merged(cells: Mapping[str, str]) -> str:
+    """What all brokers say, or what each says."""
+    if len(set(cells.values())) > 1:
+        return ", ".join(f"{cell} on {kind}" for kind, cell in cells.items())
+    return "".join(set(cells.values()))
 
 
 def _rolling_restart(results: Sequence[Result]) -> str:
