@@ -11,19 +11,9 @@ import pytest
 from groupstorm.explain.patterns.table import PATTERNS
 from tests.command import groupstorm
 from tests.generated_pages import check_section
-from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 from tools.documentation.explain import patterns_page, patterns_table
 
 PAGE = "explain.md"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder: Path = tmp_path_factory.mktemp("explain")
-    (folder / "server.log").write_text(BROKER)
-    (folder / "app-a.log").write_text(client_log("app-a", LEADER))
-    (folder / "app-b.log").write_text(client_log("app-b", FOLLOWER))
-    return folder
 
 
 def printed(folder: Path, *words: str) -> str:
@@ -32,21 +22,11 @@ def printed(folder: Path, *words: str) -> str:
     return result.stdout.rstrip("\n")
 
 
-def block(folder: Path, *words: str) -> str:
-    return f"```\n$ groupstorm {' '.join(words)}\n{printed(folder, *words)}\n```"
-
-
 @pytest.mark.slow
-def test_a_storm(folder: Path) -> None:
+def test_a_storm(tmp_path: Path) -> None:
     size = ("--set", "members=6", "--set", "partitions=24")
-    printed(folder, "run", "slow-member-hostage", "--variant", "eager", *size, "--out", "run")
-    check_section(PAGE, "storm", block(folder, "explain", "run"))
-
-
-@pytest.mark.slow
-def test_imported_logs(folder: Path) -> None:
-    printed(folder, "import", "server.log", "app-a.log", "app-b.log", "--out", "imported")
-    check_section(PAGE, "import", block(folder, "explain", "imported"))
+    printed(tmp_path, "run", "slow-member-hostage", "--variant", "eager", *size, "--out", "run")
+    check_section(PAGE, "storm", f"```\n$ groupstorm explain run\n{printed(tmp_path, 'explain', 'run')}\n```")
 
 
 def test_the_table_of_patterns() -> None:
