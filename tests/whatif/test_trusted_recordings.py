@@ -68,8 +68,8 @@ def outcome(reading: Reading, given: dict[str, Any], file: Path) -> str:
 
 
 def _counted(column: Sequence[str]) -> str:
-    """Each outcome with the number of its recordings, the commonest first."""
-    return "; ".join(f"{count} {said}" for said, count in Counter(column).most_common())
+    """Each outcome with how many recordings have it, the commonest first."""
+    return "; ".join(f"{said} ({count})" for said, count in Counter(column).most_common())
 
 
 @pytest.mark.slow

@@ -14,117 +14,48 @@ from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.consumer.regexes import PROGRAM_BYTES
 
-#: What each setting does.
-SETTING_NOTES: Mapping[str, str] = {
-    "advertised.listeners": "where clients are sent, `PROTOCOL://HOST:PORT` or `HOST:PORT`; none: to where "
-    "they have reached the broker",
-    "allow.everyone.if.no.acl.found": "whether everybody may use a resource about which there is no ACL",
-    "authorizer.class.name": "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what "
-    "ACLs say, see [below](#who-may-do-what); none: everything",
-    "auto.create.topics.enable": "whether a topic that Metadata asks for is created",
+#: Settings of ours, and those of Kafka's that mean something else here or need a word.
+REMARKS: Mapping[str, str] = {
+    "advertised.listeners": (
+        "where clients are sent, `PROTOCOL://HOST:PORT` or `HOST:PORT`; none: to where they have "
+        "reached the broker"
+    ),
+    "authorizer.class.name": (
+        "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what ACLs say, "
+        "see [below](#who-may-do-what); none: everything"
+    ),
     "broker.rack": "the rack of all brokers, or `RACK,RACK,...`: of each in order",
-    "connection.failed.authentication.delay.ms": "how long the answer to a failed authentication waits",
-    "connections.max.idle.ms": "a connection without requests is closed after so long; negative: never",
-    "connections.max.reauth.ms": "after so long a client must authenticate again; 0: never",
-    "default.replication.factor": "replicas of a topic that is created without a number of them",
-    "delete.topic.enable": "whether topics can be deleted",
-    "fetch.max.bytes": "the most that one Fetch returns",
-    "group.consumer.assignment.interval.ms": (
-        "KIP-848: the least time between two computations of a group's targets; 0: none"
-    ),
-    "group.consumer.assignors": ("KIP-848: the broker's assignors that members may name, the default first"),
-    "group.consumer.heartbeat.interval.ms": (
-        "KIP-848: how often members send heartbeats; the broker tells them"
-    ),
-    "group.consumer.max.assignment.interval.ms": "bound of a group's own `consumer.assignment.interval.ms`",
-    "group.consumer.max.heartbeat.interval.ms": "bound of a group's own `consumer.heartbeat.interval.ms`",
-    "group.consumer.max.session.timeout.ms": "bound of a group's own `consumer.session.timeout.ms`",
-    "group.consumer.max.size": "KIP-848: members of a group",
+    "group.consumer.assignors": "the broker's assignors that members may name, the default first",
     "group.consumer.migration.policy": (
         "which live groups may change their protocol, see [consumer groups](consumer-groups.md)"
     ),
-    "group.consumer.min.assignment.interval.ms": "bound of a group's own `consumer.assignment.interval.ms`",
-    "group.consumer.min.heartbeat.interval.ms": "bound of a group's own `consumer.heartbeat.interval.ms`",
-    "group.consumer.min.session.timeout.ms": "bound of a group's own `consumer.session.timeout.ms`",
-    "group.consumer.regex.refresh.interval.ms": (
-        "KIP-848: how often subscribed regular expressions are resolved anew"
-    ),
-    "group.consumer.session.timeout.ms": "KIP-848: how long a silent member stays",
-    "group.initial.rebalance.delay.ms": "how long a new group waits for more members",
-    "group.max.session.timeout.ms": "the longest session timeout that a member may ask for",
-    "group.max.size": "members of a group",
-    "group.min.session.timeout.ms": "the shortest session timeout that a member may ask for",
-    "group.streams.acceptable.recovery.lag": ("KIP-1071: told to members, which do nothing with it yet"),
-    "group.streams.assignment.interval.ms": (
-        "KIP-1071: the least time between two computations of a group's targets; 0: none"
-    ),
-    "group.streams.heartbeat.interval.ms": (
-        "KIP-1071: how often members send heartbeats; the broker tells them"
-    ),
-    "group.streams.initial.rebalance.delay.ms": ("KIP-1071: how long a new group waits for more members"),
-    "group.streams.max.assignment.interval.ms": "bound of a group's own `streams.assignment.interval.ms`",
-    "group.streams.max.heartbeat.interval.ms": "bound of a group's own `streams.heartbeat.interval.ms`",
-    "group.streams.max.session.timeout.ms": "bound of a group's own `streams.session.timeout.ms`",
-    "group.streams.max.size": ("KIP-1071: members of a group"),
-    "group.streams.max.standby.replicas": "bound of a group's own `streams.num.standby.replicas`",
-    "group.streams.max.warmup.replicas": "bound of a group's own `streams.num.warmup.replicas`",
-    "group.streams.min.assignment.interval.ms": "bound of a group's own `streams.assignment.interval.ms`",
-    "group.streams.min.heartbeat.interval.ms": "bound of a group's own `streams.heartbeat.interval.ms`",
-    "group.streams.min.session.timeout.ms": "bound of a group's own `streams.session.timeout.ms`",
-    "group.streams.min.task.offset.interval.ms": "bound of a group's own `streams.task.offset.interval.ms`",
-    "group.streams.num.standby.replicas": ("KIP-1071: standby tasks of each stateful task"),
+    "group.streams.acceptable.recovery.lag": "told to members, which do nothing with it yet",
     "group.streams.num.warmup.replicas": (
-        "KIP-1071: as in Kafka no member gets warm-up tasks; 0 makes the coordinator forget what it gave"
-    ),
-    "group.streams.rack.aware.assignment.tags": (
-        "KIP-1071: client tags that each member must have, or it is told MISSING_CLIENT_TAGS"
-    ),
-    "group.streams.session.timeout.ms": ("KIP-1071: how long a silent member stays"),
-    "group.streams.task.offset.interval.ms": (
-        "KIP-1071: how often members report the offsets of their tasks; the broker tells them"
+        "as in Kafka no member gets warm-up tasks; 0 makes the coordinator forget what it gave"
     ),
     "groupstorm.compatibility": "the Kafka whose rules count, see [coordinator](coordinator.md)",
-    "groupstorm.append.latency.ms": "ours: how long each append of group records to the offsets topic takes, "
-    "see [below](#appends-that-take-time)",
+    "groupstorm.append.latency.ms": (
+        "ours: how long each append of group records to the offsets topic takes, see "
+        "[below](#appends-that-take-time)"
+    ),
     "groupstorm.max.groups": "ours: groups of all brokers together",
     "groupstorm.max.partitions": "ours: partitions of all topics together",
     "groupstorm.max.topics": "ours: topics",
-    "log.cleaner.backoff.ms": "how long until compacted topics are looked at again if none was due",
-    "log.cleaner.delete.retention.ms": "how long compaction keeps tombstones and markers of transactions",
-    "log.cleaner.max.compaction.lag.ms": "records are compacted after so long, however few they are",
-    "log.cleaner.min.cleanable.ratio": "a log is compacted if more than this part of its bytes is new since",
-    "log.cleaner.min.compaction.lag.ms": "records are not compacted before",
     "log.cleanup.policy": "`delete`, `compact` or both, see [below](#compaction)",
-    "log.message.timestamp.after.max.ms": "how far ahead of the broker's time a record may be",
-    "log.message.timestamp.before.max.ms": "how far behind the broker's time a record may be",
-    "log.retention.bytes": "per partition: the oldest batches beyond this size are dropped; -1: none",
-    "log.retention.check.interval.ms": "how often the age of batches is checked",
-    "log.retention.ms": "batches whose newest record is older are dropped; -1: none",
     "log.roll.ms": "a record that is so much newer than its segment's first one begins another segment",
     "log.segment.bytes": "the size of a segment; the newest one is not compacted",
     "max.connections": "connections of each broker; further ones are closed at once",
-    "max.incremental.fetch.session.cache.slots": "fetch sessions of each broker",
-    "message.max.bytes": "the largest record batch",
     "node.id": "the id of the first broker; the others have the ids behind it",
-    "num.partitions": "partitions of a topic that is created without a number of them",
-    "offset.metadata.max.bytes": "the largest metadata of a committed offset",
-    "offsets.retention.check.interval.ms": "how often committed offsets are checked for their age",
-    "offsets.retention.minutes": "how long the offsets of an empty group are kept",
     "offsets.topic.num.partitions": "how groups are spread over several brokers",
-    "quota.window.num": "over how many windows the rates of client quotas are measured",
-    "quota.window.size.seconds": "how long each of these windows is",
     "sasl.enabled.mechanisms": "the mechanisms that a client may choose from",
-    "sasl.server.max.receive.size": "the largest request of a client that has not authenticated yet",
-    "socket.request.max.bytes": "the largest request",
     "super.users": "who may do everything whatever ACLs say: `User:NAME;User:NAME`",
-    "transaction.max.timeout.ms": "the longest timeout that a transactional producer may ask for",
     "transaction.state.log.num.partitions": "how transactional ids are spread over several brokers",
 }
 
 
 def settings_table() -> str:
     """Every setting that `--set` takes, with its default."""
-    rows = [(f"`{name}`", _default(name), SETTING_NOTES[name]) for name in SETTINGS]
+    rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in SETTINGS]
     return _table(("setting", "default", ""), rows)
 
 
