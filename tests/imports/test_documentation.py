@@ -47,7 +47,6 @@ def test_the_records_of_the_offsets_topic(tmp_path: Path) -> None:
 COMMANDS = {
     "import": "groupstorm import server.log app-a.log app-b.log --out imported",
     "story": "groupstorm trace imported --partition t-1",
-    "figures": "groupstorm analyze imported",
 }
 
 
