@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -92,20 +93,33 @@ def generated(results: Sequence[Result]) -> str:
     return "\n\n".join(parts)
 
 
+def rooms_by_group() -> Mapping[str, Sequence[ModuleType]]:
+    """The groups of cases by the kind of group that they are about."""
+    found: dict[str, list[ModuleType]] = {"classic": [], "consumer": [], "streams": []}
+    for room in ROOMS:
+        word = name_of(room).partition(" ")[0]
+        found[word if word in found else "classic"].append(room)
+    return found
+
+
+def name_of(room: ModuleType) -> str:
+    return room.__name__.rpartition(".")[2].replace("_", " ")
+
+
 def _answers(results: Sequence[Result], kinds: Sequence[str]) -> str:
     by_case = {(one.rest, one.kind): one for one in results if one.test == "test_answers"}
     rows = []
-    for room in ROOMS:
+    for kind_of_group, rooms in rooms_by_group().items():
+        cases = [case.name for room in rooms for case in room.CASES]
         cells = {}
         for kind in kinds:
-            found = [by_case[case.name, kind] for case in room.CASES if (case.name, kind) in by_case]
+            found = [by_case[name, kind] for name in cases if (name, kind) in by_case]
             equal = sum(one.outcome == _PASSED for one in found)
             answers = sum(int(one.properties.get("answers", 0)) for one in found)
-            cells[kind] = f"{equal} of {len(room.CASES)} ({answers})" if found else NOT_RUN
-        about = (room.__doc__ or "").splitlines()[0].rstrip(".")
-        rows.append([room.__name__.rpartition(".")[2].replace("_", " "), about, _merged(cells)])
+            cells[kind] = f"{equal} of {len(cases)} ({answers})" if found else NOT_RUN
+        rows.append([kind_of_group, ", ".join(name_of(room) for room in rooms), _merged(cells)])
     told = "Cases whose answers are all equal to Kafka's, and the number of those answers."
-    return f"{told}\n\n" + _table(["cases", "about", f"equal on {', '.join(kinds)}"], rows)
+    return f"{told}\n\n" + _table(["groups", "cases", f"equal on {', '.join(kinds)}"], rows)
 
 
 def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:

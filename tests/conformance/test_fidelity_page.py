@@ -16,11 +16,13 @@ from tests.conformance import table, test_clients, test_consumer_clients, tool
 from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
-from tests.conformance.raw.cases import CASES, ROOMS, joins
+from tests.conformance.raw.cases import CASES
 from tests.conformance.raw.normal import missing
 from tests.conformance.raw.playing import Measured
 from tests.conformance.raw.running import is_within, tolerated_ms
 from tests.conformance.table import PAGE, Result
+
+RUN_IT = "run: python -m tests.conformance.table"
 
 
 def _rows(section: str) -> list[list[str]]:
@@ -34,16 +36,17 @@ def _rows(section: str) -> list[list[str]]:
 
 def test_the_page_has_the_cases_and_answers_of_every_group_of_cases() -> None:
     kafkas = recorded.read()
-    counts = {}
-    for room in ROOMS:
-        answers = sum(len(kafkas[case.name]) for case in room.CASES)
-        cell = f"{len(room.CASES)} of {len(room.CASES)} ({answers})"
-        counts[room.__name__.rpartition(".")[2].replace("_", " ")] = cell
+    wanted = []
+    for kind, rooms in table.rooms_by_group().items():
+        cases = [case.name for room in rooms for case in room.CASES]
+        answers = sum(len(kafkas[name]) for name in cases)
+        names = ", ".join(map(table.name_of, rooms))
+        wanted.append((kind, names, f"{len(cases)} of {len(cases)} ({answers})"))
     rows = _rows("Answers")
-    assert [row[0] for row in rows] == list(counts), "run: python -m tests.conformance.table"
-    for name, _about, cell in rows:
-        said = {one.partition(" on ")[0] for one in cell.split(", ")}
-        assert said - {table.NOT_RUN} == {counts[name]}, name
+    assert [tuple(row[:2]) for row in rows] == [one[:2] for one in wanted], RUN_IT
+    for (_, _, cell), (kind, _, counted) in zip(rows, wanted, strict=True):
+        said = {re.sub(r" on \w+$", "", one) for one in cell.split(", ")}
+        assert said - {table.NOT_RUN} == {counted}, kind
 
 
 def test_the_page_counts_every_time_and_the_worst_is_within_its_tolerance() -> None:
@@ -64,7 +67,7 @@ def test_the_page_has_every_test_of_clients(title: str, module: ModuleType) -> N
     tests = [name for name in vars(module) if name.startswith("test_")]
     names = {test.removeprefix("test_").replace("_", " ") for test in tests}
     shown = {row[0].partition(":")[0] for row in _rows(title)}
-    assert shown == names, "run: python -m tests.conformance.table"
+    assert shown == names, RUN_IT
 
 
 def test_the_page_has_every_library() -> None:
@@ -133,9 +136,9 @@ def test_tables_of_results() -> None:
     ]
     text = table.generated(results)
     assert "Run on emulator, jvm. Not there: container, address." in text
-    rooms = len(joins.CASES)
-    cell = f"{rooms} of {rooms} ({3 * rooms}) on emulator, {rooms - 1} of {rooms} ({3 * rooms}) on jvm"
-    assert re.search(rf"^\| joins \| JoinGroup: .* \| {re.escape(cell)} \|$", text, re.MULTILINE)
+    cases = sum(len(room.CASES) for room in table.rooms_by_group()["classic"])
+    cell = f"{cases} of {cases} ({3 * cases}) on emulator, {cases - 1} of {cases} ({3 * cases}) on jvm"
+    assert re.search(rf"^\| classic \| joins, .* \| {re.escape(cell)} \|$", text, re.MULTILINE)
     ruled, tolerated = case.times[0].expected_ms, f"{tolerated_ms(case.times[0].expected_ms):.0f}"
     for kind, ms in (("emulator", "1010"), ("jvm", "1000")):
         assert re.search(
