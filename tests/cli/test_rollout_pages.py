@@ -23,8 +23,9 @@ def test_the_answer_to_the_manifest(tmp_path: Path) -> None:
     result = groupstorm("rollout", "orders.yaml", *OPTIONS, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     answer, _, _ = result.stdout.partition("\nThe scenarios and their runs:")
-    check_section("rollout.md", "answer", f"```\n{answer.rstrip()}\n```")
-    advice, _, _ = answer.partition("As it is:")
+    advice, _, rest = answer.partition("As it is:")
+    _, table, notes = rest.partition("rollout-orders, seeds")
+    check_section("rollout.md", "answer", f"```\n{advice}...\n\n{table}{notes.rstrip()}\n```")
     _, _, lines = answer.partition("To paste for")
     lines, _, _ = lines.partition("\n\n")
     command = f"$ groupstorm rollout orders.yaml {' '.join(OPTIONS)}"
