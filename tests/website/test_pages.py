@@ -10,7 +10,18 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("words", ["hpa", "hot partition", "UNKNOWN_MEMBER_ID", "session.timeout.ms"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "hpa",
+        "hot partition",
+        "UNKNOWN_MEMBER_ID",
+        "session.timeout.ms",
+        "scale_up_behavior",  # of the page of settings
+        "join_parked waits for the round",  # of the page of events
+        "poison-record crashed dead-letter",  # of the page of patterns
+    ],
+)
 def test_a_search_finds(site: Path, words: str) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
     sections = [f"{entry['title']} {entry['text']}".lower() for entry in index["docs"]]
