@@ -16,7 +16,7 @@ from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSCALER, PROCESSES, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.reader import read_entries
 from groupstorm.wording import counted, listed, seconds
@@ -115,12 +115,15 @@ def static_membership_note(settings: Settings) -> str | None:
 
 
 def unused_note(scenario: ResolvedScenario) -> str | None:
-    """Settings were given on the command line that no member has: its group.protocol has others."""
+    """Settings were given that no member has: its group.protocol has others."""
     unused = unused_settings(scenario.settings, scenario.changed)
     if not unused:
         return None
     protocol = scenario.settings.choice(GROUP_PROTOCOL)
     does = "do" if len(unused) > 1 else "does"
+    if protocol == STREAMS_PROTOCOL:
+        uses = "; ".join(dict.fromkeys(unused.values()))
+        return f"With {GROUP_PROTOCOL} {protocol} {listed(list(unused))} {does} nothing: use {uses}."
     return (
         f"{listed(list(unused))} {does} nothing here: members with {GROUP_PROTOCOL} {protocol} have "
         f"{listed(list(unused.values()))} instead."

@@ -51,8 +51,8 @@ def _sentence(new: str, old: str, variants: Runs, reasons: Mapping[str, Sequence
         text = f"{measure.phrase} {measure.show(after.median)} instead of {measure.show(before.median)}"
         (lost if by > 0 else won).append(text)
     return (
-        f"With group.protocol=streams, under {new} against {old}, lost: {listed(lost) or 'nothing'}; "
-        f"won: {listed(won) or 'nothing'}."
+        f"With group.protocol=streams, under {new} against {old}, lost: {listed(lost or ['nothing'])}; "
+        f"won: {listed(won or ['nothing'])}."
     )
 
 

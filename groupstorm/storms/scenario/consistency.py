@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.group_protocol import GroupProtocol
@@ -19,7 +20,9 @@ from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
     GROUP_PROTOCOL,
+    IDLE_IN_STREAMS_GROUPS,
     STREAMS_HEARTBEAT,
+    STREAMS_PROTOCOL,
     STREAMS_SESSION_TIMEOUT,
     UNSUPPORTED,
 )
@@ -33,6 +36,7 @@ from groupstorm.storms.scenario.topics import mean_rate
 OF_PLAIN_CONSUMERS = frozenset(
     {
         "member_settings",
+        "partition.assignment.strategy",
         "topic_partitions",
         "releases",
         "topic_pattern",
@@ -125,11 +129,27 @@ def commits_of(own: Settings) -> str:
 
 def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:
     """Those of the settings ``given`` on the command line that no member has, because all members speak one
-    protocol, with what takes their place."""
+    protocol, with what takes their place. Of a streams group those of the scenario's file, too."""
     protocols = {own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}
+    if protocols == {STREAMS_PROTOCOL}:
+        given = {*given, *dict(settings.changed(IDLE_IN_STREAMS_GROUPS))}
+        return {name: instead for name, instead in IDLE_IN_STREAMS_GROUPS.items() if name in given}
     if len(protocols) > 1:
         return {}
     return {name: instead for name, instead in UNSUPPORTED[protocols.pop()].items() if name in given}
+
+
+def refuse_idle(settings: Settings, overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Raise InputError for a setting of these overlays that does nothing in a streams group."""
+    if any(own.choice(GROUP_PROTOCOL) != STREAMS_PROTOCOL for own in settings.of_profiles()):
+        return
+    for where, overlay in overlays:
+        for name, instead in unused_settings(settings, overlay).items():
+            if name in overlay:
+                raise InputError(
+                    f"{where}{name}: {overlay[name]!r}: has no effect with {GROUP_PROTOCOL} "
+                    f"{STREAMS_PROTOCOL}: use {instead}"
+                )
 
 
 def check_application(source: str, settings: Settings, steps: Sequence[Step]) -> None:

@@ -16,8 +16,18 @@ from typing import Any
 import yaml
 
 from groupstorm.problems import InputError, not_one_of
-from groupstorm.storms.scenario.consistency import check_application, check_consistency, check_member_names
-from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
+from groupstorm.storms.scenario.consistency import (
+    check_application,
+    check_consistency,
+    check_member_names,
+    refuse_idle,
+)
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CLASSIC,
+    GROUP_PROTOCOL,
+    STREAMS_PROTOCOL,
+    refuse_unsupported,
+)
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.names import is_name
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
@@ -97,11 +107,17 @@ class Scenario:
         check_member_names(settings)
         check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
         check_application(self.source, settings, steps)
+        refuse_idle(settings, overlays[1:2] if self._has_other_protocols(overrides) else overlays)
         chosen_seed = seed if seed is not None else self.seed or 0
         figures_from_ms = read_time(f"{self.source}: figures_from", self.figures_from, settings)
         return ResolvedScenario(
             self.name, self.question, chosen, chosen_seed, settings, tuple(steps), overrides, figures_from_ms
         )
+
+    def _has_other_protocols(self, overrides: Mapping[str, Any]) -> bool:
+        """Whether a variant makes use of settings that a streams group does not have."""
+        protocols = [{**self.settings, **own, **overrides} for own in self.variants.values()]
+        return any(one.get(GROUP_PROTOCOL, CLASSIC) != STREAMS_PROTOCOL for one in protocols)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,34 @@ UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 
+_LEADERS: Final = f"{GROUP_PROTOCOL} {CLASSIC}, in which the leader's task assignor has it"
+_STATE: Final = "num.standby.replicas, as Kafka 4.4.0 places no warm-ups in streams groups"
+#: Settings that have no effect on a streams group, whose tasks the broker places -> what to use.
+IDLE_IN_STREAMS_GROUPS: Final[Mapping[str, str]] = {
+    **UNSUPPORTED[STREAMS_PROTOCOL],
+    "group.initial.rebalance.delay.ms": "group.streams.initial.rebalance.delay.ms",
+    **dict.fromkeys(
+        ("max.warmup.replicas", "acceptable.recovery.lag", "probing.rebalance.interval.ms"), _STATE
+    ),
+    **dict.fromkeys(
+        (
+            "task.assignor",
+            "trade_off",
+            "near_zero_gap",
+            "watch_list",
+            "metadata_version",
+            "rack.aware.assignment.strategy",
+            "rack.aware.assignment.traffic_cost",
+            "rack.aware.assignment.non_overlap_cost",
+            "rack.aware.assignment.tags",
+            "standby_placement",
+            "reliable_standbys",
+            "tags_or_racks",
+        ),
+        _LEADERS,
+    ),
+}
+
 #: Of a member.
 PROTOCOL_SETTINGS: tuple[Setting, ...] = (
     Setting(

@@ -161,6 +161,16 @@ def test_a_comparison_says_what_the_broker_costs_and_saves() -> None:
     assert "won: the last assignment 0 s after the change instead of" in last
 
 
+def test_a_comparison_of_runs_that_cost_the_same_says_so() -> None:
+    """Nothing happens, and nothing was to be restored."""
+    runs = {
+        name: storm(small(group__protocol=protocol, members=1, state_bytes=0))
+        for name, protocol in (("shipped", "classic"), ("streams", "streams"))
+    }
+    [*_, last] = compared(runs)
+    assert last.endswith("lost: nothing; won: nothing.")
+
+
 def test_the_protocol_belongs_to_the_application() -> None:
     with pytest.raises(InputError, match="plain consumers speak classic or consumer"):
         streams(application="consumer")

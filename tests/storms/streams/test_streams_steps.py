@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from groupstorm.problems import InputError
+from groupstorm.report.deployment_notes import unused_note
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
 
@@ -188,6 +190,55 @@ def test_settings_and_steps_without_effect_are_refused(
         small(*steps, **settings).resolve(None, 0, {})
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+_STREAMS = {"group__protocol": "streams"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "overrides", "message"),
+    [
+        ({"acceptable__recovery__lag": 5}, {}, "test: settings: acceptable.recovery.lag: 5: has no effect"),
+        ({"session__timeout__ms": 9_000}, {}, "use group.streams.session.timeout.ms"),
+        ({"group__initial__rebalance__delay__ms": 0}, {}, "use group.streams.initial.rebalance.delay.ms"),
+        ({}, {"max.warmup.replicas": 2}, "--set max.warmup.replicas: 2: has no effect"),
+        ({}, {"task.assignor": "sticky"}, "use group.protocol classic"),
+        ({"partition__assignment__strategy": "range"}, {}, "is not for application: streams"),
+    ],
+)
+def test_settings_of_the_leaders_assignor_are_refused_in_a_streams_group(
+    settings: dict[str, Any], overrides: dict[str, Any], message: str
+) -> None:
+    """They are named with their value and what to use instead."""
+    with pytest.raises(InputError) as refused:
+        small(**_STREAMS, **settings).resolve(None, 0, overrides)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_variant_of_another_protocol_keeps_the_settings_that_both_share() -> None:
+    """The variant that does not have them says so; what it sets itself is refused."""
+    shared = replace(
+        small(max__warmup__replicas=8, num__standby__replicas=1),
+        variants={"classic": {}, "streams": {"group.protocol": "streams"}},
+    )
+    assert unused_note(shared.resolve("classic", 0, {})) is None
+    assert unused_note(shared.resolve("streams", 0, {"reliable_standbys": 1})) == (
+        "With group.protocol streams max.warmup.replicas and reliable_standbys do nothing: use "
+        "num.standby.replicas, as Kafka 4.4.0 places no warm-ups in streams groups; group.protocol classic, "
+        "in which the leader's task assignor has it."
+    )
+    own = replace(
+        shared, variants={"classic": {}, "streams": {"group.protocol": "streams", "watch_list": True}}
+    )
+    with pytest.raises(InputError, match="test: variants: streams: watch_list: True: has no effect"):
+        own.resolve("streams", 0, {})
+
+
+def test_settings_of_both_protocols_are_used_by_steps_that_change_it() -> None:
+    back = after("restart", members=[0], settings={"group.protocol": "classic"})
+    mixed = small(back, **_STREAMS, max__warmup__replicas=8, task__assignor="sticky")
+    assert unused_note(mixed.resolve(None, 0, {})) is None
 
 
 def test_steps_of_hosts_are_refused_for_consumers() -> None:
