@@ -138,7 +138,7 @@ def _print_group(one: Explanation) -> None:
         if history.work.uneven is not None:
             print_paragraph(_uneven(history.work.uneven))
     elif history.unowned_us is None:
-        print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.")
+        print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.{_tasks_down(history)}")
     else:
         print_paragraph(
             f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
@@ -218,6 +218,15 @@ def _unowned_unknown(history: History) -> str:
     returned = any(one.cause == REPLACED for one in history.changes)
     otherwise = _ABSENCES_UNKNOWN if returned else _OWNERS_UNKNOWN
     return f"unknown: {history.missing.get('ownership', otherwise)}"
+
+
+def _tasks_down(history: History) -> str:
+    """For how long tasks of Kafka Streams were down, as far as their threads' logs say it."""
+    figures = history.figures
+    if figures is None or figures.task_downtime_seconds is None:
+        return ""
+    longest = seconds(figures.task_downtime_max_seconds or 0)
+    return f" Tasks were down for {seconds(figures.task_downtime_seconds)} in all, {longest} at the longest."
 
 
 def _at(time_us: int, history: History) -> str:

@@ -37,7 +37,7 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
-    if _is_streams(history):
+    if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
     if history.is_connect:
         text = text.replace("its partitions", "its connectors and tasks")
@@ -59,13 +59,8 @@ def _protocol(history: History) -> str:
     return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
 
 
-def _is_streams(history: History) -> bool:
-    """Whether a scenario says that the group's members are threads of Kafka Streams."""
-    return bool(history.settings.get("application") == "streams")
-
-
 def _migration_refused(finding: Finding, history: History) -> str:
-    if not _is_streams(history):
+    if not history.is_streams:
         return finding.pattern.advice
     return (
         "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "

@@ -22,7 +22,8 @@ class Match:
 
     ``partitions``: those behind it, if they are more to blame than the members, with their positions.
     ``evidence``: the rows that show it, in their order. ``unknown``: what the rule would need to say more,
-    and which log says it; "" if nothing.
+    and which log says it; "" if nothing. ``down_us``: for how long tasks of Kafka Streams were down, which is
+    no time without an owner while their state is restored.
     """
 
     sentence: str
@@ -32,6 +33,7 @@ class Match:
     evidence: Sequence[Row] = ()
     unknown: str = ""
     partitions: Sequence[str] = ()
+    down_us: int = 0
 
 
 Rule = Callable[[History], Match | None]
@@ -98,8 +100,8 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
     """The patterns that ``history`` has by their kind, of each kind the costliest first.
 
     ``patterns``: the specific ones first. A rebalance that several explain belongs to the first of them. The
-    cost is the time without an owner, or the time in rebalances if nobody knows who owned what. Failures that
-    cost next to nothing come among the changes.
+    cost is the time without an owner, or the time in rebalances if nobody knows who owned what, or that in
+    which tasks were down. Failures that cost next to nothing come among the changes.
     """
     found: list[Finding] = []
     rebalances: set[int] = set()
@@ -123,7 +125,7 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
     known = history.unowned_us is not None
 
     def cost_us(one: Finding) -> int:
-        return one.unowned_us if known else one.lasted_us
+        return max(one.unowned_us if known else one.lasted_us, one.match.down_us)
 
     least_us = FAILURE_MIN * sum(cost_us(one) for one in found if one.pattern.kind is not Kind.STOP)
 

@@ -206,6 +206,12 @@ class History:
         return self.work.is_seen or self.missing.get("ownership") == NO_PARTITIONS
 
     @property
+    def is_streams(self) -> bool:
+        """Whether the members are threads of Kafka Streams, as a scenario or their logs say."""
+        protocols = {one.get("group.protocol") for one in self.settings.of_member.values()}
+        return self.settings.get("application") == "streams" or "streams" in protocols
+
+    @property
     def shown_us(self) -> int:
         """The time over which there are rows, from `from_us` on."""
         return self.last_us - max(self.first_us, self.from_us)

@@ -68,7 +68,7 @@ def _request_refused(row: Row) -> str | None:
 
 
 def _restoring(row: Row) -> str | None:
-    return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") else None
+    return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") != 0 else None
 
 
 #: Event -> the kind of incident that a row of it is, or None.

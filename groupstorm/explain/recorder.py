@@ -109,7 +109,7 @@ class Recorder:
         history.last_us = now_us
         if row["source"] == "member":
             history.has_member_rows = self._says_owners = self.members.by_clients = True
-            if row.get("evidence"):
+            if row.get("evidence") and "member" in row:
                 history.settings.logs.setdefault(row["member"], row["evidence"][0].rpartition(":")[0])
         self.members.learn(row)
         handler = self._handlers.get(event)

@@ -116,8 +116,8 @@ class RowRules:
             imported_events.GroupImported: (unknown.imported, self._choose_view),
             imported_events.EvidenceMissing: (unknown.missing,),
             imported_events.OwnershipKnown: (unknown.known,),
-            imported_events.MembersGone: (self._existence.members_gone,),
-            imported_events.MembersBack: (self._existence.members_back,),
+            imported_events.MembersGone: (self._existence.members_gone, sums.tasks.members_gone),
+            imported_events.MembersBack: (self._existence.members_back, sums.tasks.members_back),
         }
 
     def _choose_view(self, _now_us: int, event: events.MemberAdded | imported_events.GroupImported) -> None:

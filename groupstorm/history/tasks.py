@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from groupstorm.history.percentiles import percentile
+from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as events
 
@@ -93,6 +94,16 @@ class TaskFigures:
                 self._down_since_us[task] = max(since_us, from_us)
         self._probing = self._restored = self._standby_restored = self._from_scratch = 0
         self._crossing.clear()
+
+    def members_gone(self, now_us: int, _event: imported_events.MembersGone) -> None:
+        """Nobody is there to run a task: it is not down until members are back."""
+        for task, since_us in self._down_since_us.items():
+            self._gap(since_us, now_us)
+            self._down_since_us[task] = None
+
+    def members_back(self, now_us: int, _event: imported_events.MembersBack) -> None:
+        if self._complete_us is not None:
+            self._down_since_us |= {task: now_us for task, runners in self._runners.items() if not runners}
 
     def totals(self, end_us: int, first_change_us: int | None) -> TaskTotals:
         """``first_change_us``: from when on the time until a stable assignment counts."""
@@ -185,7 +196,7 @@ class TaskFigures:
             self._gaps_us.append(until_us - since_us)
 
     def _restoring(self, _now_us: int, event: events.TaskRestoring) -> None:
-        if self._complete_us is not None and event.cause == NOTHING and event.lag:
+        if self._complete_us is not None and event.cause == NOTHING and event.lag != 0:
             self._from_scratch += 1
 
     def _restored_active(self, _now_us: int, event: events.TaskRestored) -> None:

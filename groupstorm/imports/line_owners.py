@@ -138,9 +138,11 @@ class LineOwners:
         return self._members.get(member_id or "")
 
     def _of_thread(self, name: str) -> str:
-        """The group of a thread of Kafka Streams: that of its consumer, whose lines name it."""
+        """The group of a thread of Kafka Streams: that of its consumer, whose lines name it. The instance has
+        the group of its first thread."""
         found = _STREAMS.match(name)
-        named = self._groups.get(name) or self._groups.get(f"{name}-consumer", "")
+        consumers = (name, f"{name}-consumer", f"{name}-StreamThread-1-consumer")
+        named = next((self._groups[one] for one in consumers if one in self._groups), "")
         return named or ("" if found is None else found[1])
 
     def placed(self, one: Observation) -> list[Observation]:

@@ -55,6 +55,8 @@ _PREFIX = re.compile(
     r"|(?P<bare_client>Consumer) clientId=(?P<bare_id>[^\],]*)\] ?)"
     r"|stream-(?:thread|client) \[(?P<stream>[^\]]*)\] "
 )
+#: A consumer of no group, as the one that restores the state of Kafka Streams.
+_NO_GROUP = "null"
 #: By the last group of a prefix.
 _WRITERS = {
     "coordinator": Writer.BROKER,
@@ -85,7 +87,7 @@ def _read(text: str, start: int) -> Prefix:
         writer,
         start,
         start + found.end(),
-        found["group"] or "",
+        "" if found["group"] in (None, _NO_GROUP) else found["group"],
         client,
         found["instance"],
         found["coordinator"] or found["manager"],

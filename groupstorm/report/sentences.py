@@ -231,7 +231,8 @@ SENTENCES: Mapping[str, Callable[..., str]] = {
     "tasks_placed": _placed,
     "warm_up_placed": lambda row: f"{row['process']:10} is to warm up {row['task']}",
     "task_restoring": lambda row: (
-        f"{_on(row)} restores {row['task']} from {_SOURCES[row['cause']]}: {size(row['bytes'])}"
+        f"{_on(row)} restores {row['task']} from {_SOURCES[row['cause']]}"
+        + (f": {size(row['bytes'])}" if "bytes" in row else "")
     ),
     "task_restored": lambda row: (
         f"{_on(row)} has restored {row['task']}: {size(row['bytes'])} in {_seconds(row['duration_us'])}"

@@ -11,7 +11,6 @@ from typing import Any, Final
 import yaml
 
 from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
@@ -112,8 +111,6 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
 def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if len(reading.assignors) > 1:
         yield f"the group changed its assignor ({', '.join(reading.assignors)})"
-    if reading.scenario.get("application") == STREAMS:
-        yield "the members are threads of a Kafka Streams application"
     for name, what in _NOT_REPEATED.items():
         if reading.scenario.get(name):
             yield what

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.trace.events import coordinator
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.whatif.rounds import EpochReader, Round, RoundReader
@@ -35,6 +36,8 @@ CLOSING, REVOKED, CLOSED, REMOVED, CRASHED = "closing", "revoked", "closed", "re
 FAILED, LOST, REJOIN, PAUSED = "failed", "lost", "rejoin", "paused"
 #: The detail of a `JOINED` of which only the round is known: its time is when that round began.
 IN_ROUND: Final = "in-round"
+#: The name under which threads of the classic protocol join.
+_THREADS: Final = "stream"
 
 
 Offsets = tuple[tuple[int, int], tuple[int, int]]
@@ -76,6 +79,8 @@ class Reading:
     #: Whether the trace has rows of the members themselves.
     has_member_rows: bool = False
     missing: dict[str, str] = field(default_factory=dict)
+    #: Whether a row is one of threads of Kafka Streams.
+    has_thread_rows: bool = False
     #: Events that no scenario can repeat, in sentences.
     problems: list[str] = field(default_factory=list)
     first_state: coordinator.GroupStateChanged | None = None
@@ -99,6 +104,12 @@ class Reading:
     def compared_rounds(self) -> Sequence[Round]:
         """The rounds that a replay has to repeat; those of a consumer group are its epochs."""
         return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
+
+    @property
+    def is_streams(self) -> bool:
+        """Whether the members are threads of a Kafka Streams application, of either protocol."""
+        protocols = {one.get(GROUP_PROTOCOL) for one in self.configured.values()}
+        return self.has_thread_rows or STREAMS_PROTOCOL in protocols or _THREADS in self.assignors
 
     @property
     def is_storm(self) -> bool:

@@ -43,9 +43,9 @@ _NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "append_failed": "the coordinator could not write its records",
     "operation_failed": "an operation of the coordinator broke off",
     "partitions_deleted": "a topic was deleted",
-    "tasks_created": "the members are threads of a Kafka Streams application",
-    "instance_started": "the members are threads of a Kafka Streams application",
 }
+#: Rows that only threads of a Kafka Streams application have.
+_OF_THREADS: Final = frozenset({"tasks_created", "instance_started", "follow_up_scheduled", "task_running"})
 #: Events of members that come: a group that had none goes on.
 _OF_MEMBERS: Final = (coordinator.MemberPending, coordinator.MemberAdded, coordinator.JoinParked)
 #: Causes of `member_removed` by which the coordinator, and no member, ended a membership.
@@ -130,6 +130,7 @@ class _Reader:
         self._place = ", ".join(evidence[:2]) if evidence else f"row {row['seq']}, {row['event']}"
         self._inferred = row.get("provenance") == "inferred"
         self._by_then = row.get("latest_us") is not None and row.get("earliest_us") is None
+        self.reading.has_thread_rows = self.reading.has_thread_rows or row["event"] in _OF_THREADS
         why = _NOT_IN_SCENARIOS.get(row["event"])
         is_unloaded = row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED
         if why is not None and (is_unloaded or self._lived.gone_us is not None):

@@ -17,6 +17,9 @@ from groupstorm.whatif.replaying import replay_seeds
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _NAME_LENGTH_MAX: Final = 60
+_STREAMS: Final = (
+    "the members are threads of a Kafka Streams application, and no row says which state lies on which host."
+)
 
 
 class Repeated(NamedTuple):
@@ -37,8 +40,21 @@ def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
     ``given``: settings that the run had and its trace does not say.
     """
     reading = read_run(run, group)
+    if reading.is_streams:
+        raise InputError(f"{run}: no scenario repeats this run: {_STREAMS} {_instead(run)}")
     words = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")
     draft = draft_of(reading, words[:_NAME_LENGTH_MAX] or "run", given)
     if draft.problems:
         raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
     return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
+
+
+def _instead(run: Path) -> str:
+    """The command that answers for Kafka Streams."""
+    written = (run if run.is_dir() else run.parent) / "scenario.yaml"
+    if written.is_file():
+        return f"It is a storm, which runs again: groupstorm compare {written} --set NAME=VALUE"
+    return (
+        "A storm with your numbers answers: groupstorm compare stateful-warmup --set members=N "
+        "--set partitions=N --set state_bytes=N"
+    )

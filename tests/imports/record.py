@@ -2,8 +2,10 @@
 
     python -m tests.imports.record [VERSION...] [--clients NAME...] [--out FOLDER]
     python -m tests.imports.record --connect
+    python -m tests.imports.record --streams
 
-The second one records two workers of Kafka Connect into logs/connect, which takes about two minutes.
+The second one records two workers of Kafka Connect into logs/connect, the third one two instances of Kafka
+Streams in a streams group into logs/streams; each takes about two minutes.
 
 Kafka runs from its jars of Maven Central, on the loopback interface. A recording takes about three minutes.
 """
@@ -22,9 +24,11 @@ from tests.imports.recording.connect import record_connect
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS, VERSIONS, recordable
+from tests.imports.recording.streams import record_streams
 
 REAL = Path(__file__).parent / "logs" / "real"
 CONNECT = Path(__file__).parent / "logs" / "connect"
+STREAMS = Path(__file__).parent / "logs" / "streams"
 
 
 def main() -> None:
@@ -35,11 +39,15 @@ def main() -> None:
     parser.add_argument("--clients", metavar="NAME", nargs="+", choices=sorted(CLIENTS), help="default: all")
     parser.add_argument("--out", type=Path, default=REAL)
     parser.add_argument("--connect", action="store_true", help="Kafka Connect, and nothing else")
+    parser.add_argument("--streams", action="store_true", help="a streams group, and nothing else")
     chosen = parser.parse_args()
     os.environ["TZ"] = "UTC"  # all logs are in one time zone, which they do not name
     time.tzset()
     if chosen.connect:
         asyncio.run(record_connect(CONNECT))
+        return
+    if chosen.streams:
+        asyncio.run(record_streams(STREAMS))
         return
     failed = 0
     for release in chosen.versions or VERSIONS:

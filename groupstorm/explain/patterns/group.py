@@ -3,10 +3,11 @@ records are processed again, partitions move needlessly."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import COORDINATOR_KINDS, History
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
@@ -219,9 +220,9 @@ def follow_ups(history: History) -> Match | None:
 
 def state_lost(history: History) -> Match | None:
     """Instances of a Kafka Streams application went, and tasks had to restore their state from nothing."""
-    from_nothing = [*history.of_kind("restored-from-nothing")]
-    gone = [*history.of_kind("instance-gone")]
-    if not from_nothing or not gone:
+    from_nothing = _from_nothing(history)
+    gone = _gone_before(history, from_nothing)
+    if not gone:
         return None
     processes = unique(str(one.row.get("process", "")) for one in gone)
     sentence = (
@@ -232,25 +233,42 @@ def state_lost(history: History) -> Match | None:
     rebalances = [
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
-    return Match(sentence, processes, rebalances, (), [one.row for one in (*gone, *from_nothing)])
+    evidence = [one.row for one in (*gone, *from_nothing)]
+    return Match(sentence, processes, rebalances, (), evidence, down_us=_down_us(history))
 
 
 def moved_cold(history: History) -> Match | None:
     """Tasks of a Kafka Streams application were given to instances without their state, although no instance
     went, and nobody processed their partitions until it was restored."""
-    from_nothing = [*history.of_kind("restored-from-nothing")]
-    figures = history.figures
-    if figures is None or not figures.tasks_from_scratch or history.incidents.get("instance-gone"):
+    moved = _from_nothing(history)
+    if not moved or _gone_before(history, moved):
         return None
-    moved = from_nothing[-figures.tasks_from_scratch :]
-    down_s = figures.task_downtime_seconds or 0
+    down_us = _down_us(history)
     sentence = (
         f"{counted(len(moved), 'task')} moved to instances that had none of their state, and had to be "
-        f"restored from the beginning of their changelogs: tasks were down for {seconds(down_s)} in all."
+        "restored from the beginning of their changelogs: tasks were down for "
+        f"{seconds(down_us / SECOND_US)} in all."
     )
     processes = unique(str(one.row.get("process", "")) for one in moved)
     rebalances = [each for one in moved for each in under_way(history, one.time_us)]
-    return Match(sentence, processes, rebalances, (), [one.row for one in moved])
+    return Match(sentence, processes, rebalances, (), [one.row for one in moved], down_us=down_us)
+
+
+def _from_nothing(history: History) -> Sequence[Incident]:
+    """Restorations from the beginning of a changelog after all tasks had run once."""
+    count = 0 if history.figures is None else history.figures.tasks_from_scratch or 0
+    return [*history.of_kind("restored-from-nothing")][-count:] if count else ()
+
+
+def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence[Incident]:
+    """The instances that went before the last of these restorations."""
+    last_us = restorations[-1].time_us if restorations else -1
+    return [one for one in history.of_kind("instance-gone") if one.time_us <= last_us]
+
+
+def _down_us(history: History) -> int:
+    down_s = None if history.figures is None else history.figures.task_downtime_seconds
+    return round(SECOND_US * (down_s or 0))
 
 
 def uncommitted(history: History) -> Match | None:

@@ -155,7 +155,8 @@ def _silent_from_us(history: History, gone: Change) -> int:
 def _timeout_ms(history: History, gone: Change) -> int | None:
     """The session timeout of a member; in a consumer group the broker's."""
     if history.is_consumer_group:
-        return history.settings.number("group.consumer.session.timeout.ms")
+        kind = "streams" if history.is_streams else "consumer"
+        return history.settings.number(f"group.{kind}.session.timeout.ms")
     return history.settings.number("session.timeout.ms", gone.member)
 
 

@@ -68,8 +68,8 @@ TEMPLATES: Final = (
         f"{_G}Static Member {{member_id}} with instance id {{instance}} temporarily left the consumer group.",
         "3.8.0:1968",
     ),
-    _T("modern-left", f"{_G}Member {{member_id}} left the {{type}} group.", "4.3.1:4180"),
     _T("modern-left", f"{_GM}Member {{member_id}} left the streams group.", "4.3.1:4225"),
+    _T("modern-left", f"{_G}Member {{member_id}} left the {{type}} group.", "4.3.1:4180"),
     _T(
         "modern-left",
         f"{_G}Static member {{member_id}} with instance id {{instance}} left the consumer group.",
@@ -153,6 +153,7 @@ TEMPLATES: Final = (
             f"{{rest}}",
             f"{_GM}Computed new metadata hash: {{rest}}",
             f"{_GM}Configuring the topology {{rest}}",
+            f"{_GM}Valid topic configuration found in {{rest}}",
             f"{_GM}Assignment configurations changed {{rest}}",
             f"{_GM}Member initialized the topology {{rest}}",
             f"{_GM}Member joined with {{rest}}",

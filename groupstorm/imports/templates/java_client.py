@@ -160,6 +160,18 @@ TEMPLATES: Final = (
             "Cancelled in-flight {rest}",
             "Subscribed to pattern: {rest}",
             "Subscribed to partition(s): {rest}",
+            "Received Streams group configuration {rest}",
+            "StreamsGroupHeartbeatRequest failed {rest}",
+            "Membership is in the following statuses: {rest}",
+            "Assigning active tasks {rest}",
+            "Revoking previously assigned active tasks {rest}",
+            "Revoking previously assigned and now lost active tasks {rest}",
+            "Invoking task revoked callback {rest}",
+            "Invoking tasks assigned callback {rest}",
+            "Invoking tasks lost callback {rest}",
+            "Requesting the log end offset {rest}",
+            "Not requesting the log end offset {rest}",
+            "The metadata response from the cluster reported a recoverable issue {rest}",
         )
     ),
 )

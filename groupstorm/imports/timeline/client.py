@@ -239,6 +239,16 @@ class ClientMember(Member):
             self._learn(line.fields["member"])
         self._adding = line.fields.get("added_partitions") or []
 
+    # -- Kafka Streams ---------------------------------------------------------------------------
+
+    def _tasks(self, line: Observation) -> None:
+        """Only threads of a streams group say this, whose consumers log the default of group.protocol."""
+        said = {"group.protocol": "streams"}
+        self._group.is_streams = True
+        if self._deaths.configured.get("group.protocol") != "streams":
+            self._deaths.configured.update(said)
+            self._configured(line, said)
+
     # -- Connect ---------------------------------------------------------------------------------
 
     def _work_assigned(self, line: Observation) -> None:
@@ -275,6 +285,7 @@ class ClientMember(Member):
         **dict.fromkeys(NO_OFFSET, _offset_reset),
         "transition": _transition,
         "reconciling": _reconciling,
+        "tasks": _tasks,
         "worker-config": _config,
         "work-assigned": _work_assigned,
         "work-lost": _work_lost,

@@ -11,6 +11,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.events.member import MemberCrashed
+from groupstorm.trace.events.streams import InstanceGone, TaskSuspended
 from groupstorm.trace.schema import Source
 
 _NOTICED: Final = "the member's own log ends here without a word: it died between its last line and this one"
@@ -32,7 +33,7 @@ class _Death(NamedTuple):
     """``before``: the last line of the process. ``noticed``: the first line by which it was dead, with its
     place among those of its instant; ``step``: before or after what that line says."""
 
-    event: MemberCrashed
+    event: MemberCrashed | TaskSuspended | InstanceGone
     before: Observation
     noticed: Observation
     order: int
@@ -55,9 +56,14 @@ class Deaths:
         self._known: list[tuple[_Death, Observation | None]] = []
 
     def removed(
-        self, event: MemberCrashed, before: Observation, line: Observation, order: int, cause: str
+        self,
+        event: MemberCrashed | TaskSuspended | InstanceGone,
+        before: Observation,
+        line: Observation,
+        order: int,
+        cause: str,
     ) -> None:
-        """The coordinator removes a member that has died."""
+        """The coordinator removes a member that has died. ``event``: its death, or what follows from it."""
         self._add(_Death(event, before, line, order, 0), line, cause)
 
     def succeeded(self, event: MemberCrashed, before: Observation, line: Observation, order: int) -> None:
@@ -82,7 +88,8 @@ class Deaths:
 
     def _tell(self, death: _Death, expired: Observation | None) -> None:
         event, before, noticed, order, step = death
-        session_ms = None if expired is None else self._session_ms(event.member_id)
+        member_id = event.member_id if isinstance(event, MemberCrashed) else ""
+        session_ms = None if expired is None else self._session_ms(member_id)
         if expired is None or session_ms is None:
             why = Why([before, noticed], _NOTICED, before.time_us, noticed.time_us, inferred=True)
             self._group.rows.add(noticed.time_us, order, Source.MEMBER, event, why, step)
@@ -101,10 +108,14 @@ class Deaths:
 
     def _session_ms(self, member_id: str) -> int | None:
         if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, "group.consumer.session.timeout.ms")
+            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.session.timeout.ms")
         described = self._group.session_timeouts_ms.get(member_id)
         own = _milliseconds(self.configured, "session.timeout.ms")
         return described or own or self._session_of_others_ms()
+
+    @property
+    def _kind(self) -> str:
+        return "streams" if self._group.is_streams else "consumer"
 
     def _session_of_others_ms(self) -> int | None:
         """What the coordinator says of the client's other processes, if it says the same of all."""
@@ -113,7 +124,7 @@ class Deaths:
 
     def _heartbeat_ms(self) -> int | None:
         if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, "group.consumer.heartbeat.interval.ms")
+            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.heartbeat.interval.ms")
         return _milliseconds(self.configured, "heartbeat.interval.ms")
 
 

@@ -82,6 +82,8 @@ class GroupRecord:
     #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
     has_coordinator: bool = False
     is_modern: bool = False
+    #: Its members are threads of Kafka Streams, to which the broker assigns tasks (KIP-1071).
+    is_streams: bool = False
     #: Its members are workers of Kafka Connect.
     is_connect: bool = False
     #: What is missing: cause -> how often, and the first sentence.

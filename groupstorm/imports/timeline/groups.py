@@ -17,14 +17,14 @@ from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
 from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
-from groupstorm.imports.timeline.streams import StreamsFollowUps
+from groupstorm.imports.timeline.streams import StreamsThreads
 
 #: The parts of one group, by their types.
 _Parts = dict[type[GroupPart], GroupPart]
 #: Kind of an observation -> the part of a group that takes it.
 _PARTS: Final[Mapping[str, type[GroupPart]]] = {
     kind: part
-    for part in (ClassicRounds, ModernGroup, WrittenGenerations, DescribedGroup, StreamsFollowUps)
+    for part in (ClassicRounds, ModernGroup, WrittenGenerations, DescribedGroup, StreamsThreads)
     for kind in part.HANDLERS
 }
 #: Kinds of lines that say the client id of the member whose id they have.
@@ -77,12 +77,13 @@ class GroupTimeline:
         for client in self._clients.values():
             client.finish()
         self._finish(ModernGroup)
+        self._finish(StreamsThreads)
         if self._record.first_us is None:
             return None
         self._record.finish()
         return self._record
 
-    def _finish(self, kind: type[ClassicRounds] | type[ModernGroup]) -> None:
+    def _finish(self, kind: type[ClassicRounds] | type[ModernGroup] | type[StreamsThreads]) -> None:
         part = self._parts.get(kind)
         if isinstance(part, kind):
             part.finish()

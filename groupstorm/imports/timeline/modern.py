@@ -27,6 +27,7 @@ _STABLE = "state: every member is at the group epoch and STABLE"
 _NOT_A_TARGET = "member: the targets name every member, and no longer this one; no line says how it went"
 _TOMBSTONE = "cause: the record does not say how the member went"
 _GROUP_TOMBSTONE = "cause: deleted, expired or converted, the record does not say which"
+_BUMPED_UNSAID = "a streams group counts its epoch up when a member goes, and no line says so"
 _EMPTY_AGAIN = "state: the last member has gone"
 _ADD_DEBUG: Final = (
     "Kafka 4 logs assignments at DEBUG: set org.apache.kafka.coordinator.group.GroupMetadataManager to "
@@ -76,6 +77,7 @@ class ModernGroup(GroupPart):
         member_id, instance = fields["member_id"], fields.get("instance")
         group.is_modern = True
         self._unowned = self._unowned or _WITHOUT_OWNERS.get(fields.get("type", ""), "")
+        group.is_streams = group.is_streams or fields.get("type") == "streams"
         if member_id in group.members.members:
             return
         group.members.add(member_id, instance)
@@ -144,6 +146,12 @@ class ModernGroup(GroupPart):
         for tell in group.on_removal:
             tell(member_id, line, cause)
         count = group.members.count
+        if group.is_streams and self._epoch is not None:
+            self._epoch = group.generation = self._epoch + 1
+            bumped = events.GroupEpochBumped(group.name, self._epoch)
+            group.emit(line, bumped, Why([line], _BUMPED_UNSAID, inferred=True))
+            if group.members.members:
+                self._change(line, ASSIGNING, cause, _ASSIGNING)
         if not group.members.members and (count == 0 or (count is None and known is not None)):
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 

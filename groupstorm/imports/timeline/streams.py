@@ -1,4 +1,4 @@
-"""Follow-up rebalances, fenced threads and deaths of Kafka Streams, from the lines of its threads."""
+"""Tasks, follow-up rebalances, fenced threads and deaths of Kafka Streams, from the lines of its threads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.templates.streams import DIED, DUE, FENCED, SCHEDULED
+from groupstorm.imports.templates.streams import (
+    DIED,
+    DUE,
+    FENCED,
+    FROM_CHECKPOINT,
+    FROM_NOTHING,
+    INSTANCE_ENDED,
+    RUNS,
+    SCHEDULED,
+    STOPS,
+)
+from groupstorm.imports.timeline.deaths import Deaths
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.imported import RequestRefused
 from groupstorm.trace.events.member import MemberFailed
+from groupstorm.trace.events.scenario import TasksCreated
 from groupstorm.trace.schema import Source
 
 UNKNOWN: Final = "unknown"
@@ -24,15 +36,29 @@ _CAUSES: Final[Mapping[str, str]] = {
 _EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)\b")
 _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
+_THREAD: Final = re.compile(r"-StreamThread-\d+$")
+#: What a log says of the state with which a task begins -> the cause in a trace.
+_STATES: Final[Mapping[str, str]] = {FROM_NOTHING: "nothing", FROM_CHECKPOINT: "checkpoint"}
+_ALL_TASKS: Final = "tasks: those that the threads' logs name, and every thread has one"
 
 
-class StreamsFollowUps(GroupPart):
+class StreamsThreads(GroupPart):
     """Takes the lines of all threads of one application, in the order of time."""
 
     def __init__(self, group: GroupRecord) -> None:
         super().__init__(group)
         #: Thread -> why it will ask for a rebalance.
         self._causes: dict[str, str] = {}
+        #: Thread -> the tasks that it runs, and its last line.
+        self._running: dict[str, dict[str, None]] = {}
+        self._last: dict[str, Observation] = {}
+        #: Threads that were removed from the group while they ran tasks: the line, its place and the cause.
+        self._removed: dict[str, tuple[Observation, int, str]] = {}
+        self._deaths: dict[str, Deaths] = {}
+        self._tasks: dict[str, None] = {}
+        #: Thread and task whose state has a row since the task ran last.
+        self._begun: set[tuple[str, str]] = set()
+        group.on_removal.append(self._thread_removed)
 
     def _scheduled(self, line: Observation) -> None:
         thread, why = thread_of(line), line.fields.get("why")
@@ -61,9 +87,94 @@ class StreamsFollowUps(GroupPart):
         event = RequestRefused(self._group.name, thread, None, None, UNKNOWN, "TaskMigratedException")
         self._group.emit(line, event, Why([line]), Source.MEMBER)
 
-    HANDLERS: ClassVar[Handlers] = {SCHEDULED: _scheduled, DUE: _due, DIED: _died, FENCED: _fenced}
+    # -- tasks -----------------------------------------------------------------------------------
+
+    def _begins(self, line: Observation) -> None:
+        """A task begins with the state of its first store of which a line says it."""
+        thread, task = self._see(line), line.fields["task"]
+        if (thread, task) not in self._begun:
+            self._begun.add((thread, task))
+            cause = _STATES[line.kind]
+            event = events.TaskRestoring(
+                self._group.name, thread, instance_of(thread), task, None, None, cause
+            )
+            self._group.emit(line, event, Why([line]), Source.MEMBER)
+
+    def _runs(self, line: Observation) -> None:
+        thread, task = self._see(line), line.fields["task"]
+        self._begun.discard((thread, task))
+        self._tasks[task] = None
+        self._running.setdefault(thread, {})[task] = None
+        event = events.TaskRunning(self._group.name, thread, instance_of(thread), task, -1)
+        known = event._replace(duration_us=None)  # type: ignore[arg-type]  # a null in the row
+        self._group.emit(line, known, Why([line]), Source.MEMBER)
+
+    def _stops(self, line: Observation) -> None:
+        """A thread that says so has not died, whatever the coordinator thought of it."""
+        thread, task = thread_of(line), line.fields["task"]
+        self._removed.pop(thread, None)
+        self._last[thread] = line
+        if self._running.get(thread, {}).pop(task, 0) is None:
+            event = events.TaskSuspended(self._group.name, thread, instance_of(thread), task, UNKNOWN)
+            self._group.emit(line, event, Why([line]), Source.MEMBER)
+
+    def _instance_ended(self, line: Observation) -> None:
+        event = events.InstanceGone(self._group.name, thread_of(line), "closed")
+        self._group.emit(line, event, Why([line]), Source.MEMBER)
+
+    def _see(self, line: Observation) -> str:
+        """The thread of a line about a task that begins: the process is another one if the last one died."""
+        thread = thread_of(line)
+        self._settle(thread)
+        self._last[thread] = line
+        return thread
+
+    def _thread_removed(self, member_id: str, line: Observation, cause: str) -> None:
+        thread = _CONSUMER.sub("", self._group.members.name(member_id))
+        if self._running.get(thread):
+            self._removed[thread] = line, self._group.order, cause
+
+    def _settle(self, thread: str) -> None:
+        """A thread that was removed, and did not say that it stopped its tasks, died with its instance."""
+        removed = self._removed.pop(thread, None)
+        if removed is None:
+            return
+        process, before = instance_of(thread), self._last[thread]
+        deaths = self._deaths.setdefault(thread, Deaths(self._group, thread))
+        for task in self._running.pop(thread):
+            event = events.TaskSuspended(self._group.name, thread, process, task, "crash")
+            deaths.removed(event, before, *removed)
+        deaths.removed(events.InstanceGone(self._group.name, process, "crashed"), before, *removed)
+
+    def finish(self) -> None:
+        """No more lines come: if the logs of all threads are there, they name all tasks."""
+        group = self._group
+        for thread in [*self._removed]:
+            self._settle(thread)
+        for deaths in self._deaths.values():
+            deaths.finish()
+        if self._tasks and group.view == "members" and group.last is not None:
+            event = TasksCreated(group.name, tuple(sorted(self._tasks)))
+            why = Why([group.last], _ALL_TASKS, inferred=True)
+            group.rows.add(group.first_us or 0, group.first_order, Source.WORLD, event, why, -5)
+
+    HANDLERS: ClassVar[Handlers] = {
+        SCHEDULED: _scheduled,
+        DUE: _due,
+        DIED: _died,
+        FENCED: _fenced,
+        **dict.fromkeys(_STATES, _begins),
+        RUNS: _runs,
+        STOPS: _stops,
+        INSTANCE_ENDED: _instance_ended,
+    }
 
 
 def thread_of(line: Observation) -> str:
     """The thread's name: its consumer's client id has an ending."""
     return _CONSUMER.sub("", str(line.fields.get("client") or ""))
+
+
+def instance_of(thread: str) -> str:
+    """The instance of a thread."""
+    return _THREAD.sub("", thread)

@@ -140,15 +140,17 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
 
 
 def refuse_idle(settings: Settings, overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """Raise InputError for a setting of these overlays that does nothing in a streams group."""
+    """Raise InputError for a setting of these overlays that does nothing in a streams group, and has not its
+    default."""
     if any(own.choice(GROUP_PROTOCOL) != STREAMS_PROTOCOL for own in settings.of_profiles()):
         return
+    idle = unused_settings(settings, ())
     for where, overlay in overlays:
-        for name, instead in unused_settings(settings, overlay).items():
-            if name in overlay:
+        for name in overlay:
+            if name in idle:
                 raise InputError(
                     f"{where}{name}: {overlay[name]!r}: has no effect with {GROUP_PROTOCOL} "
-                    f"{STREAMS_PROTOCOL}: use {instead}"
+                    f"{STREAMS_PROTOCOL}: use {idle[name]}"
                 )
 
 

@@ -21,6 +21,7 @@ from groupstorm.storms.scenario.consistency import (
     check_consistency,
     check_member_names,
     refuse_idle,
+    unused_settings,
 )
 from groupstorm.storms.scenario.group_protocol_settings import (
     CLASSIC,
@@ -136,13 +137,19 @@ class ResolvedScenario:
     figures_from_ms: int = 0
 
     def written(self) -> dict[str, Any]:
-        """The scenario as a file that gives this very run."""
+        """The scenario as a file that gives this very run: without settings of other variants that do nothing
+        in this one."""
+        settings = dict(self.settings.written())
+        idle = unused_settings(self.settings, ())
+        return self._written({name: value for name, value in settings.items() if name not in idle})
+
+    def _written(self, settings: dict[str, Any]) -> dict[str, Any]:
         return {
             "name": self.name,
             "question": self.question,
             "seed": self.seed,
             "variant": self.variant,
-            "settings": dict(self.settings.written()),
+            "settings": settings,
             "variants": {self.variant: {}},
             **({FIGURES_FROM: self.figures_from_ms} if self.figures_from_ms else {}),
             "steps": [step.written() for step in self.steps],
@@ -152,7 +159,9 @@ class ResolvedScenario:
         return yaml.safe_dump(self.written(), sort_keys=False, allow_unicode=True, width=100)
 
     def as_json(self) -> str:
-        return json.dumps(self.written(), ensure_ascii=False, separators=(",", ":"))
+        """All settings, also those that do nothing: runs are compared by them."""
+        whole = self._written(dict(self.settings.written()))
+        return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
 
 def load(name_or_path: str) -> Scenario:

@@ -56,15 +56,16 @@ class WarmUpPlaced(NamedTuple):
 class TaskRestoring(NamedTuple):
     """A thread reads the changelog of an active task before the task can run.
 
-    ``cause``: the state that it begins with: nothing, a checkpoint of the host, or its own standby.
+    ``cause``: the state that it begins with: nothing, a checkpoint of the host, or its own standby. Logs do
+    not say ``lag`` and ``bytes``.
     """
 
     group: str
     member: str
     process: str
     task: str
-    lag: int
-    bytes: int
+    lag: int | None
+    bytes: int | None
     cause: str
 
 

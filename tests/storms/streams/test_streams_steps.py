@@ -9,6 +9,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import unused_note
+from groupstorm.storms.scenario.files import parse
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
 
@@ -201,7 +202,7 @@ _STREAMS = {"group__protocol": "streams"}
         ({"acceptable__recovery__lag": 5}, {}, "test: settings: acceptable.recovery.lag: 5: has no effect"),
         ({"session__timeout__ms": 9_000}, {}, "use group.streams.session.timeout.ms"),
         ({"group__initial__rebalance__delay__ms": 0}, {}, "use group.streams.initial.rebalance.delay.ms"),
-        ({}, {"max.warmup.replicas": 2}, "--set max.warmup.replicas: 2: has no effect"),
+        ({}, {"max.warmup.replicas": 8}, "--set max.warmup.replicas: 8: has no effect"),
         ({}, {"task.assignor": "sticky"}, "use group.protocol classic"),
         ({"partition__assignment__strategy": "range"}, {}, "is not for application: streams"),
     ],
@@ -228,6 +229,8 @@ def test_a_variant_of_another_protocol_keeps_the_settings_that_both_share() -> N
         "num.standby.replicas, as Kafka 4.4.0 places no warm-ups in streams groups; group.protocol classic, "
         "in which the leader's task assignor has it."
     )
+    again = parse(shared.resolve("streams", 0, {}).as_yaml(), "yaml", "again").resolve(None, None, {})
+    assert again.settings.integer("num.standby.replicas") == 1
     own = replace(
         shared, variants={"classic": {}, "streams": {"group.protocol": "streams", "watch_list": True}}
     )

@@ -1,0 +1,146 @@
+"""A streams group (KIP-1071): the recorded logs of a broker and two instances of a word count, Kafka 4.4.0.
+
+`python -m tests.imports.record --streams` records them anew: counter-b joins, is killed, comes back to its
+host, and is stopped; then counter-a is stopped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from groupstorm.explain.explanation import Explanation, explain
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.result import Imported
+from groupstorm.problems import InputError
+from groupstorm.trace.reader import read_rows
+from groupstorm.whatif.repeating import repeat
+from tests.explain.explaining import names
+from tests.imports.importing import LOGS
+
+RECORDED: Final = LOGS / "streams"
+#: The streams group's session and heartbeats, as the recording sets them.
+SESSION_US, HEARTBEAT_US = 6_000_000, 1_000_000
+ALL: Final = ("server", "counter-a", "counter-b")
+
+
+class Trace:
+    def __init__(self, folder: Path, logs: Sequence[str]) -> None:
+        found = find_logs([str(RECORDED / f"{log}.log.gz") for log in logs])
+        self.done: Imported = import_logs(found, folder, Options())
+        self.rows = [*read_rows(folder)]
+        self.explained: Explanation
+        (self.explained,) = explain(folder)
+
+    def of(self, event: str) -> Iterator[Mapping[str, Any]]:
+        return (row for row in self.rows if row["event"] == event)
+
+    def us_of(self, action: Mapping[str, Any]) -> int:
+        return int(action["time_ms"]) * 1000 - self.done.began_us
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    return Trace(tmp_path_factory.mktemp("streams") / "out", ALL)
+
+
+def actions() -> list[Mapping[str, Any]]:
+    found: list[Mapping[str, Any]]
+    found = json.loads(gzip.decompress((RECORDED / "recorded.json.gz").read_bytes()))["actions"]
+    return found
+
+
+def test_every_line_is_understood_and_belongs_to_the_one_group(trace: Trace) -> None:
+    """Restore consumers have no group, and no prefix of two parts is read as one group's name."""
+    assert [log.not_understood for log in trace.done.logs] == [0, 0, 0]
+    assert {row["group"] for row in trace.rows} == {"count"}
+
+
+def test_tasks_run_where_the_harness_waited_for_them(trace: Trace) -> None:
+    """Before each of its actions but the first it waited until both had all that it expected."""
+    runs: dict[str, set[str]] = {}
+    seen = []
+    rows = iter(sorted((*trace.of("task_running"), *trace.of("task_suspended")), key=lambda row: row["seq"]))
+    row = next(rows)
+    for action in actions()[1:]:
+        while row["time_us"] < trace.us_of(action):
+            tasks = runs.setdefault(row["process"], set())
+            (tasks.add if row["event"] == "task_running" else tasks.discard)(row["task"])
+            row = next(rows)
+        seen.append((action["do"], action["member"], len(runs["counter-a"]), len(runs.get("counter-b", ()))))
+    assert seen == [
+        ("start", "counter-b", 4, 0),
+        ("kill", "counter-b", 2, 2),
+        ("start", "counter-b", 4, 0),
+        ("stop", "counter-b", 2, 2),
+        ("stop", "counter-a", 4, 0),
+    ]
+
+
+def test_a_killed_instance_died_a_session_before_it_was_fenced(trace: Trace) -> None:
+    [killed] = [trace.us_of(one) for one in actions() if one["do"] == "kill"]
+    lost = [row for row in trace.of("task_suspended") if row["cause"] == "crash"]
+    assert {(row["task"], row["process"]) for row in lost} == {("0_1", "counter-b"), ("1_1", "counter-b")}
+    assert all(row["earliest_us"] <= killed <= row["latest_us"] for row in lost)
+    assert all(row["latest_us"] - row["earliest_us"] <= HEARTBEAT_US + 200_000 for row in lost)
+    gone = [(row["process"], row["cause"]) for row in trace.of("instance_gone")]
+    assert gone == [("counter-b", "crashed"), ("counter-b", "closed"), ("counter-a", "closed")]
+
+
+def test_members_that_go_count_the_epoch_up_without_a_line(trace: Trace) -> None:
+    bumped = [(row["generation"], row["provenance"]) for row in trace.of("group_epoch_bumped")]
+    assert bumped == [
+        (2, "observed"),
+        (3, "observed"),
+        (4, "observed"),
+        (5, "inferred"),
+        (6, "observed"),
+        (7, "inferred"),
+        (8, "inferred"),
+    ]
+    by_expiry = [one for one in trace.explained.history.rebalances if one.cause == "session-expired"]
+    assert [one.culprit for one in by_expiry] == ["counter-b-StreamThread-1-consumer"]
+
+
+def test_state_that_a_task_begins_with(trace: Trace) -> None:
+    """counter-b has nothing of 1_1 the first time; whoever runs it later finds the checkpoint of its host."""
+    began = [(row["process"], row["task"], row["cause"]) for row in trace.of("task_restoring")]
+    assert sorted(began[:2]) == [("counter-a", "1_0", "nothing"), ("counter-a", "1_1", "nothing")]
+    assert began[2:] == [
+        ("counter-b", "1_1", "nothing"),
+        ("counter-a", "1_1", "checkpoint"),
+        ("counter-b", "1_1", "checkpoint"),
+        ("counter-a", "1_1", "checkpoint"),
+    ]
+
+
+def test_figures_and_patterns(trace: Trace) -> None:
+    """The longest downtime: the kill, the session, the next heartbeat and the restoration."""
+    figures = trace.explained.history.figures
+    assert figures is not None
+    assert figures.tasks_from_scratch == 1
+    assert figures.task_downtime_max_seconds is not None
+    assert SESSION_US / 1e6 - 1 < figures.task_downtime_max_seconds < SESSION_US / 1e6 + 1
+    assert names(trace.explained)[:2] == ["moved-cold", "session-expired"]
+
+
+def test_without_the_log_of_an_instance_tasks_are_not_down(tmp_path: Path) -> None:
+    """Another thread may run them."""
+    alone = Trace(tmp_path / "out", ("server", "counter-a"))
+    assert not [*alone.of("tasks_created")]
+    assert alone.explained.history.figures is not None
+    assert alone.explained.history.figures.task_downtime_seconds is None
+
+
+def test_what_if_names_the_command_that_answers(tmp_path: Path) -> None:
+    for logs in (ALL, ("server", "counter-b"), ("counter-a",)):
+        out = tmp_path / logs[-1]
+        Trace(out, logs)
+        with pytest.raises(InputError, match=r"Kafka Streams.*: groupstorm compare stateful-warmup --set"):
+            repeat(out, None, {})
