@@ -85,9 +85,14 @@ from groupstorm.coordinator.streams.messages import (
     StreamsGroupHeartbeat,
     UpdateTopologyDescription,
 )
-from groupstorm.coordinator.streams.topology_descriptions import handle_update_description
+from groupstorm.coordinator.streams.topology_descriptions import (
+    handle_update_description,
+    on_cleaning_timer,
+    schedule_cleaning,
+)
 from groupstorm.coordinator.timers import (
     APPEND,
+    DESCRIPTIONS,
     EXPIRATION,
     JOIN,
     MEMBER_SESSION,
@@ -256,6 +261,10 @@ class GroupCoordinator:
             for expired in on_expiration_timer(self._shard):
                 submit(self._shard, expired)
             return True
+        if kind is DESCRIPTIONS:
+            for cleaned in on_cleaning_timer(self._shard):
+                submit(self._shard, cleaned)
+            return True
         group = self._shard.groups.get(group_name)
         if group is None:
             return True
@@ -285,6 +294,7 @@ class GroupCoordinator:
         expired offsets from now on (offsets.retention.check.interval.ms)."""
         self._shard.now_ms = now_ms
         writes = load(self._shard, records)
+        schedule_cleaning(self._shard)  # a group whose description is gone expires at the same instant
         schedule_expiration(self._shard)
         return self._submit(writes)
 

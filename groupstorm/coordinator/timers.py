@@ -22,6 +22,7 @@ class TimerKind(IntEnum):
     MEMBER_SYNC = 8  # a classic one has joined and does not sync (consumer-sync-<group>-<member>)
     STREAMS_DELAY = 9  # the initial delay of a streams group is over (initial-rebalance-timeout-<group>)
     SHARE_INITIALIZATION = 10  # partitions of a share group wait for the persister, which is asked at once
+    DESCRIPTIONS = 11  # descriptions of empty streams groups are deleted (streams-topology-cleanup)
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -36,6 +37,7 @@ MEMBER_JOIN: Final = TimerKind.MEMBER_JOIN
 MEMBER_SYNC: Final = TimerKind.MEMBER_SYNC
 STREAMS_DELAY: Final = TimerKind.STREAMS_DELAY
 SHARE_INITIALIZATION: Final = TimerKind.SHARE_INITIALIZATION
+DESCRIPTIONS: Final = TimerKind.DESCRIPTIONS
 
 
 _Key = tuple[TimerKind, str, str]

@@ -3,7 +3,7 @@
 The plugin is asked between two records: one says that what it holds is uncertain, the other what it holds.
 
 Kafka: GroupCoordinatorService.streamsGroupTopologyDescriptionUpdate, cleanupTopologyBeforeConversion,
-deleteStreamsTopologyDescriptions; StreamsGroupTopologyDescriptionManager.
+deleteStreamsTopologyDescriptions, runOneStreamsTopologyCleanupCycle; StreamsGroupTopologyDescriptionManager.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from groupstorm.coordinator.streams.messages import (
     UpdateTopologyDescriptionResponse,
 )
 from groupstorm.coordinator.streams.records import GroupFacts, StreamsGroupRecord
+from groupstorm.coordinator.timers import DESCRIPTIONS
 from groupstorm.coordinator.writes import then
 
 #: The plugin holds no description, or perhaps one (StreamsGroup.STORED_TOPOLOGY_EPOCH_...).
@@ -220,3 +221,37 @@ def forget_description(
     if group.facts.stored_epoch == UNCERTAIN:
         return ask()
     return _note(shard, group, UNCERTAIN, then(shard, ask))
+
+
+def schedule_cleaning(shard: Shard) -> None:
+    """Set the timer of the next cleaning, which is as often as that of expired offsets."""
+    if shard.description_plugin is not None:
+        deadline_ms = shard.now_ms + shard.config.offsets_retention_check_interval_ms
+        shard.timers.set(DESCRIPTIONS, "", "", deadline_ms)
+
+
+def on_cleaning_timer(shard: Shard) -> list[Write]:
+    """Let the plugin delete the descriptions of empty groups without offsets, which may then expire."""
+    schedule_cleaning(shard)
+    found = [
+        group
+        for group in shard.groups.values()
+        if isinstance(group, StreamsGroup)
+        and not group.members
+        and must_be_forgotten(shard, group)
+        and group.name not in shard.offsets
+        and not shard.pending_offsets.of_group(group.name)
+    ]
+    writes = [_clean(shard, group.name, group) for group in found]
+    return [write for write in writes if write is not None]
+
+
+def _clean(shard: Shard, name: str, group: StreamsGroup) -> Write | None:
+    def forgotten() -> Write | None:
+        """A description that was stored meanwhile is uncertain, and goes the next time."""
+        group = shard.groups.get(name)
+        if not isinstance(group, StreamsGroup) or group.facts.stored_epoch == NONE_STORED:
+            return None
+        return _note(shard, group, NONE_STORED if group.facts.stored_epoch == UNCERTAIN else UNCERTAIN)
+
+    return forget_description(shard, group, forgotten, lambda: None)
