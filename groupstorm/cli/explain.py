@@ -150,6 +150,8 @@ def _print_group(one: Explanation) -> None:
             lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
             why = f"an outage {lasted}, as the last member expired and nobody came back"
         print_paragraph(f"{_without_members(history)}: {why}.")
+    if one.alone is not None:
+        print_paragraph(one.alone.sentence)
     print_paragraph(_baseline(one))
 
 

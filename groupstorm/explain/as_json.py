@@ -54,6 +54,9 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
             }
             for each in history.work.gaps
         ],
+        "alone": None
+        if one.alone is None
+        else {**one.alone._asdict(), "without_us": list(one.alone.without_us)},
         "unloaded_us": None if history.ended is None else history.ended.time_us,
         "baseline": {
             "slice_us": one.baseline.slice_us,

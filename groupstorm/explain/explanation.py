@@ -12,6 +12,7 @@ from groupstorm.explain.baseline import Baseline, baseline
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_writers
+from groupstorm.explain.one_member import Alone, OneMember
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
@@ -39,7 +40,8 @@ class Reader(Protocol):
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """One group: what it did, which patterns that has, and the rebalances and absences that no pattern
-    explains. ``reasons``: what un-owned time was spent on."""
+    explains. ``reasons``: what un-owned time was spent on. ``alone``: if no log but that of one member tells
+    of the group, and does not say who owned what."""
 
     history: History
     findings: list[Finding]
@@ -47,6 +49,7 @@ class Explanation:
     absences: list[Absence]
     baseline: Baseline
     reasons: Reasons
+    alone: Alone | None = None
 
 
 class _Group:
@@ -57,18 +60,21 @@ class _Group:
         closed = None if reader is None else reader.close_gap
         self.recorder = Recorder(group, from_us, first_us, closed, self.reasons)
         self.reader = reader
+        self.one_member = OneMember()
 
     def add(self, row: Row, entry: TraceEntry) -> None:
         if self.reader is not None:
             self.reader.add(row, entry[2], self.recorder.figures)
         self.recorder.add(row, entry)
+        self.one_member.add(row)
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
         """To be called once. ``writers``: log -> the client library that wrote it."""
         history = self._history(end_us)
         logs = history.settings.logs.items()
         history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
-        return _explained(history, self.reasons.reasons())
+        alone = self.one_member.found() if history.is_imported and history.unowned_us is None else None
+        return _explained(history, self.reasons.reasons(), alone)
 
     def _history(self, end_us: int) -> History:
         history, _ = self.recorder.finish(end_us)
@@ -118,7 +124,7 @@ def explain(
     return [found[name].explanation(end_us, writers) for name in sorted(found)]
 
 
-def _explained(history: History, reasons: Reasons) -> Explanation:
+def _explained(history: History, reasons: Reasons, alone: Alone | None) -> Explanation:
     findings = find(history, PATTERNS)
     for one in findings:
         one.pattern = one.pattern._replace(advice=advice_for(one, history))
@@ -126,4 +132,4 @@ def _explained(history: History, reasons: Reasons) -> Explanation:
     rest = [one for one in history.rebalances if one.number not in explained]
     taken = {id(one) for finding in findings for one in finding.absences}
     absences = [one for one in history.absences if id(one) not in taken]
-    return Explanation(history, findings, rest, absences, baseline(history), reasons)
+    return Explanation(history, findings, rest, absences, baseline(history), reasons, alone)

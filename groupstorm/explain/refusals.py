@@ -17,6 +17,7 @@ HEARTBEAT: Final = "Heartbeat"
 COMMIT: Final = "OffsetCommit"
 FIND: Final = "FindCoordinator"
 REBALANCING: Final = "REBALANCE_IN_PROGRESS"
+TIMED_OUT: Final = "REQUEST_TIMED_OUT"
 #: Causes of `rejoin_requested` that are answers of a coordinator, but not named after an error.
 _ANSWERS: Final = {
     "group-rebalancing": REBALANCING,
@@ -39,7 +40,7 @@ _WORDS: Final = {
     "UNRELEASED_INSTANCE_ID": "Another member has its group.instance.id and has not left",
     "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
     "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
-    "REQUEST_TIMED_OUT": "No answer came in time",
+    TIMED_OUT: "No answer came in time",
     "TaskMigratedException": "The thread missed a rebalance and is out of the group",
     "CommitFailedException": "The consumer was not in the group any more",
 }
@@ -82,7 +83,8 @@ class Refusal:
             return f"{who} lost its coordinator {times}{within}: {why}."
         if self.api not in (JOIN, "SyncGroup"):
             what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, "requests")
-            return f"{who}'s {what} were refused {times}{within}: {why}."
+            were = "had no answer" if self.error == TIMED_OUT else "were refused"
+            return f"{who}'s {what} {were} {times}{within}: {why}."
         got = "and got no generation" if not self.is_over else "before it got a generation"
         return f"{who} tried to join {times}{within} {got}: {why}."
 

@@ -40,6 +40,7 @@ _TELLING: Final = frozenset(
         "heartbeat-refused",
         "given-now",
         "heartbeat-late",
+        "join-late",
         "poll-timeout",
         "rd-fatal",
         "rd-joined",

@@ -51,7 +51,7 @@ def test_json_has_stable_keys(trace: Path) -> None:
     (group,) = json.loads(explained(trace, "--json"))["groups"]
     keys = "group from_us to_us rebalances rebalances_at_least refusals absences unowned_us"
     more = "unowned_is_lower_bound without_members"
-    assert " ".join(group) == f"{keys} {more} without_worker unloaded_us baseline patterns unknown"
+    assert " ".join(group) == f"{keys} {more} without_worker alone unloaded_us baseline patterns unknown"
     (pattern,) = group["patterns"]
     assert (pattern["name"], pattern["rebalances"], pattern["members"]) == ("session-expired", [2], ["b-1"])
     assert pattern["evidence"][-1]["text"].split() == [

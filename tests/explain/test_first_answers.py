@@ -332,7 +332,7 @@ def test_a_heartbeat_and_a_commit_are_two_refusals(tmp_path: Path) -> None:
     beat = "Attempt to heartbeat failed for since member id c-1-1 is not valid."
     one = answer(tmp_path, client_line(0, beat) + client_line(0.001, next(iter(COMMITS))))
     assert [each.api for each in one.history.refusals] == ["JoinGroup", "OffsetCommit"]
-    assert set(names(one)) == {"session-expired", "zombie"}
+    assert set(names(one)) == {"out-of-group", "zombie"}
 
 
 def test_a_position_that_the_partition_has_not(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_kafkajs_that_crashes(tmp_path: Path) -> None:
     )
     crashed = line.format(2, "[Consumer] Crash: KafkaJSNonRetriableError: no", '"groupId":"g"')
     one = answer(tmp_path, answered + crashed)
-    assert names(one) == ["failing-members", "session-expired"]
+    assert names(one) == ["failing-members", "out-of-group"]
     assert one.findings[0].match.sentence == "1 consumer ended with KafkaJSNonRetriableError."
 
 
@@ -91,7 +91,7 @@ def test_an_error_that_sarama_is_answered(tmp_path: Path, line: str) -> None:
     """The second line is of later versions (IBM/sarama, consumer_group.go:509 of bd98b3a)."""
     error = "kafka server: The provided member is not known in the current generation"
     one = answer(tmp_path, f"2026/03/04 10:00:00 {line} {error}\n")
-    assert names(one) == ["session-expired"]
+    assert names(one) == ["out-of-group"]
     assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
 
 
@@ -117,7 +117,7 @@ def test_what_kafka_go_has_and_is_refused(tmp_path: Path) -> None:
     """Each line as its own sources print it; one of them logs each generation twice."""
     one = answer(tmp_path, KAFKA_GO)
     assert one.history.group == "history"
-    assert names(one) == ["session-expired", "topics-changed"]
+    assert names(one) == ["out-of-group", "topics-changed"]
     assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [
         ["history-0", "history-2"]
     ]
@@ -140,7 +140,7 @@ def test_the_message_of_spring_without_its_logger(tmp_path: Path) -> None:
 def test_kafkajs_that_its_coordinator_does_not_know(tmp_path: Path) -> None:
     said = "The coordinator is not aware of this member, re-joining the group"
     one = answer(tmp_path, NEST.format("10:00:00.001", "ERROR", f"[Runner] {said}", f"{OF_GROUP},{OUT}"))
-    assert names(one) == ["session-expired"]
+    assert names(one) == ["out-of-group"]
     assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
 
 
@@ -203,7 +203,7 @@ def test_the_generations_of_brod(tmp_path: Path, between: str) -> None:
     )
     one = answer(tmp_path, log)
     assert [each.lasted_us for each in one.history.rebalances] == [0, 3_000_000]
-    assert names(one) == ["session-expired"]
+    assert names(one) == ["out-of-group"]
     assert one.findings[0].match.members == ("#PID<0.7.0>",)
     assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-3"]]
 
@@ -249,7 +249,7 @@ def test_threads_of_kafka_streams(tmp_path: Path) -> None:
         + stream_line(1, 1, f"{died}org.apache.kafka.streams.errors.StreamsException: stopped")
         + stream_line(2, 2, fenced),
     )
-    assert (one.history.group, names(one)) == ("app", ["failing-members", "session-expired"])
+    assert (one.history.group, names(one)) == ("app", ["failing-members", "out-of-group"])
     assert one.findings[0].match.sentence == "1 consumer ended with StreamsException."
     assert one.findings[1].match.members == (THREAD.format(2),)
 

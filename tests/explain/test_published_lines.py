@@ -150,7 +150,7 @@ def test_franz_go_with_its_fields_beside_the_message(tmp_path: Path) -> None:
         '"time":"2026-03-04T10:09:00Z","message":"heartbeat errored","group":"g","err":"UNKNOWN_MEMBER_ID"',
     )
     one = answer(tmp_path, "".join(f'{{"level":"info",{line}}}\n' for line in lines))
-    assert names(one) == ["held-join-phase", "session-expired"]
+    assert names(one) == ["held-join-phase", "out-of-group"]
     (assigned,) = rows(tmp_path, "partitions_assigned")
     assert (assigned["member_id"], assigned["partitions"]) == ("m-1", ["t-4", "t-8"])
     assert [row["generation"] for row in rows(tmp_path, "join_answered")] == [693]
@@ -214,7 +214,7 @@ def test_a_thread_of_streams_2_0_that_missed_a_rebalance(tmp_path: Path) -> None
         "group. Will try to rejoin the consumer group. (org.apache.kafka.streams.processor.StreamThread)\n"
     )
     one = answer(tmp_path, log)
-    assert (one.history.group, names(one)) == ("app", ["session-expired"])
+    assert (one.history.group, names(one)) == ("app", ["out-of-group"])
 
 
 def test_a_broker_of_2_2_names_who_joins(tmp_path: Path) -> None:

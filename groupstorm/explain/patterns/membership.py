@@ -19,7 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
-from groupstorm.explain.refusals import COMMIT
+from groupstorm.explain.refusals import COMMIT, HEARTBEAT, TIMED_OUT
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
 from groupstorm.wording import counted, listed, seconds
 
@@ -165,6 +165,8 @@ def zombies(history: History) -> Match | None:
         times = len(refused) or sum(int(one.row["count"]) for one in counts)
         errors = listed(sorted({str(one.row.get("error")) for one in (*refused, *counts)}))
         sentences.append(f"{counted(times, 'commit')} of members that were out of the group: {errors}.")
+    silent = [one for one in history.refusals if one.api == HEARTBEAT and one.error == TIMED_OUT]
+    sentences += [one.sentence for one in silent[:_NAMED_MAX]]
     if both_s >= DUAL_MIN_S:
         sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
     late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]

@@ -32,7 +32,24 @@ def session_expired(history: History) -> Match | None:
     gone = [one for one in _expired(history) if one.instance is None]
     if gone:
         return _match(history, gone, "died, hung or lost the connection")
-    return None if any(one.kind is ChangeKind.WENT for one in history.changes) else _told(history)
+    silent = _told(history, "session-timeout")
+    if silent is not None:
+        silent.sentence = (
+            f"{counted(len(silent.members), 'member')} had no answer of the coordinator for a whole session "
+            "(session-timeout)."
+        )
+        silent.unknown = (
+            "whether the coordinator removed them, or was itself out of reach: add the broker's log"
+        )
+    return silent
+
+
+def out_of_group(history: History) -> Match | None:
+    """Members' requests were refused because they were not in the group, or not in its generation, and no
+    line says how that came: the log of the coordinator is not there."""
+    if history.incidents.get("session-timeout") or history.incidents.get("poll-timeout"):
+        return None
+    return _told(history, "out-of-group")
 
 
 def outage(history: History) -> Match | None:
@@ -50,15 +67,15 @@ def outage(history: History) -> Match | None:
     return Match(sentence, unique([last.member]), with_changes(history, [last]), (), [last.row], unknown)
 
 
-def _told(history: History) -> Match | None:
+def _told(history: History, kind: str) -> Match | None:
     """Members' own logs, without any word of the coordinator about who went."""
-    told = [*history.of_kind("session-timeout", "out-of-group")]
-    if not told:
+    told = [*history.of_kind(kind)]
+    if not told or any(one.kind is ChangeKind.WENT for one in history.changes):
         return None
     members = unique(one.member for one in told)
     causes = listed(sorted({str(one.row.get("cause") or one.row.get("error")) for one in told}))
     sentence = f"{counted(len(members), 'member')} noticed to be out of the group ({causes})."
-    unknown = "why the coordinator removed them: add the broker's log"
+    unknown = "whether sessions expired, or members joined a round too late: add the broker's log"
     rebalances = [
         rebalance
         for one in told

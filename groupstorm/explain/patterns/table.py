@@ -242,6 +242,16 @@ PATTERNS: Final = (
         Kind.FAILURE,
     ),
     Pattern(
+        "out-of-group",
+        "Members that found themselves out of the group",
+        sessions.out_of_group,
+        "Look in the coordinator's log: a session that expired means that the process died, stood still or "
+        "lost its connection; a round that a member joined too late, that it worked on records for longer "
+        "than its rebalance timeout (max.poll.interval.ms; in sarama Consumer.Group.Rebalance.Timeout).",
+        ("deploy-and-crash", "slow-member-hostage"),
+        Kind.FAILURE,
+    ),
+    Pattern(
         "aligned-restart",
         "Everybody restarts at once",
         deployments.aligned_restart,

@@ -59,6 +59,7 @@ TEMPLATES: Final = (
         "1.x",
     ),
     _T("heartbeat-late", "{broker}: Timed out HeartbeatRequest in flight (after {said}", "rdkafka_broker.c"),
+    _T("join-late", "{broker}: Timed out JoinGroupRequest in flight (after {said}", "rdkafka_broker.c"),
     _T(
         "heartbeat-refused",
         "Heartbeat failed due to coordinator ({node}) no longer available: {said}",

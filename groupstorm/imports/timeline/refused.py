@@ -21,6 +21,7 @@ REFUSED: Final[Mapping[str, str]] = {
     "heartbeat-refused": "Heartbeat",
     "heartbeat-late": "Heartbeat",
     "join-refused": "JoinGroup",
+    "join-late": "JoinGroup",
     "sync-refused": "SyncGroup",
     "fetch-refused": "OffsetFetch",
     "coordinator-lost": "FindCoordinator",
@@ -31,6 +32,7 @@ _IF_UNKNOWN: Final[Mapping[str, str]] = {
     "rebalance-exception": "REBALANCE_IN_PROGRESS",
     "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
     "heartbeat-late": "REQUEST_TIMED_OUT",
+    "join-late": "REQUEST_TIMED_OUT",
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 NO_OFFSET: Final[Mapping[str, str]] = {

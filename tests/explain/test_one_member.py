@@ -1,0 +1,108 @@
+"""The log of one member alone: its own part in the rebalances, what it cannot know, and whose log does."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from groupstorm.explain.explanation import Explanation, explain
+from groupstorm.explain.one_member import Alone
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
+from tests.explain.explaining import explained, names
+from tests.explain.test_first_answers import printed, sentence
+from tests.imports.importing import LOGS, import_texts
+
+REAL = LOGS / "real"
+ALL_LOGS = ("app-0", "app-1", "app-2")
+#: Of a heartbeat of librdkafka that times out, as an application of .NET logs it, and what follows.
+SILENT = "[Facility:REQTMOUT] svc#consumer-3 [thrd:GroupCoordinator]: GroupCoordinator/3: "
+
+
+def of(tmp_path: Path, recording: str, *logs: str) -> Explanation:
+    for log in logs:
+        text = gzip.decompress((REAL / recording / f"{log}.log.gz").read_bytes())
+        (tmp_path / f"{log}.log").write_bytes(text)
+    import_logs(find_logs([str(tmp_path / f"{log}.log") for log in logs]), tmp_path / "out", Options())
+    (found,) = explain(tmp_path / "out", frozenset({"orders-dynamic"}))
+    return found
+
+
+def test_what_one_member_knows_of_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its log by hand: at 31.552 s it leaves for the poll timeout and gets partitions again at 38.052 s; the
+    other four times a heartbeat says that the group rebalances."""
+    found = of(tmp_path, "kafka-4.3.1-aiokafka", "app-2")
+    assert found.alone == Alone(
+        "app-2", 4, {"poll-timeout": 1}, 0, (34_000, 23_000, 19_000, 21_000, 6_500_000)
+    )
+    said = printed(found, capsys)
+    assert (
+        "Only app-2 is heard: it was told 4 times that the group rebalances, and joined again 1 time of "
+        "itself (poll-timeout). It was without partitions 5 times, for 6.6 s in all, 6.5 s at the longest."
+    ) in said
+    assert "add the log of the group's coordinator, or of its leaders" in said
+
+
+@pytest.mark.parametrize(
+    ("recording", "member", "told", "own"),
+    [
+        ("kafka-4.3.1-librdkafka", "app-0", 8, 0),
+        ("kafka-4.3.1-java", "app-2", 7, 1),
+    ],
+)
+def test_members_of_other_clients(tmp_path: Path, recording: str, member: str, told: int, own: int) -> None:
+    alone = of(tmp_path, recording, member).alone
+    assert alone is not None
+    assert (alone.member, alone.told, sum(alone.own.values())) == (member, told, own)
+    assert alone.without_us
+
+
+@pytest.mark.parametrize("logs", [("server",), ("server", "app-2"), ALL_LOGS])
+def test_whoever_else_is_heard_says_more(tmp_path: Path, logs: tuple[str, ...]) -> None:
+    assert of(tmp_path, "kafka-4.3.1-aiokafka", *logs).alone is None
+
+
+def test_heartbeats_without_an_answer_stand_beside_the_zombies_commits(tmp_path: Path) -> None:
+    late = "Timed out HeartbeatRequest in flight (after 10110ms, timeout #0)\n"
+    text = (
+        f"2022-10-03 18:19:24.815 [Info] {SILENT}{late}2022-10-03 18:19:34.925 [Info] {SILENT}{late}"
+        "2022-10-03 18:19:54.915 [Warning] [Facility:COMMITFAIL] svc#consumer-3 [thrd:main]: Offset commit "
+        "(manual) failed for 1/1 partition(s) in join-state steady: Broker: Unknown member: "
+        "orders[3]@17(Broker: Unknown member)\n"
+    )
+    import_texts(tmp_path, {"svc.log": text})
+    said = sentence(explained(tmp_path / "out"), "zombie")
+    assert "svc's commits were refused 1 time: UNKNOWN_MEMBER_ID" in said
+    assert "svc's heartbeats had no answer 2 times in 10.1 s: REQUEST_TIMED_OUT" in said
+
+
+def test_a_join_without_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    late = "Timed out JoinGroupRequest in flight (after 183921ms, timeout #0)\n"
+    text = f"2019-06-19 11:42:44.455 [Notice] {SILENT}{late}"
+    import_texts(tmp_path, {"svc.log": text})
+    said = printed(explained(tmp_path / "out"), capsys)
+    assert (
+        "svc tried to join 1 time and got no generation: REQUEST_TIMED_OUT (No answer came in time)" in said
+    )
+
+
+def test_nothing_says_that_a_session_expired_of_members_that_are_unknown(tmp_path: Path) -> None:
+    """More consumers than partitions, each with a rebalance timeout that is over: sarama says no more."""
+    error = "Error: kafka server: The provided member is not known in the current generation.\n"
+    import_texts(tmp_path, {"app.log": f"2016/03/26 08:10:05 {error}2016/03/26 08:10:09 {error}"})
+    found = explained(tmp_path / "out")
+    assert names(found) == ["out-of-group"]
+    assert "whether sessions expired, or members joined a round too late" in found.findings[0].match.unknown
+
+
+def test_a_client_that_hears_nothing_says_that_its_session_is_over(tmp_path: Path) -> None:
+    line = (
+        "%4|{time}|SESSTMOUT|rdkafka#consumer-4| [thrd:main]: Consumer group session timed out (in "
+        "join-state steady) after 10112 ms without a successful response from the group coordinator "
+        "(broker 0, last error was Success): revoking assignment and rejoining group\n"
+    )
+    import_texts(tmp_path, {"app.log": line.format(time=1669773880.096) + line.format(time=1669773892.104)})
+    said = sentence(explained(tmp_path / "out"), "session-expired")
+    assert said == "1 member had no answer of the coordinator for a whole session (session-timeout)."
