@@ -263,6 +263,8 @@ def hash_order(
 ) -> list[K]:
     """The order of a ``HashMap`` or ``HashSet`` that grew from empty by ``keys`` in their order."""
     distinct = list(dict.fromkeys(keys))
+    if len(distinct) < 2:
+        return distinct  # most sets of a topology have one topic
     hash_one: Callable[[K], int] = hash_of or string_hash
     spreads = {key: (number := hash_one(key) & _MASK_32) ^ number >> 16 for key in distinct}
     if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
