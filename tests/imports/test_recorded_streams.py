@@ -22,6 +22,7 @@ from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.repeating import repeat
 from tests.explain.explaining import names
+from tests.explain.test_first_answers import printed
 from tests.imports.importing import LOGS
 
 RECORDED: Final = LOGS / "streams"
@@ -120,14 +121,30 @@ def test_state_that_a_task_begins_with(trace: Trace) -> None:
     ]
 
 
-def test_figures_and_patterns(trace: Trace) -> None:
+def down_us(trace: Trace) -> int:
+    """By hand: from each stop of a task to its next run, until nobody is there any more."""
+    [gone_us] = [row["time_us"] for row in trace.of("members_gone")]
+    since: dict[str, int] = {}
+    total = 0
+    for row in trace.rows:
+        if row["event"] == "task_suspended":
+            since[row["task"]] = row["time_us"]
+        elif row["event"] == "task_running" and row["task"] in since:
+            total += row["time_us"] - since.pop(row["task"])
+    return total + sum(gone_us - us for us in since.values())
+
+
+def test_figures_and_patterns(trace: Trace, capsys: pytest.CaptureFixture[str]) -> None:
     """The longest downtime: the kill, the session, the next heartbeat and the restoration."""
     figures = trace.explained.history.figures
     assert figures is not None
     assert figures.tasks_from_scratch == 1
     assert figures.task_downtime_max_seconds is not None
     assert SESSION_US / 1e6 - 1 < figures.task_downtime_max_seconds < SESSION_US / 1e6 + 1
+    assert figures.task_downtime_seconds == pytest.approx(down_us(trace) / 1e6)
     assert names(trace.explained)[:2] == ["moved-cold", "session-expired"]
+    lasted = f"{figures.task_downtime_seconds:.1f} s in all, {figures.task_downtime_max_seconds:.1f} s at"
+    assert f"Tasks were down for {lasted} the longest." in printed(trace.explained, capsys)
 
 
 def test_without_the_log_of_an_instance_tasks_are_not_down(tmp_path: Path) -> None:
