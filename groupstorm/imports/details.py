@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix
-from groupstorm.imports.templates import other_clients
-from groupstorm.imports.templates.bare import BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates.catalogues import BROKER_CONFIG, FRANZ_GO_FIELDS, WORKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
@@ -33,12 +32,6 @@ _ERLANG_PARTITION = re.compile(r"([^\s,]+):(?=[,\n])|partition=(\d+) begin_offse
 _DECODER = json.JSONDecoder()
 #: A line of a record as pino-pretty prints it.
 _PRETTY = re.compile(r'^ +(\w+): "(.*)"$', re.MULTILINE)
-#: What franz-go says -> the names of its fields.
-_FRANZ_GO: Mapping[str, list[str]] = {
-    one.text.partition(";")[0]: re.findall(r"(\w+): ?\{", one.text)
-    for one in other_clients.TEMPLATES
-    if one.program == "franz-go"
-}
 _CLIENT_REASON = re.compile(r"; client reason: (.*)$")
 
 
@@ -195,7 +188,7 @@ def _erlang_list(fields: dict[str, Any]) -> None:
 
 def as_printed(text: str, beside: Mapping[str, Any]) -> str:
     """A message of franz-go as its BasicLogger prints it: other loggers have its fields beside it."""
-    names = _FRANZ_GO.get(text)
+    names = FRANZ_GO_FIELDS.get(text)
     if names is None or not isinstance(beside.get("group"), str):
         return text
     return f"{text}; {', '.join(f'{name}: {_go_value(beside.get(name))}' for name in names)}"

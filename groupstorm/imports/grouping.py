@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
-from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG
+from groupstorm.imports.templates.catalogues import APPEND_REFUSED, BROKER_CONFIG
 from groupstorm.imports.timeline.appends import partition_of
 
 #: An observation of a group, its place among all, the configuration that its broker has logged last, and the

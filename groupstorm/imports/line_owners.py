@@ -8,8 +8,13 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer
-from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG, EXCEPTIONS, WORKER_CONFIG
-from groupstorm.imports.templates.catalogues import BROKER_KINDS
+from groupstorm.imports.templates.catalogues import (
+    APPEND_REFUSED,
+    BROKER_CONFIG,
+    BROKER_KINDS,
+    EXCEPTIONS,
+    WORKER_CONFIG,
+)
 
 #: librdkafka's name of a client: its client id, and which client of the process it is.
 _HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")

@@ -10,10 +10,14 @@ from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import NUMBERS, Template
-from groupstorm.imports.templates.bare import APPEND_REFUSED, BROKER_CONFIG
-from groupstorm.imports.templates.broker_reasons import REASONS
-from groupstorm.imports.templates.catalogues import BARE_BEGINNING, CATALOGUES, TABLES
-from groupstorm.imports.templates.client_reasons import REASONS as CLIENT_REASONS
+from groupstorm.imports.templates.catalogues import (
+    APPEND_REFUSED,
+    BARE_BEGINNING,
+    BROKER_CONFIG,
+    CATALOGUES,
+    TABLES,
+    table,
+)
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
@@ -72,8 +76,9 @@ def test_every_kind_of_line_has_a_reader() -> None:
 
 
 def test_every_reason_of_a_broker_has_a_cause_of_the_trace() -> None:
-    assert {template.kind for template in REASONS} <= {str(cause) for cause in Cause}
-    assert len({template.text for template in CLIENT_REASONS}) == len(CLIENT_REASONS)
+    assert {template.kind for template in table("broker_reasons")} <= {str(cause) for cause in Cause}
+    of_clients = table("client_reasons")
+    assert len({template.text for template in of_clients}) == len(of_clients)
 
 
 def test_every_template_names_its_source() -> None:

@@ -1,29 +1,57 @@
-"""The catalogues that the tables make: one per kind of prefix, and one for messages without."""
+"""The catalogues that the tables make: one per kind of prefix, and one for messages without.
+
+A table has a template a line: its kind (with a + if more lines belong to the message), its source, the only
+program that writes it (if no prefix of the message tells), and its text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import resources
 from typing import Final
 
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import Catalogue, Template
-from groupstorm.imports.templates import (
-    bare,
-    broker_classic,
-    broker_groups,
-    broker_java,
-    java_client,
-    librdkafka,
-    streams,
-)
 
+#: The kind of a broker's own configuration, which it logs when it starts.
+BROKER_CONFIG: Final = "broker-config"
+#: The kind of the configuration of a worker of Kafka Connect.
+WORKER_CONFIG: Final = "worker-config"
+#: The kinds of exceptions that a Java application logs: they name no client.
+EXCEPTIONS: Final = frozenset({"commit-exception", "fenced-exception", "rebalance-exception"})
+#: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
+APPEND_REFUSED: Final = "append-refused"
+
+
+def table(name: str) -> tuple[Template, ...]:
+    """The templates of one table."""
+    text = (resources.files("groupstorm.imports.templates") / f"{name}.tsv").read_text("utf-8")
+    return tuple(_templates(text))
+
+
+def _templates(text: str) -> Iterator[Template]:
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            kind, where, program, words = line.split("\t")
+            yield Template(kind.removesuffix("+"), words, where, kind.endswith("+"), program)
+
+
+_CLASSIC: Final = table("broker_classic")
+_OTHER_CLIENTS: Final = table("other_clients")
+#: A broker logs these without its prefix: the object `GroupMetadata` writes them.
+_WITHOUT_PREFIX: Final = ("Loaded member MemberMetadata", "Static member MemberMetadata", "given member.id")
+_BARE: Final = (
+    *(template for template in _CLASSIC if template.text.startswith(_WITHOUT_PREFIX)),
+    *_OTHER_CLIENTS,
+    *table("bare"),
+)
 TABLES: Final[Mapping[Writer, tuple[Template, ...]]] = {
-    Writer.BROKER: (*broker_classic.TEMPLATES, *broker_java.TEMPLATES, *broker_groups.TEMPLATES),
-    Writer.JAVA: java_client.TEMPLATES,
-    Writer.STREAMS: streams.TEMPLATES,
-    Writer.RDKAFKA: librdkafka.TEMPLATES,
-    Writer.BARE: bare.TEMPLATES,
+    Writer.BROKER: (*_CLASSIC, *table("broker_java"), *table("broker_groups")),
+    Writer.JAVA: table("java_client"),
+    Writer.STREAMS: table("streams"),
+    Writer.RDKAFKA: table("librdkafka"),
+    Writer.BARE: _BARE,
 }
 
 CATALOGUES: Final[Mapping[Writer, Catalogue]] = {
@@ -37,6 +65,12 @@ def _beginnings(templates: tuple[Template, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(one) for one in sorted(literals, key=lambda one: (-len(one), one))))
 
 
-BARE_BEGINNING: Final = _beginnings(bare.TEMPLATES)
+BARE_BEGINNING: Final = _beginnings(_BARE)
 #: Kinds of lines that only coordinators write.
 BROKER_KINDS: Final = frozenset(template.kind for template in TABLES[Writer.BROKER]) - {"noted"}
+#: The messages of franz-go -> the names of their fields.
+FRANZ_GO_FIELDS: Final[Mapping[str, list[str]]] = {
+    template.text.partition(";")[0]: re.findall(r"(\w+): ?\{", template.text)
+    for template in _OTHER_CLIENTS
+    if template.program == Writer.FRANZ_GO
+}

@@ -8,7 +8,7 @@ from groupstorm.imports.details import optional
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.broker_reasons import REASONS
+from groupstorm.imports.templates.catalogues import table
 from groupstorm.imports.timeline.appends import NOT_ENOUGH, append_details
 from groupstorm.imports.timeline.emptied import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
@@ -20,7 +20,7 @@ from groupstorm.trace.schema import Source
 UNKNOWN: Final = "unknown"
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
-_REASONS: Final = Catalogue(REASONS)
+_REASONS: Final = Catalogue(table("broker_reasons"))
 
 #: What stands in the place of a reason that a client did not give.
 _NO_REASONS: Final = frozenset({None, "", "not provided"})

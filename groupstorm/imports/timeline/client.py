@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.templates.connect import CONFIG_BEHIND
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.group import Handlers
 from groupstorm.imports.timeline.member import Member
@@ -289,5 +288,5 @@ class ClientMember(Member):
         "worker-config": _config,
         "work-assigned": _work_assigned,
         "work-lost": _work_lost,
-        CONFIG_BEHIND: _config_behind,
+        "config-behind": _config_behind,
     }

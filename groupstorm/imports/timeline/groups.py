@@ -9,7 +9,7 @@ from groupstorm.imports.details import WORKER
 from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
-from groupstorm.imports.templates.bare import WORKER_CONFIG
+from groupstorm.imports.templates.catalogues import WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord

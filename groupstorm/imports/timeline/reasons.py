@@ -6,13 +6,13 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.client_reasons import REASONS
+from groupstorm.imports.templates.catalogues import table
 from groupstorm.imports.templates.errors import UNKNOWN_ERROR, error_of
 
 UNKNOWN: Final = UNKNOWN_ERROR
 #: Errors with which a coordinator answers members in every round.
 _OF_ROUNDS: Final = {"REBALANCE_IN_PROGRESS": "group-rebalancing", "MEMBER_ID_REQUIRED": "first-join"}
-REJOIN_REASONS: Final = Catalogue(REASONS)
+REJOIN_REASONS: Final = Catalogue(table("client_reasons"))
 #: Kinds of lines of a process that has just started.
 STARTS: Final = frozenset({"config", "subscribed", "rd-started", "worker-config"})
 

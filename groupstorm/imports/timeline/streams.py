@@ -8,17 +8,6 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.templates.streams import (
-    DIED,
-    DUE,
-    FENCED,
-    FROM_CHECKPOINT,
-    FROM_NOTHING,
-    INSTANCE_ENDED,
-    RUNS,
-    SCHEDULED,
-    STOPS,
-)
 from groupstorm.imports.timeline.deaths import Deaths
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import streams as events
@@ -38,7 +27,7 @@ _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
 _THREAD: Final = re.compile(r"-StreamThread-\d+$")
 #: What a log says of the state with which a task begins -> the cause in a trace.
-_STATES: Final[Mapping[str, str]] = {FROM_NOTHING: "nothing", FROM_CHECKPOINT: "checkpoint"}
+_STATES: Final[Mapping[str, str]] = {"task-from-nothing": "nothing", "task-from-checkpoint": "checkpoint"}
 _ALL_TASKS: Final = "tasks: those that the threads' logs name, and every thread has one"
 
 
@@ -159,14 +148,14 @@ class StreamsThreads(GroupPart):
             group.rows.add(group.first_us or 0, group.first_order, Source.WORLD, event, why, -5)
 
     HANDLERS: ClassVar[Handlers] = {
-        SCHEDULED: _scheduled,
-        DUE: _due,
-        DIED: _died,
-        FENCED: _fenced,
+        "follow-up-scheduled": _scheduled,
+        "follow-up-due": _due,
+        "thread-died": _died,
+        "thread-fenced": _fenced,
         **dict.fromkeys(_STATES, _begins),
-        RUNS: _runs,
-        STOPS: _stops,
-        INSTANCE_ENDED: _instance_ended,
+        "task-runs": _runs,
+        "task-stops": _stops,
+        "instance-ended": _instance_ended,
     }
 
 
