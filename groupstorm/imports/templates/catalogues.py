@@ -7,12 +7,12 @@ program that writes it (if no prefix of the message tells), and its text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from importlib import resources
+from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.template import Catalogue, Template
+from groupstorm.tables import rows
 
 #: The kind of a broker's own configuration, which it logs when it starts.
 BROKER_CONFIG: Final = "broker-config"
@@ -26,15 +26,10 @@ APPEND_REFUSED: Final = "append-refused"
 
 def table(name: str) -> tuple[Template, ...]:
     """The templates of one table."""
-    text = (resources.files("groupstorm.imports.templates") / f"{name}.tsv").read_text("utf-8")
-    return tuple(_templates(text))
-
-
-def _templates(text: str) -> Iterator[Template]:
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            kind, where, program, words = line.split("\t")
-            yield Template(kind.removesuffix("+"), words, where, kind.endswith("+"), program)
+    return tuple(
+        Template(kind.removesuffix("+"), text, where, kind.endswith("+"), program)
+        for kind, where, program, text in rows(__package__, name)
+    )
 
 
 _CLASSIC: Final = table("broker_classic")
