@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
+from groupstorm.assignors.streams.model import StandbyPlacement, Strategy, TagsOrRacks, TradeOff
+from groupstorm.assignors.userdata.streams import EARLIEST_PROBEABLE_VERSION, LATEST_SUPPORTED_VERSION
+from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario import commit_settings, deployment_settings
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
-from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STEP_KINDS, STREAMS_STEPS
 
@@ -111,6 +117,36 @@ def test_a_name_that_is_neither_preset_nor_file_is_refused() -> None:
         load("rolling-deplyo")
     with pytest.raises(InputError, match="no such file"):
         load("nowhere.yaml")
+
+
+def test_the_choices_of_the_table_are_those_of_the_code() -> None:
+    commits, deployments = commit_settings, deployment_settings
+    choices: dict[str, Iterable[str]] = {
+        "client_profile": PROFILES,
+        "task.assignor": TASK_ASSIGNORS,
+        "trade_off": TradeOff,
+        "rack.aware.assignment.strategy": Strategy,
+        "standby_placement": StandbyPlacement,
+        "tags_or_racks": TagsOrRacks,
+        commits.OFFSET_RESET: (commits.LATEST, commits.EARLIEST, commits.NONE),
+        commits.COMMITS: (
+            commits.BACKGROUND,
+            commits.BATCH,
+            commits.RECORD,
+            commits.INTERVAL,
+            commits.NEVER,
+        ),
+        "deployment": (deployments.PROCESSES, deployments.DEPLOYMENT, deployments.STATEFUL_SET),
+        "ready_when": (deployments.POLLS, deployments.ASSIGNED, deployments.RUNS),
+        "autoscaler": (deployments.NO_AUTOSCALER, deployments.HPA, deployments.KEDA),
+    }
+    assert {name: BY_NAME[name].allowed for name in choices} == {
+        name: tuple(map(str, allowed)) for name, allowed in choices.items()
+    }
+    assert BY_NAME[LATENESS].default == JAVA.defaults[LATENESS]
+    version = BY_NAME["metadata_version"]
+    assert (version.least, version.most) == (EARLIEST_PROBEABLE_VERSION, LATEST_SUPPORTED_VERSION)
+    assert version.default == LATEST_SUPPORTED_VERSION
 
 
 def test_every_default_is_a_value_that_its_setting_allows() -> None:

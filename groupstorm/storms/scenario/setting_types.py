@@ -1,9 +1,16 @@
-"""The type of a row in the table of settings."""
+"""The type of a row in the table of settings, and the rows that stand in files.
+
+A row in a file has the name, kind and default (as Python writes it), the bounds, the values allowed,
+"unwritten" if it is not `Setting.in_files`, and the meaning.
+"""
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import Any
+
+from groupstorm.tables import rows
 
 MAX_MEMBERS = 100_000
 MAX_PARTITIONS = 1_000_000
@@ -26,3 +33,18 @@ class Setting:
     most: int = INT_MAX
     allowed: tuple[str, ...] = ()
     in_files: bool = True
+
+
+def settings_of(table: str) -> tuple[Setting, ...]:
+    """The settings of one of the tables."""
+    return tuple(_setting(row) for row in rows(__package__, f"tables/{table}"))
+
+
+def _setting(row: list[str]) -> Setting:
+    name, kind, default, bounds, allowed, unwritten, meaning = row
+    least, _, most = bounds.partition("..")
+    values = tuple(allowed.split(",")) if allowed else ()
+    of_default = ast.literal_eval(default)
+    return Setting(
+        name, kind, of_default, meaning, int(least or 0), int(most or INT_MAX), values, not unwritten
+    )
