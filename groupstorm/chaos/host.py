@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.chaos.command import Instance, Service, told
-from groupstorm.chaos.faults import BrokerFaults
 from groupstorm.chaos.instance import ServiceInstance
-from groupstorm.chaos.lines import RecordPlace, read_line
 from groupstorm.chaos.process import ServiceProcess
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import RealClock, Spawn
+from groupstorm.storms.runs.scenario_host import Timetable
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.member_settings import consumer_config
-from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.armed import ArmedFault
+from groupstorm.testing.broker import BrokerUnderTest, EmulatorOnly
 from groupstorm.testing.ledger import Ledger
 from groupstorm.testing.records import Produced
 from groupstorm.trace.events.scenario import StepTaken
@@ -76,11 +77,11 @@ class ChaosHost:
         return instance
 
     def use_release(self, number: int) -> None:
-        """Raises InputError: `allowed` has refused steps with settings."""
+        """Raises InputError: `chaos.run` has refused steps with settings."""
         raise InputError(f"settings: release {number}: a service of your own has its own settings")
 
     def add_partitions(self, topic: str, count: int) -> None:
-        """Raises InputError: `allowed` has refused the step."""
+        """Raises InputError: `chaos.run` has refused the step."""
         raise InputError(f"do: add-partitions: {topic}: {count}: not for a service of your own")
 
     def trace(self, source: Source, event: TracedEvent) -> None:
@@ -177,3 +178,135 @@ def steps_of(host: ChaosHost) -> StepRunner:
 def _partition(name: str) -> TopicPartition:
     topic, _, number = name.rpartition("-")
     return TopicPartition(topic, int(number))
+
+
+class RecordPlace(NamedTuple):
+    """Where a service has read a record."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class ProcessedLine(NamedTuple):
+    """``record``: its number or its place; ``at_ms``: milliseconds since 1970, None if the line has none."""
+
+    record: int | RecordPlace
+    at_ms: float | None
+
+
+def read_line(line: bytes) -> ProcessedLine | None:
+    """None for a line that is not about a record. Raises InputError for one that is, and cannot be read."""
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, Mapping) or "processed" not in found:
+        return None
+    return ProcessedLine(_record(found["processed"], line), _time(found.get("at_ms"), line))
+
+
+def _record(value: Any, line: bytes) -> int | RecordPlace:
+    if _is_whole(value):
+        return int(value)
+    if isinstance(value, Mapping):
+        topic, partition, offset = (value.get(name) for name in RecordPlace._fields)
+        if isinstance(topic, str) and _is_whole(partition) and _is_whole(offset):
+            return RecordPlace(topic, int(partition or 0), int(offset or 0))
+    raise InputError(
+        f"the service wrote {_shown(line)}: processed: expected the number of a record, or its topic,"
+        " partition and offset"
+    )
+
+
+def _time(value: Any, line: bytes) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"the service wrote {_shown(line)}: at_ms: expected milliseconds since 1970")
+    return float(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _shown(line: bytes) -> str:
+    return line.decode(errors="replace").strip()[:200]
+
+
+_T = TypeVar("_T")
+
+#: What a client sends before anything else, on every connection.
+_FIRST_REQUESTS = ("ApiVersions", "Metadata", "FindCoordinator", "JoinGroup", "ConsumerGroupHeartbeat")
+#: More requests than a client sends while it is cut off.
+_EVERY = 1_000_000
+
+
+class BrokerFaults:
+    """Carries out faults on a broker, and ends each when its time is over."""
+
+    def __init__(self, broker: BrokerUnderTest, group: str, clock: Timetable) -> None:
+        self._broker = broker
+        self._group = group
+        self._clock = clock
+        self._has_begun = False
+
+    def pause(self, step: Step, done: Callable[[], None]) -> None:
+        """The brokers answer nothing for a while."""
+        self._call(step, self._broker.pause)
+
+        def resume() -> None:
+            self._broker.resume()
+            done()
+
+        self._clock.after(step.for_ms * 1000, resume)
+
+    def slow(self, step: Step, done: Callable[[], None]) -> None:
+        """Requests are served later for a while."""
+        fault = self._call(step, lambda: self._broker.slow(step.delay_ms, step.api or None))
+        self._end_later(step.for_ms * 1000, [fault], done)
+
+    def fail(self, step: Step, done: Callable[[], None]) -> None:
+        """The next requests of an API fail."""
+        self._call(step, lambda: self._broker.fail(step.api, step.error, count=step.count))
+        done()
+
+    def move_coordinator(self, step: Step, done: Callable[[], None]) -> None:
+        """Another broker coordinates the group; nobody names it before the step's time is over."""
+        not_yet = self._call(
+            step, lambda: self._broker.fail("FindCoordinator", "COORDINATOR_NOT_AVAILABLE", count=_EVERY)
+        )
+        self._call(step, lambda: self._broker.move_coordinator(self._group))
+        self._end_later(step.for_ms * 1000, [not_yet], done)
+
+    def cut_off(self, client_id: str, for_us: int) -> None:
+        """A client loses its connections, and every new one, for a while."""
+        self._has_begun = True
+        faults = [self._broker.disconnect(api, count=_EVERY, client_id=client_id) for api in _FIRST_REQUESTS]
+        self._broker.drop_connections(client_id)
+        self._end_later(for_us, faults, lambda: None)
+
+    def end(self) -> None:
+        """No fault waits any more, and no broker is paused."""
+        if self._has_begun:
+            self._broker.clear_faults()
+            self._broker.resume()
+
+    def _end_later(self, after_us: int, faults: Iterable[ArmedFault], done: Callable[[], None]) -> None:
+        def end() -> None:
+            for fault in faults:
+                fault.cancel()
+            done()
+
+        self._clock.after(after_us, end)
+
+    def _call(self, step: Step, act: Callable[[], _T]) -> _T:
+        try:
+            result = act()
+        except (EmulatorOnly, InputError) as problem:
+            raise InputError(f"do: {step.do}: {problem}") from problem
+        self._has_begun = True
+        return result

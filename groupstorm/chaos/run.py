@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from groupstorm.chaos.allowed import check_scenario, needs_proxy
 from groupstorm.chaos.command import Service, ServiceCommand, Surroundings
 from groupstorm.chaos.host import ChaosHost, steps_of
 from groupstorm.chaos.records import NumberedRecords
-from groupstorm.chaos.verdict import Verdict
 from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost
@@ -20,11 +18,14 @@ from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.runs.step_runner import Progress, StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER, SERVICE_STEPS
+from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.ledger import Ledger
+from groupstorm.testing.ledger.report import Report
 
 #: Where a service writes its results, unless its scenario has a topic of this name.
 OUTPUT: Final = "output"
@@ -223,3 +224,92 @@ class _Phases:
             return await asyncio.to_thread(self._host.look)
         except ConnectionLost:  # the brokers are paused, or their coordinator moves
             return False
+
+
+#: So many instances are processes of their own on this machine.
+INSTANCES_MAX: Final = 50
+#: Steps that are faults of connections and brokers: in front of real brokers a proxy carries them out.
+_CARRIED_OUT_BY_PROXY: Final = CHAOS_STEPS | {"disconnect", "reconnect-storm"}
+
+
+def needs_proxy(scenario: ResolvedScenario) -> bool:
+    """Whether a real broker needs a proxy in front of it."""
+    return any(step.do in _CARRIED_OUT_BY_PROXY for step in scenario.steps)
+
+
+def check_scenario(scenario: ResolvedScenario, on_emulator: bool) -> None:
+    """Raises InputError for settings and steps that only emulated members, or emulated brokers, have."""
+    settings = scenario.settings
+    if settings.choice("application") == STREAMS:
+        raise InputError("application: streams: expected consumer: a service of your own is a consumer")
+    members = settings.integer("members")
+    if members > INSTANCES_MAX:
+        raise InputError(
+            f"members: {members}: expected at most {INSTANCES_MAX} processes of a service: --instances 3"
+        )
+    if settings.integer("members_per_pod") > 1:
+        raise InputError("members_per_pod: expected 1: a service of your own has the consumers that it has")
+    for name in ("drain_ms", "gc_pause_ms"):
+        if settings.distribution(name).largest_us:
+            raise InputError(f"{name}: expected 0: a service of your own takes its own time")
+    for number, step in enumerate(scenario.steps, start=1):
+        where = f"steps: {number}: do: {step.do}"
+        if step.do not in SERVICE_STEPS:
+            raise InputError(
+                f"{where}: not for a service of your own: expected {', '.join(sorted(SERVICE_STEPS))}"
+            )
+        if step.do == COORDINATOR_FAILOVER and not on_emulator:
+            raise InputError(f"{where}: expected --on emulator: only there a coordinator moves on command")
+        if step.settings:
+            raise InputError(f"{where}: settings: a service of your own has its own settings")
+
+
+class Verdict(NamedTuple):
+    """``left``: the records that were not committed when the time was over, by partition; None: the service
+    came to rest, after ``settled_s`` from the last step. ``exits``: instances that ended unasked, one
+    sentence each; they count against the service unless the scenario restarts them (``restarts_failed``).
+    """
+
+    on: str
+    report: Report
+    steps: int
+    starts: int
+    settled_s: float
+    left: Mapping[str, int] | None
+    exits: tuple[str, ...]
+    restarts_failed: bool
+
+    @property
+    def is_good(self) -> bool:
+        return not self.report.faults and self.left is None and (self.restarts_failed or not self.exits)
+
+    def lines(self) -> list[str]:
+        """The verdict in sentences."""
+        done = f"{self.steps} step{'' if self.steps == 1 else 's'}, {self.starts} starts of instances"
+        lines = [f"On {self.on}: {done}.", *self._safety(), self._liveness()]
+        return [*lines, *self.exits]
+
+    def _safety(self) -> list[str]:
+        first, *more = self.report.lines()
+        return [f"Safety: {first}.", *more]
+
+    def _liveness(self) -> str:
+        if self.left is None:
+            rest = "the group was stable and had committed every record"
+            return f"Liveness: {rest} {self.settled_s:.1f} s after the last step."
+        parts = [f"{partition}: {count}" for partition, count in self.left.items()]
+        missing = f"records left: {', '.join(parts)}" if parts else "the group was not stable"
+        return f"Liveness: not at rest {self.settled_s:.1f} s after the last step; {missing}."
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "on": self.on,
+            "good": self.is_good,
+            "steps": self.steps,
+            "starts": self.starts,
+            "settled_seconds": round(self.settled_s, 3) if self.left is None else None,
+            "left": None if self.left is None else dict(self.left),
+            "exits": list(self.exits),
+            "ledger": self.report.to_json(),
+        }

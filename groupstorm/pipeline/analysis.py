@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from typing import Any
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE
 from groupstorm.pipeline.local import COMPLETE_MARK, analyze_locally, write_tables
-from groupstorm.pipeline.output_folder import all_or_none
 from groupstorm.pipeline.results import (
     TABLES,
     Analysis,
@@ -23,7 +24,7 @@ from groupstorm.pipeline.results import (
     RoundsByCause,
     SlowHandover,
 )
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, writing
 from groupstorm.trace.reader import trace_files
 
 #: Up to so many bytes of traces the local engine is chosen (measured: `docs/analyze.md`). Parquet holds about
@@ -163,3 +164,32 @@ def _check_out(out: Path) -> None:
         table = out / name
         if table.exists() and not (table / COMPLETE_MARK).exists():
             raise InputError(f"{table}: is there and is no table of an earlier analysis: name another --out")
+
+
+_PARTIAL = ".partial"
+
+
+@contextmanager
+def all_or_none(out: Path, tables: Sequence[str]) -> Iterator[Path]:
+    """A folder for the block to write ``tables`` into; if the block succeeds, they replace those in ``out``.
+
+    If the block fails, ``out`` is as it was. Raises OutputError if a folder cannot be made or moved.
+    """
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    partial = out / _PARTIAL
+    try:
+        with writing(out):
+            shutil.rmtree(partial, ignore_errors=True)  # of an analysis that was killed
+            partial.mkdir(parents=True)
+        yield partial
+        with writing(out):
+            for name in tables:
+                shutil.rmtree(out / name, ignore_errors=True)
+                (partial / name).rename(out / name)
+            partial.rmdir()
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise

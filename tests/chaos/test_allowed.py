@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.chaos.allowed import check_scenario, needs_proxy
+from groupstorm.chaos.run import check_scenario, needs_proxy
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import run_in_memory
 from groupstorm.storms.scenario.files import ResolvedScenario, parse

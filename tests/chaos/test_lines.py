@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.chaos.lines import ProcessedLine, RecordPlace, read_line
+from groupstorm.chaos.host import ProcessedLine, RecordPlace, read_line
 from groupstorm.problems import InputError
 
 PLACE = b'{"processed": {"topic": "orders", "partition": 3, "offset": 0}, "at_ms": 1767225600000.5}'

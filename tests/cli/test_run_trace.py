@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.cli.run_sinks import run_sinks, with_progress
+from groupstorm.cli.run import run_sinks, with_progress
 from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.scenario import ScenarioEnded
 from groupstorm.trace.schema import Source

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import figures_by_group
-from groupstorm.imports.importing import Options, import_logs
-from groupstorm.imports.kinds import SourceKind, kinds_of
+from groupstorm.imports.importing import Options, SourceKind, import_logs, kinds_of
 from groupstorm.imports.lines import Log, find_logs
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.times import MICRO, Instant

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.pipeline.analysis import Engine, analyze
+from groupstorm.pipeline.analysis import Engine, all_or_none, analyze
 from groupstorm.pipeline.local import analyze_locally
-from groupstorm.pipeline.output_folder import all_or_none
 from groupstorm.pipeline.results import Request
 from tests.figures.synthetic_rows import TracedRow
 from tests.figures.tracing import Trace

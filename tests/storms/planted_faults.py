@@ -30,7 +30,7 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.history import gaps
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world import commit_requests, position_commits
+from groupstorm.storms.world import commit_requests, process
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
@@ -211,7 +211,7 @@ def fenced_commits_count(patch: Patch) -> None:
         error = validate(group, commit)
         return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
 
-    patch.setattr(position_commits, "commit_request", late)
+    patch.setattr(process, "commit_request", late)
     patch.setattr(offset_requests, "validate_commit", accept)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from groupstorm.storms.world import object_cycles
-from groupstorm.storms.world.object_cycles import ObjectCycles
+from groupstorm.storms.world import simulation
+from groupstorm.storms.world.simulation import ObjectCycles
 
 
 class Node:
@@ -23,7 +23,7 @@ class Node:
 
 @pytest.fixture(autouse=True)
 def _no_look_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(object_cycles, "_THRESHOLDS", (1_000_000_000, 50, 1000))
+    monkeypatch.setattr(simulation, "_THRESHOLDS", (1_000_000_000, 50, 1000))
     before = gc.get_threshold()
     gc.set_threshold(1_000_000_000)
     yield
@@ -42,7 +42,7 @@ def run(cycles: ObjectCycles, objects: int) -> weakref.ref[Node]:
 def test_a_run_begins_with_a_look_if_others_have_left_much_behind(
     monkeypatch: pytest.MonkeyPatch, objects: int, is_given_back: bool
 ) -> None:
-    monkeypatch.setattr(object_cycles, "_LEFT_BEHIND_MAX", 1_900)
+    monkeypatch.setattr(simulation, "_LEFT_BEHIND_MAX", 1_900)
     cycles = ObjectCycles()
     first = run(cycles, objects)
     assert first() is not None
@@ -54,7 +54,7 @@ def test_a_run_begins_with_a_look_if_others_have_left_much_behind(
 
 @pytest.mark.slow
 def test_what_small_runs_leave_behind_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_cycles, "_LEFT_BEHIND_MAX", 1_900)
+    monkeypatch.setattr(simulation, "_LEFT_BEHIND_MAX", 1_900)
     cycles = ObjectCycles()
     first = run(cycles, 700)
     for _ in range(2):

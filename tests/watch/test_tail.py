@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.watch.feed import Line, Progress
-from groupstorm.watch.tail import Tail
+from groupstorm.watch.sources import Tail
 
 
 class Reader:

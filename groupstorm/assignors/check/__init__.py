@@ -3,7 +3,7 @@
 * `history`: groups that go through rounds of rebalancing; `random_histories`: random ones;
 * `properties`: the questions asked of every round and of every change;
 * `optimum`: the best balance and the fewest moves, by brute force;
-* `checking`: plays histories and collects broken properties; `shrinking`: makes a failing history small;
+* `checking`: plays histories, collects broken properties, and makes a failing history small;
 * `rendering`: histories and reports as JSON and as lines of text; `speed`: the CPU time of an answer.
 
 No module here reads a clock or starts a process. The caller brings the measurement of CPU time, the limit

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
-from groupstorm.coordinator.script.admin import ADMIN_STEPS, administer
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent, StreamsSetting
-from groupstorm.coordinator.script.fields import LONG_MAX, whole_number
+from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.coordinator.script.heartbeats import group_options
 from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
 from groupstorm.coordinator.script.printing import (
@@ -275,3 +277,47 @@ def _step_of(sent: Sent) -> int:
     """The index of the request's step: its token, or the first part of it."""
     token = sent.token[0] if isinstance(sent.token, tuple) else sent.token
     return cast("int", token)
+
+
+class Administered(NamedTuple):
+    """``fields``: those of the step's own answer; ``answers``: to requests that waited for it."""
+
+    fields: dict[str, Any]
+    answers: list[Answered]
+
+
+def _end_txn(fields: Fields, driver: Driver, _config: CoordinatorConfig) -> Administered:
+    producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
+    is_commit = fields.value("commit", True)
+    if not isinstance(is_commit, bool):
+        raise InvalidStep(f"commit: {is_commit!r} is neither true nor false")
+    answers = driver.end_transaction(producer, is_commit).answers
+    return Administered({"error": NO_ERROR.name}, answers)
+
+
+def _check_config(fields: Fields, _driver: Driver, config: CoordinatorConfig) -> Administered:
+    changes = {name: _option(value) for name, value in fields.table("set").items()}
+    error, message = NO_ERROR, None
+    try:
+        check_group(changes, config)
+    except ConfigError as problem:
+        error, message = Error.INVALID_CONFIG, str(problem)
+    return Administered({"error": error.name, "message": message}, [])
+
+
+def _option(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_STEPS: Mapping[str, Callable[[Fields, Driver, CoordinatorConfig], Administered]] = {
+    "end_txn": _end_txn,
+    "check_config": _check_config,
+}
+ADMIN_STEPS = frozenset(_STEPS)
+
+
+def administer(step: Mapping[str, Any], driver: Driver, config: CoordinatorConfig) -> Administered:
+    """Carry out a step of an administrator, ``op`` of `ADMIN_STEPS`, that is no request to the coordinator:
+    the end of a transaction, which reaches the coordinator as markers, and the check that a broker makes of a
+    group's options before it sets them. Raises InvalidStep."""
+    return _STEPS[step["op"]](Fields(step), driver, config)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
@@ -11,7 +13,6 @@ from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import Kind, moment_of, order_of
-from groupstorm.storms.world.request_timeouts import RequestTimeouts
 
 OnResult = Callable[[Response | Disconnected], None]
 
@@ -319,3 +320,55 @@ class VirtualConnection:
         waiting, self.in_flight = self.in_flight, []
         for request in waiting:
             self.clock.after(0, request.fail)
+
+
+class SentRequest(Protocol):
+    """A request whose sender waits for a response."""
+
+    sent_us: int
+    answered: bool
+
+    def time_out(self) -> None: ...
+
+
+class RequestTimeouts:
+    """Requests whose senders wait ``timeout_us`` for a response, in the order of their arrival.
+
+    One scheduled check of the first request stands for all: most are answered long before.
+    """
+
+    __slots__ = ("_check_scheduled", "_clock", "_timeout_us", "_waiting")
+
+    def __init__(self, clock: Clock, timeout_us: int) -> None:
+        self._clock = clock
+        self._timeout_us = timeout_us
+        self._waiting: deque[SentRequest] = deque()
+        self._check_scheduled = False
+
+    def add(self, request: SentRequest) -> None:
+        """The request has arrived, and there is no response yet."""
+        self._waiting.append(request)
+        if not self._check_scheduled:
+            self._schedule_check(request)
+
+    def release_answered(self) -> None:
+        """Release answered requests from the front of the queue."""
+        waiting = self._waiting
+        while waiting and waiting[0].answered:
+            waiting.popleft()
+
+    def _schedule_check(self, first: SentRequest) -> None:
+        self._check_scheduled = True
+        self._clock.at(max(first.sent_us + self._timeout_us, self._clock.now_us), self._check)
+
+    def _check(self) -> None:
+        self._check_scheduled = False
+        self.release_answered()
+        while self._waiting:
+            first = self._waiting[0]
+            if first.sent_us + self._timeout_us > self._clock.now_us:
+                self._schedule_check(first)
+                return
+            self._waiting.popleft()
+            first.time_out()
+            self.release_answered()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Final
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.figures import Figures, FiguresAccumulator
@@ -23,7 +26,6 @@ from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.consumers import PlainConsumers
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.object_cycles import OBJECT_CYCLES
 from groupstorm.storms.world.pods import Pods
 from groupstorm.storms.world.steps import WorldSteps
 from groupstorm.storms.world.world import World
@@ -139,3 +141,42 @@ def _observe(world: World, end: EndCondition, settling: Settling) -> None:
     sentence = settling.sentence(end.at_rest, world.clock.now_us)
     if sentence is not None and not world.left_behind:  # else the group waits for those
         world.invariants.violated(GROUP_SETTLES, sentence)
+
+
+#: During a run (`gc.set_threshold`).
+_THRESHOLDS: Final = (10_000_000, 50, 1000)
+
+#: How many objects runs may leave behind: about 50 MB.
+_LEFT_BEHIND_MAX: Final = 300_000
+
+
+class ObjectCycles:
+    """A storm makes millions of objects that live long or die without cycles: look for cycles rarely.
+
+    What a run leaves behind is full of cycles, and Python looks at old objects so rarely that a process with
+    many small runs would keep all of it: the next run begins with a look at everything if that is much.
+    """
+
+    def __init__(self) -> None:
+        self._left_behind = 0
+
+    @contextmanager
+    def rarely_looked_for(self) -> Iterator[None]:
+        """In the block: the block is a run."""
+        if self._left_behind > _LEFT_BEHIND_MAX:
+            gc.collect()
+            self._left_behind = 0
+        before = gc.get_threshold()
+        gc.freeze()
+        gc.set_threshold(*_THRESHOLDS)
+        try:
+            yield
+        finally:
+            young, looked, _ = gc.get_count()
+            self._left_behind += young + looked * _THRESHOLDS[0]
+            gc.set_threshold(*before)
+            gc.unfreeze()
+
+
+#: Of this process.
+OBJECT_CYCLES: Final = ObjectCycles()

@@ -7,8 +7,8 @@ import ssl
 
 import pytest
 
+from groupstorm.broker.security.connection import TlsTransport
 from groupstorm.broker.security.listener import tls_context
-from groupstorm.broker.security.tls import TlsTransport
 from tests.certificates import Certificates
 
 

@@ -13,7 +13,7 @@ from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_star
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.javaruntime import runtimes
-from groupstorm.storms.live.real_clients.program_cache import built_once
+from groupstorm.storms.live.real_clients.java_program import built_once
 from tests.processes import BUILD_DEADLINE_S, run_process
 
 SOURCES = Path(__file__).parent

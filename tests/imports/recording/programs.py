@@ -17,8 +17,8 @@ from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.javaruntime import runtimes
 from groupstorm.problems import InputError
+from groupstorm.storms.live.real_clients.java_program import built_once
 from groupstorm.storms.live.real_clients.libraries import JAVA, library
-from groupstorm.storms.live.real_clients.program_cache import built_once
 from groupstorm.storms.scenario.commit_settings import LATEST
 from tests.imports.recording.logging_files import member_logging
 from tests.imports.recording.releases import (

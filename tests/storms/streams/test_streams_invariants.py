@@ -8,7 +8,7 @@ from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
 from groupstorm.storms.checks.invariants import InvariantChecks
-from groupstorm.storms.streams.invariants import (
+from groupstorm.storms.streams.application import (
     ALL_RUN,
     APART,
     FOLLOW_UPS,

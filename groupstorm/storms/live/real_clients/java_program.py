@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
-from groupstorm.javaruntime import runtimes
+from groupstorm.javaruntime import cache_folder, runtimes
 from groupstorm.problems import InputError
-from groupstorm.storms.live.real_clients.program_cache import built_once
 
 _SOURCE = Path(__file__).parent / "workers" / "java" / "Host.java"
 _OPTIONS = ("-Xmx128m", "-Dlog4j2.level=ERROR")
@@ -51,3 +52,25 @@ def _compiled(compiler: Path, classpath: str) -> Path:
             raise InputError(f"--with java: the worker cannot be compiled: {said[0]}")
 
     return built_once("java-worker", _SOURCE.read_bytes() + classpath.encode(), compile_into)
+
+
+def built_once(name: str, content: bytes, build: Callable[[Path], None]) -> Path:
+    """The folder that ``build`` has filled for this ``content``: the sources, and what else decides.
+
+    A folder appears under its name only when it is complete: several processes may build at once. An error
+    that ``build`` raises leaves nothing behind.
+    """
+    place = cache_folder() / f"{name}-{hashlib.sha256(content).hexdigest()[:16]}"
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix="building-") as folder:
+        building = Path(folder, "built")
+        building.mkdir()
+        build(building)
+        try:
+            building.rename(place)
+        except OSError:
+            if not place.is_dir():  # else another process was faster: its folder has the same content
+                raise
+    return place
