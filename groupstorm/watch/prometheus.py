@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from groupstorm.problems import InputError
+from groupstorm.watch.group import GroupPicture
+from groupstorm.watch.rolling import GroupSums
 from groupstorm.watch.watching import MICROSECONDS, Picture
 
 if TYPE_CHECKING:
@@ -26,9 +28,30 @@ class MetricRule(NamedTuple):
 
     name: str
     help: str
-    labels: tuple[str, ...]
-    is_counter: bool
     samples: Callable[[Picture], Iterable[Sample]]
+    labels: tuple[str, ...] = ("group",)
+    is_counter: bool = False
+
+
+def _now(value: Callable[[GroupPicture, Picture], float | None]) -> Callable[[Picture], Iterable[Sample]]:
+    """A sample for each group whose value now is known."""
+
+    def samples(picture: Picture) -> Iterator[Sample]:
+        for one in picture.groups:
+            found = value(one, picture)
+            if found is not None:
+                yield (one.group,), found
+
+    return samples
+
+
+def _so_far(values: Callable[[GroupSums], Mapping[str, float]]) -> Callable[[Picture], Iterable[Sample]]:
+    """A sample for each value of a second label, of all that a group has had."""
+    return lambda picture: [
+        ((group, label), value)
+        for group, sums in picture.sums.items()
+        for label, value in values(sums).items()
+    ]
 
 
 def _unowned_seconds(picture: Picture) -> Iterator[Sample]:
@@ -37,130 +60,92 @@ def _unowned_seconds(picture: Picture) -> Iterator[Sample]:
             yield (group,), sums.unowned_us / MICROSECONDS
 
 
-def _by_cause(picture: Picture) -> Iterator[Sample]:
-    for group, sums in picture.sums.items():
-        for cause, count in sums.begun_by_cause.items():
-            yield (group, cause), count
+def _unowned_for(one: GroupPicture, picture: Picture) -> float | None:
+    if one.now.unowned is None:
+        return None
+    return (picture.end_us - min(one.now.unowned.values(), default=picture.end_us)) / MICROSECONDS
 
 
-def _by_culprit(picture: Picture) -> Iterator[Sample]:
-    for group, sums in picture.sums.items():
-        for member, count in sums.begun_by_member.items():
-            yield (group, member), count
+def _staleness(one: GroupPicture, _: Picture) -> float | None:
+    return None if one.now.staleness_us is None else one.now.staleness_us / MICROSECONDS
 
-
-def _unowned_now(picture: Picture) -> Iterator[Sample]:
-    for one in picture.groups:
-        if one.now.unowned is not None:
-            yield (one.group,), len(one.now.unowned)
-
-
-def _unowned_for(picture: Picture) -> Iterator[Sample]:
-    for one in picture.groups:
-        if one.now.unowned is not None:
-            since_us = min(one.now.unowned.values(), default=picture.end_us)
-            yield (one.group,), (picture.end_us - since_us) / MICROSECONDS
-
-
-def _staleness(picture: Picture) -> Iterator[Sample]:
-    for one in picture.groups:
-        if one.now.staleness_us is not None:
-            yield (one.group,), one.now.staleness_us / MICROSECONDS
-
-
-def _lag(picture: Picture) -> Iterator[Sample]:
-    for one in picture.groups:
-        if one.now.waiting is not None:
-            yield (one.group,), one.now.waiting
-
-
-_GROUP = ("group",)
 
 METRICS: tuple[MetricRule, ...] = (
     MetricRule(
         "groupstorm_group_generations",
         "Generations that became Stable.",
-        _GROUP,
-        True,
         lambda picture: [((group,), sums.generations) for group, sums in picture.sums.items()],
+        is_counter=True,
     ),
     MetricRule(
         "groupstorm_group_unowned_partition_seconds",
         "Time without an owner, summed over partitions.",
-        _GROUP,
-        True,
         _unowned_seconds,
+        is_counter=True,
     ),
     MetricRule(
         "groupstorm_group_rebalances",
         "Rebalances by what began them.",
+        _so_far(lambda sums: sums.begun_by_cause),
         ("group", "cause"),
-        True,
-        _by_cause,
+        is_counter=True,
     ),
     MetricRule(
         "groupstorm_group_rebalances_by_culprit",
         "Rebalances by the member that began them.",
+        _so_far(lambda sums: sums.begun_by_member),
         ("group", "member"),
-        True,
-        _by_culprit,
+        is_counter=True,
     ),
     MetricRule(
         "groupstorm_group_unowned_partitions",
         "Partitions without an owner now.",
-        _GROUP,
-        False,
-        _unowned_now,
+        _now(lambda one, _: None if one.now.unowned is None else len(one.now.unowned)),
     ),
     MetricRule(
         "groupstorm_group_longest_open_gap_seconds",
         "How long the partition that has been without an owner longest has been so; 0 if each has an owner.",
-        _GROUP,
-        False,
-        _unowned_for,
+        _now(_unowned_for),
     ),
     MetricRule(
         "groupstorm_group_unowned_is_lower_bound",
         "1 if times without an owner are lower bounds, since only the coordinator says who owned what.",
-        _GROUP,
-        False,
-        lambda picture: [((one.group,), float(one.at_least or bool(one.why))) for one in picture.groups],
+        _now(lambda one, _: float(one.at_least or bool(one.why))),
     ),
     MetricRule(
         "groupstorm_group_staleness_seconds",
         "How long the oldest unprocessed record has waited.",
-        _GROUP,
-        False,
-        _staleness,
+        _now(_staleness),
     ),
-    MetricRule("groupstorm_group_lag_records", "Records that wait to be processed.", _GROUP, False, _lag),
+    MetricRule(
+        "groupstorm_group_lag_records",
+        "Records that wait to be processed.",
+        _now(lambda one, _: one.now.waiting),
+    ),
     MetricRule(
         "groupstorm_alert_active",
         "1 for an alert that is on.",
-        ("group", "alert"),
-        False,
         lambda picture: [((group, alert), 1) for alert, group in sorted(picture.active)],
+        ("group", "alert"),
     ),
     MetricRule(
         "groupstorm_trace_last_row_age_seconds",
         "How long ago the last rows of the trace came.",
-        (),
-        False,
         lambda picture: [((), picture.quiet_seconds)],
+        (),
     ),
     MetricRule(
         "groupstorm_trace_missing_rows",
         "Rows that have not come although rows behind them have.",
-        (),
-        False,
         lambda picture: [((), picture.missing)],
+        (),
     ),
     MetricRule(
         "groupstorm_trace_late_rows",
         "Rows that came too late to count.",
-        (),
-        True,
         lambda picture: [((), picture.too_late)],
+        (),
+        is_counter=True,
     ),
 )
 
