@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping
 from groupstorm.storms.checks.verdicts import COMMITS_KEPT, NOTHING_SKIPPED, Verdicts
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
+from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.events.group_states import GroupState
 
 GivenUp = events.PartitionsRevoked | events.PartitionsLost | events.MemberCrashed
@@ -57,17 +58,17 @@ class FencedCommits:
         #: None: the group is a classic one, or nobody knows.
         self._epochs: dict[str, _Member] | None = None
 
-    def begins_anew(self) -> None:
+    def begins_anew(self, _now_us: int, _event: object) -> None:
         """The group was loaded, created or converted, or took back a write: no earlier row counts."""
         self._generation = self._epochs = None
         self._state = ""
 
-    def state_changed(self, event: coordinator_events.GroupStateChanged) -> None:
+    def state_changed(self, _now_us: int, event: coordinator_events.GroupStateChanged) -> None:
         self._state = event.state
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._generation, self._epochs = event.generation, None
 
-    def reconciled(self, event: coordinator_events.MemberReconciled) -> None:
+    def reconciled(self, _now_us: int, event: coordinator_events.MemberReconciled) -> None:
         if self._epochs is None:
             self._generation, self._epochs = None, {}
         self._epochs.setdefault(event.member_id, _Member()).reconciled(event)
@@ -117,16 +118,16 @@ class CommittedPositions:
         #: Two processes own them at once, which other checks tell: the offset is that of whoever was last.
         self._shared: set[str] = set()
 
-    def deleted(self, partitions: Iterable[str]) -> None:
+    def deleted(self, _now_us: int, event: scenario_events.PartitionsDeleted) -> None:
         """The group's offsets of these partitions were deleted, and commits of them are ignored."""
-        for partition in partitions:
+        for partition in event.partitions:
             self._committed.pop(partition, None)
             self._reached.pop(partition, None)
             self._shared.discard(partition)
             self._deleted.add(partition)
 
-    def created(self, partitions: Iterable[str]) -> None:
-        self._deleted.difference_update(partitions)
+    def created(self, _now_us: int, event: scenario_events.PartitionsCreated) -> None:
+        self._deleted.difference_update(event.partitions)
 
     def accepted(self, positions: Mapping[str, int]) -> None:
         """The coordinator has accepted a commit."""

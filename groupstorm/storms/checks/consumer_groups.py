@@ -26,24 +26,24 @@ class ConsumerGroupChecks:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def begins_anew(self) -> None:
+    def begins_anew(self, _now_us: int, _event: object) -> None:
         """The group changed its protocol, was loaded or created again, or lost a write: epochs and owners may
         go back."""
         self._forget()
 
-    def epoch_bumped(self, event: events.GroupEpochBumped) -> None:
+    def epoch_bumped(self, _now_us: int, event: events.GroupEpochBumped) -> None:
         if event.generation <= self._epoch:
             self._verdicts.violated(EPOCHS, f"group epoch {event.generation} came after {self._epoch}")
         self._epoch = event.generation
 
-    def target_assigned(self, event: events.TargetAssigned) -> None:
+    def target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
         if event.generation <= self._target:
             self._verdicts.violated(
                 EPOCHS, f"the target of epoch {event.generation} came after that of epoch {self._target}"
             )
         self._target = event.generation
 
-    def reconciled(self, event: events.MemberReconciled) -> None:
+    def reconciled(self, _now_us: int, event: events.MemberReconciled) -> None:
         before = self._members.get(event.member_id)
         if before is not None:
             if 0 <= event.generation < before.generation:

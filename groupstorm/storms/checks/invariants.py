@@ -13,7 +13,7 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits, GivenUp
+from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
 from groupstorm.storms.checks.final_state import FinalState
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
@@ -37,7 +37,7 @@ from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import PARTITION, Step
-from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.rows import TracedEvent, TraceEntry
@@ -56,6 +56,9 @@ def longest_silence_us(settings: Settings, steps: Iterable[Step] = ()) -> int:
     sessions = {own.integer(of_protocol(own, "session.timeout.ms")) for own in settings.of_profiles()}
     session_ms = max(sessions)
     return (session_ms + held_ms + 1) * 1000 + settings.distribution("net_latency_ms").largest_us
+
+
+_Check = Callable[[int, Any], None]
 
 
 class InvariantChecks:
@@ -97,37 +100,89 @@ class InvariantChecks:
         self._positions = CommittedPositions(self._verdicts, self._owned_time.owners)
         self._sees_commits = sees_commits
         self._time_us = 0
-        self._checks: dict[type, Callable[[Any], None]] = {
-            coordinator_events.GroupCreated: self._created,
-            coordinator_events.GroupDeleted: self._deleted,
-            coordinator_events.GroupStateChanged: self._state_changed,
-            coordinator_events.OperationFailed: self._states.operation_failed,
-            coordinator_events.MemberAdded: self._added,
-            coordinator_events.MemberReplaced: self._replaced,
-            coordinator_events.MemberRemoved: self._removed,
-            coordinator_events.GroupEpochBumped: self._epoch_bumped,
-            coordinator_events.MemberReconciled: self._reconciled,
-            coordinator_events.TargetAssigned: self._consumer_groups.target_assigned,
-            coordinator_events.GroupConverted: self._begins_anew,
-            coordinator_events.AppendFailed: self._begins_anew,
-            coordinator_events.JoinParked: self._join_parked,
-            coordinator_events.JoinAnswered: self._join_answered,
-            coordinator_events.SyncParked: self._sync_parked,
-            coordinator_events.SyncAnswered: self._sync_answered,
-            scenario_events.ScenarioStarted: self._scenario_started,
-            scenario_events.PartitionsCreated: self._partitions_created,
-            scenario_events.PartitionsDeleted: self._partitions_deleted,
-            scenario_events.StepTaken: self._step_taken,
-            member_events.MemberStarted: self._started,
-            member_events.RejoinRequested: self._ownership.rejoin_requested,
-            member_events.PartitionsAssigned: self._assigned,
-            member_events.PartitionsRevoked: self._given_up,
-            member_events.PartitionsLost: self._given_up,
-            member_events.MemberPaused: self._paused,
-            member_events.MemberResumed: self._resumed,
-            member_events.MemberCrashed: self._crashed,
-            member_events.MemberClosed: self._ended,
-            member_events.MemberFailed: self._ended,
+        self._checks = self._coordinator_checks() | self._member_checks() | self._scenario_checks()
+
+    def _coordinator_checks(self) -> dict[type, tuple[_Check, ...]]:
+        states, requests, membership = self._states, self._requests, self._membership
+        consumer_groups, commits, skipped = (
+            self._consumer_groups, self._fenced_commits, self._skipped_assignments,
+        )  # fmt: skip
+        begins_anew = consumer_groups.begins_anew, commits.begins_anew
+        owned_time, ownership = self._owned_time, self._ownership
+        return {
+            events.GroupCreated: (
+                states.group_created, membership.created, skipped.created, *begins_anew,
+                owned_time.group_created,
+            ),
+            events.GroupDeleted: (membership.group_deleted, *begins_anew, owned_time.group_deleted),
+            events.GroupStateChanged: (
+                states.state_changed, requests.state_changed, membership.state_changed,
+                skipped.state_changed, commits.state_changed,
+            ),
+            events.OperationFailed: (states.operation_failed,),
+            events.MemberAdded: (membership.added,),
+            events.MemberReplaced: (
+                membership.replaced,
+                lambda _, event: consumer_groups.removed(event.previous_member_id),
+                lambda _, event: commits.removed(event.previous_member_id),
+                skipped.replaced,
+            ),
+            events.MemberRemoved: (
+                membership.removed, requests.removed,
+                lambda _, event: consumer_groups.removed(event.member_id),
+                lambda _, event: commits.removed(event.member_id),
+            ),
+            events.GroupEpochBumped: (
+                consumer_groups.epoch_bumped,
+                lambda now_us, _: membership.consumer_group_written(now_us),
+            ),
+            events.MemberReconciled: (
+                consumer_groups.reconciled, commits.reconciled, ownership.reconciled,
+                membership.reconciled, skipped.is_consumer_group,
+            ),
+            events.TargetAssigned: (consumer_groups.target_assigned,),
+            events.GroupConverted: (
+                *begins_anew, states.converted, membership.converted, skipped.converted,
+            ),
+            events.AppendFailed: (*begins_anew, states.append_failed, self._append_failed),
+            events.JoinParked: (requests.join_parked, membership.join_parked),
+            events.JoinAnswered: (requests.join_answered, membership.answered),
+            events.SyncParked: (requests.sync_parked, membership.sync_parked),
+            events.SyncAnswered: (
+                requests.sync_answered, membership.answered, ownership.sync_answered,
+                skipped.sync_answered,
+            ),
+        }  # fmt: skip
+
+    def _member_checks(self) -> dict[type, tuple[_Check, ...]]:
+        membership, ownership, owned_time = self._membership, self._ownership, self._owned_time
+        taken: tuple[_Check, ...] = (self._positions.taken,) if self._sees_commits else ()
+        given_up: tuple[_Check, ...] = (self._positions.given_up,) if self._sees_commits else ()
+        return {
+            member_events.MemberStarted: (membership.started, ownership.started, owned_time.started),
+            member_events.RejoinRequested: (ownership.rejoin_requested,),
+            member_events.PartitionsAssigned: (
+                membership.completed, ownership.taken, *taken, owned_time.taken,
+            ),
+            member_events.PartitionsRevoked: (ownership.given_up, *given_up, owned_time.given_up),
+            member_events.PartitionsLost: (ownership.given_up, *given_up, owned_time.given_up),
+            member_events.MemberPaused: (membership.paused,),
+            member_events.MemberResumed: (membership.resumed,),
+            member_events.MemberCrashed: (
+                *given_up, owned_time.given_up, membership.crashed, ownership.ended,
+            ),
+            member_events.MemberClosed: (membership.ended, ownership.ended),
+            member_events.MemberFailed: (membership.ended, ownership.ended),
+        }  # fmt: skip
+
+    def _scenario_checks(self) -> dict[type, tuple[_Check, ...]]:
+        owned_time, positions = self._owned_time, self._positions
+        created = self._skipped_assignments.partitions_created
+        return {
+            scenario_events.ScenarioStarted: (owned_time.created,),
+            scenario_events.PartitionsCreated: (created, owned_time.created, positions.created),
+            scenario_events.PartitionsDeleted: (owned_time.deleted, positions.deleted),
+            scenario_events.StepTaken: (self._membership.step_taken, owned_time.step_taken),
         }
 
     @property
@@ -143,147 +198,21 @@ class InvariantChecks:
         self.add_all(((time_us, source, event),))
 
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        checks = self._checks
+        every = self._checks
         for time_us, _, event in entries:
-            check = checks.get(type(event))
-            if check is not None:
+            checks = every.get(type(event))
+            if checks is not None:
                 self._time_us = time_us
-                check(event)
+                for check in checks:
+                    check(time_us, event)
 
     def close(self) -> None:
         """Nothing to complete."""
 
-    def _state_changed(self, event: coordinator_events.GroupStateChanged) -> None:
-        self._states.state_changed(event)
-        self._requests.state_changed(event)
-        self._membership.state_changed(self._time_us, event)
-        self._skipped_assignments.state_changed(event)
-        self._fenced_commits.state_changed(event)
-
-    def _created(self, event: coordinator_events.GroupCreated) -> None:
-        self._states.group_created(event)
-        self._membership.created(self._time_us, event)
-        self._skipped_assignments.created(event)
-        self._consumer_groups.begins_anew()
-        self._fenced_commits.begins_anew()
-        self._owned_time.group_is(self._time_us, there=True)
-
-    def _deleted(self, event: coordinator_events.GroupDeleted) -> None:
-        self._membership.group_deleted(self._time_us, event)
-        self._consumer_groups.begins_anew()
-        self._fenced_commits.begins_anew()
-        self._owned_time.group_is(self._time_us, there=False)
-
-    def _added(self, event: coordinator_events.MemberAdded) -> None:
-        self._membership.added(self._time_us, event)
-
-    def _replaced(self, event: coordinator_events.MemberReplaced) -> None:
-        self._membership.replaced(self._time_us, event)
-        self._consumer_groups.removed(event.previous_member_id)
-        self._fenced_commits.removed(event.previous_member_id)
-        self._skipped_assignments.replaced(event)
-
-    def _removed(self, event: coordinator_events.MemberRemoved) -> None:
-        self._membership.removed(self._time_us, event)
-        self._requests.member_gone(event.member_id)
-        self._consumer_groups.removed(event.member_id)
-        self._fenced_commits.removed(event.member_id)
-
-    def _begins_anew(
-        self, event: coordinator_events.GroupConverted | coordinator_events.AppendFailed
-    ) -> None:
-        self._consumer_groups.begins_anew()
-        self._fenced_commits.begins_anew()
-        if isinstance(event, coordinator_events.AppendFailed):
-            self._states.append_failed(event.cause)
-            if event.cause in _CONSUMER_GROUP_WRITES:
-                self._membership.consumer_group_reverted(self._time_us)
-                self._skipped_assignments.is_consumer_group()
-        else:
-            self._states.converted()
-            self._membership.converted(self._time_us, event)
-            self._skipped_assignments.converted(event)
-
-    def _epoch_bumped(self, event: coordinator_events.GroupEpochBumped) -> None:
-        self._consumer_groups.epoch_bumped(event)
-        self._membership.consumer_group_written(self._time_us)
-
-    def _reconciled(self, event: coordinator_events.MemberReconciled) -> None:
-        self._consumer_groups.reconciled(event)
-        self._fenced_commits.reconciled(event)
-        self._ownership.reconciled(event)
-        self._membership.reconciled(self._time_us, event)
-        self._skipped_assignments.is_consumer_group()
-
-    def _join_parked(self, event: coordinator_events.JoinParked) -> None:
-        self._requests.join_parked(event)
-        self._membership.join_parked(self._time_us, event)
-
-    def _join_answered(self, event: coordinator_events.JoinAnswered) -> None:
-        self._requests.join_answered(event)
-        self._membership.answered(self._time_us, event.member_id)
-
-    def _sync_parked(self, event: coordinator_events.SyncParked) -> None:
-        self._requests.sync_parked(event)
-        self._membership.sync_parked(self._time_us, event)
-
-    def _sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
-        self._requests.sync_answered(event)
-        self._membership.answered(self._time_us, event.member_id)
-        self._ownership.sync_answered(event)
-        self._skipped_assignments.sync_answered(event)
-
-    def _scenario_started(self, event: scenario_events.ScenarioStarted) -> None:
-        self._owned_time.created(self._time_us, event.partitions)
-
-    def _partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
-        self._skipped_assignments.partitions_created(event)
-        self._owned_time.created(self._time_us, event.partitions)
-        self._positions.created(event.partitions)
-
-    def _partitions_deleted(self, event: scenario_events.PartitionsDeleted) -> None:
-        self._owned_time.deleted(self._time_us, event.partitions)
-        self._positions.deleted(event.partitions)
-
-    def _step_taken(self, event: scenario_events.StepTaken) -> None:
-        self._membership.step_taken(self._time_us, event)
-        self._owned_time.step_taken(event)
-
-    def _started(self, event: member_events.MemberStarted) -> None:
-        self._membership.started(event)
-        self._ownership.started(event)
-        self._owned_time.started(self._time_us, event.member)
-
-    def _assigned(self, event: member_events.PartitionsAssigned) -> None:
-        self._membership.completed(event)
-        self._ownership.taken(event)
-        if self._sees_commits:
-            self._positions.taken(self._time_us, event)
-        self._owned_time.taken(self._time_us, event)
-
-    def _given_up(self, event: member_events.PartitionsRevoked | member_events.PartitionsLost) -> None:
-        self._ownership.given_up(event)
-        self._stops_owning(event)
-
-    def _stops_owning(self, event: GivenUp) -> None:
-        if self._sees_commits:
-            self._positions.given_up(self._time_us, event)
-        self._owned_time.given_up(self._time_us, event)
-
-    def _paused(self, event: member_events.MemberPaused) -> None:
-        self._membership.paused(self._time_us, event)
-
-    def _resumed(self, event: member_events.MemberResumed) -> None:
-        self._membership.resumed(self._time_us, event)
-
-    def _crashed(self, event: member_events.MemberCrashed) -> None:
-        self._stops_owning(event)
-        self._membership.crashed(self._time_us, event)
-        self._ownership.ended(event)
-
-    def _ended(self, event: member_events.MemberClosed | member_events.MemberFailed) -> None:
-        self._membership.ended(event)
-        self._ownership.ended(event)
+    def _append_failed(self, now_us: int, event: events.AppendFailed) -> None:
+        if event.cause in _CONSUMER_GROUP_WRITES:
+            self._membership.consumer_group_reverted(now_us)
+            self._skipped_assignments.is_consumer_group(now_us, event)
 
     # -- commits, which have no rows --------------------------------------------------------------
 

@@ -29,11 +29,11 @@ class RequestChecks:
     def is_parked(self, member_id: str) -> bool:
         return member_id in self._joins or member_id in self._syncs
 
-    def join_parked(self, event: coordinator_events.JoinParked) -> None:
+    def join_parked(self, _now_us: int, event: coordinator_events.JoinParked) -> None:
         """A member that joins again replaces its older JoinGroup, as in Kafka: that one has no response."""
         self._joins[event.member_id] = event.member
 
-    def join_answered(self, event: coordinator_events.JoinAnswered) -> None:
+    def join_answered(self, _now_us: int, event: coordinator_events.JoinAnswered) -> None:
         member_id = event.member_id or self._parked_id_of(event.member)
         self._joins.pop(member_id, None)
         if self._due_joins:
@@ -43,20 +43,20 @@ class RequestChecks:
         """A group that could not be written is gone: the response to a join of it has no member id."""
         return next((member_id for member_id, member in self._joins.items() if member == name), "")
 
-    def sync_parked(self, event: coordinator_events.SyncParked) -> None:
+    def sync_parked(self, _now_us: int, event: coordinator_events.SyncParked) -> None:
         self._syncs[event.member_id] = event.member
 
-    def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+    def sync_answered(self, _now_us: int, event: coordinator_events.SyncAnswered) -> None:
         self._syncs.pop(event.member_id, None)
         if self._due_syncs:
             self._due_syncs.pop(event.member_id, None)
 
-    def member_gone(self, member_id: str) -> None:
+    def removed(self, _now_us: int, event: coordinator_events.MemberRemoved) -> None:
         """Kafka does not answer the SyncGroup of a member that it removes."""
-        self._syncs.pop(member_id, None)
-        self._due_syncs.pop(member_id, None)
+        self._syncs.pop(event.member_id, None)
+        self._due_syncs.pop(event.member_id, None)
 
-    def state_changed(self, event: coordinator_events.GroupStateChanged) -> None:
+    def state_changed(self, _now_us: int, event: coordinator_events.GroupStateChanged) -> None:
         self._check_due()
         if event.previous_state == GroupState.PREPARING_REBALANCE:
             self._due_joins = dict(self._joins)
@@ -175,9 +175,11 @@ class MembershipChecks:
             self._log.consumer_group_written(time_us)  # an upgrade has more rows
         self._answered_us.update(dict.fromkeys(self._members, time_us))
 
-    def answered(self, time_us: int, member_id: str) -> None:
+    def answered(
+        self, time_us: int, event: coordinator_events.JoinAnswered | coordinator_events.SyncAnswered
+    ) -> None:
         """A response to a JoinGroup or SyncGroup: the member's session begins again."""
-        self._answered_us[member_id] = time_us
+        self._answered_us[event.member_id] = time_us
 
     def consumer_group_written(self, time_us: int) -> None:
         """A consumer group has changed its epoch, or one of its members."""
@@ -208,10 +210,10 @@ class MembershipChecks:
 
     # -- what processes say ----------------------------------------------------------------------
 
-    def started(self, event: events.MemberStarted) -> None:
+    def started(self, _now_us: int, event: events.MemberStarted) -> None:
         self._living[event.member] = _Process()
 
-    def completed(self, event: events.PartitionsAssigned) -> None:
+    def completed(self, _now_us: int, event: events.PartitionsAssigned) -> None:
         """The member has completed a generation under this id."""
         self._living[event.member].member_id = event.member_id
 
@@ -236,7 +238,7 @@ class MembershipChecks:
                 since_us = self._log.busy_until_us(time_us)
             self._crashed[event.member_id] = (event.member, since_us)
 
-    def ended(self, event: events.MemberClosed | events.MemberFailed) -> None:
+    def ended(self, _now_us: int, event: events.MemberClosed | events.MemberFailed) -> None:
         self._living.pop(event.member, None)
 
     # -- the end ---------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from groupstorm.storms.checks.verdicts import (
 )
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
-from groupstorm.trace.events.scenario import StepTaken
+from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted, ScenarioStarted, StepTaken
 
 #: Causes of `rejoin_requested` after which everything that the member owns is lost.
 RESETS = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_INSTANCE_ID", "poll-timeout"})
@@ -76,7 +76,7 @@ class OwnershipChecks:
 
     # -- what the coordinator says ---------------------------------------------------------------
 
-    def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+    def sync_answered(self, _now_us: int, event: coordinator_events.SyncAnswered) -> None:
         """The member got its assignment."""
         if event.error is None and event.partitions is not None:
             before = self._assigned.get(event.member_id)
@@ -85,23 +85,23 @@ class OwnershipChecks:
                 event.generation, event.partitions, earlier.union(event.partitions)
             )
 
-    def reconciled(self, event: coordinator_events.MemberReconciled) -> None:
+    def reconciled(self, _now_us: int, event: coordinator_events.MemberReconciled) -> None:
         """A member of a consumer group has to give up what is not named."""
         self._left[event.member_id] = event.partitions
 
     # -- what members say ------------------------------------------------------------------------
 
-    def started(self, event: events.MemberStarted) -> None:
+    def started(self, _now_us: int, event: events.MemberStarted) -> None:
         self._holdings[event.member] = Holding(event.member)
 
-    def rejoin_requested(self, event: events.RejoinRequested) -> None:
+    def rejoin_requested(self, _now_us: int, event: events.RejoinRequested) -> None:
         if event.cause in RESETS:
             holding = self._holdings[event.member]
             if holding.partitions:
                 holding.reset_cause = event.cause
                 holding.reset_in = (event.member_id, event.generation)
 
-    def taken(self, event: events.PartitionsAssigned) -> None:
+    def taken(self, _now_us: int, event: events.PartitionsAssigned) -> None:
         """A member has completed a generation."""
         holding = self._holdings[event.member]
         calls, holding.calls = holding.calls, False
@@ -118,7 +118,7 @@ class OwnershipChecks:
         if assigned is not None:
             self._check_assigned(holding, assigned.at_some_time)
 
-    def given_up(self, event: events.PartitionsRevoked | events.PartitionsLost) -> None:
+    def given_up(self, _now_us: int, event: events.PartitionsRevoked | events.PartitionsLost) -> None:
         holding = self._holdings[event.member]
         if isinstance(event, events.PartitionsRevoked) and not holding.partitions.isdisjoint(
             event.partitions
@@ -129,7 +129,9 @@ class OwnershipChecks:
         if holding.reset_cause and not holding.partitions:
             holding.reset_cause = ""
 
-    def ended(self, event: events.MemberCrashed | events.MemberClosed | events.MemberFailed) -> None:
+    def ended(
+        self, _now_us: int, event: events.MemberCrashed | events.MemberClosed | events.MemberFailed
+    ) -> None:
         """The process is gone, and owns nothing any more."""
         holding = self._holdings[event.member]
         self._remove(holding, tuple(holding.partitions))
@@ -283,18 +285,21 @@ class OwnedTime:
             self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))
             self._crashed_us += passed_us * len(self._crashed)
 
-    def group_is(self, now_us: int, *, there: bool) -> None:
-        """The group exists from now on, or does not."""
+    def group_created(self, now_us: int, _event: coordinator_events.GroupCreated) -> None:
         self._advance(now_us)
-        self._has_group = there
+        self._has_group = True
 
-    def created(self, now_us: int, partitions: Iterable[str]) -> None:
+    def group_deleted(self, now_us: int, _event: coordinator_events.GroupDeleted) -> None:
         self._advance(now_us)
-        self._partitions.update(partitions)
+        self._has_group = False
 
-    def deleted(self, now_us: int, partitions: Iterable[str]) -> None:
+    def created(self, now_us: int, event: ScenarioStarted | PartitionsCreated) -> None:
         self._advance(now_us)
-        for partition in partitions:
+        self._partitions.update(event.partitions)
+
+    def deleted(self, now_us: int, event: PartitionsDeleted) -> None:
+        self._advance(now_us)
+        for partition in event.partitions:
             self._partitions.discard(partition)
             self._crashed.discard(partition)
             self.owners.pop(partition, None)
@@ -332,14 +337,14 @@ class OwnedTime:
         is_crash = isinstance(event, events.MemberCrashed) and event.member_id in self._members
         return is_crash and event.member not in self._stopping
 
-    def step_taken(self, event: StepTaken) -> None:
+    def step_taken(self, _now_us: int, event: StepTaken) -> None:
         if event.member is not None and event.detail == _ASKED_TO_STOP:
             self._stopping.add(event.member)
 
-    def started(self, now_us: int, member: str) -> None:
+    def started(self, now_us: int, event: events.MemberStarted) -> None:
         self._advance(now_us)
         self._has_begun = True
-        self._stopping.discard(member)
+        self._stopping.discard(event.member)
 
     def finish(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
         """Compare with the figures of the run, in seconds: of all gaps, and of those that crashes began."""

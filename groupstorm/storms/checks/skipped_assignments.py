@@ -51,10 +51,10 @@ class SkippedAssignments:
         #: The coordinator that has loaded the group does not know of that round.
         self._round_forgotten = False
 
-    def partitions_created(self, event: scenario_events.PartitionsCreated) -> None:
+    def partitions_created(self, _now_us: int, event: scenario_events.PartitionsCreated) -> None:
         self._created.update(event.partitions)
 
-    def state_changed(self, event: coordinator_events.GroupStateChanged) -> None:
+    def state_changed(self, _now_us: int, event: coordinator_events.GroupStateChanged) -> None:
         """Each round has an assignment of its own."""
         self._state = event.state
         if event.state == GroupState.COMPLETING_REBALANCE:
@@ -64,25 +64,25 @@ class SkippedAssignments:
             self._assigned.clear()
             self._had.clear()
 
-    def sync_answered(self, event: coordinator_events.SyncAnswered) -> None:
+    def sync_answered(self, _now_us: int, event: coordinator_events.SyncAnswered) -> None:
         if event.error is None and event.partitions is not None:
             self._assigned.update(event.partitions)
             before = self._assignments.get(event.member_id, [])
             self._assignments[event.member_id] = [*before[-1:], event.partitions]
 
-    def converted(self, event: coordinator_events.GroupConverted) -> None:
+    def converted(self, _now_us: int, event: coordinator_events.GroupConverted) -> None:
         self._awaits_round = event.cause == Cause.DOWNGRADED
         self._round_forgotten = False
 
-    def is_consumer_group(self) -> None:
+    def is_consumer_group(self, _now_us: int, _event: object) -> None:
         """The downgrade was undone or not written: the group has no rounds."""
         self._awaits_round = self._round_forgotten = False
 
-    def created(self, event: coordinator_events.GroupCreated) -> None:
+    def created(self, _now_us: int, event: coordinator_events.GroupCreated) -> None:
         """A group that is loaded is Stable if it has members."""
         self._round_forgotten = self._awaits_round and event.cause == "loaded"
 
-    def replaced(self, event: coordinator_events.MemberReplaced) -> None:
+    def replaced(self, _now_us: int, event: coordinator_events.MemberReplaced) -> None:
         if self._state == GroupState.STABLE:
             for partitions in self._assignments.get(event.previous_member_id, ()):
                 self._had.update(dict.fromkeys(partitions, event.member))

@@ -89,12 +89,12 @@ class StateChecks:
         #: Whether the group was a consumer group when its state last changed.
         self._is_consumer = False
 
-    def group_created(self, event: events.GroupCreated) -> None:
+    def group_created(self, _now_us: int, event: events.GroupCreated) -> None:
         """A group that another coordinator has loaded has the state and the generation of its last record."""
         self._generation = 0
         self._state = None if event.cause == "loaded" else _EMPTY
 
-    def state_changed(self, event: events.GroupStateChanged) -> None:
+    def state_changed(self, _now_us: int, event: events.GroupStateChanged) -> None:
         before, after = str(event.previous_state), str(event.state)
         if before != self._state and self._state is not None:
             self._verdicts.violated(STATES, f"the group went from {before} to {after}, but was {self._state}")
@@ -114,17 +114,17 @@ class StateChecks:
                 )
             self._generation = event.generation
 
-    def converted(self) -> None:
+    def converted(self, _now_us: int, _event: events.GroupConverted) -> None:
         """A consumer group becomes a classic one in Stable, whatever state it was in."""
         self._state = None
 
-    def append_failed(self, cause: str) -> None:
+    def append_failed(self, _now_us: int, event: events.AppendFailed) -> None:
         """The write of a consumer group has failed: its changes are undone, without another event."""
-        self._is_consumer = self._is_consumer or cause == _DOWNGRADE
+        self._is_consumer = self._is_consumer or event.cause == _DOWNGRADE
         if self._is_consumer:
             self._state = None
 
-    def operation_failed(self, event: events.OperationFailed) -> None:
+    def operation_failed(self, _now_us: int, event: events.OperationFailed) -> None:
         """The coordinator broke off, whatever its group made of that."""
         sentence = f"the coordinator broke off in generation {event.generation}: {event.detail}"
         if event.detail.endswith(_ROUND_OF_NOBODY):

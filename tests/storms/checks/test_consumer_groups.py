@@ -48,11 +48,11 @@ def found(rows: list[Row]) -> dict[str, str]:
     for event in rows:
         match event:
             case events.MemberReconciled():
-                checks.reconciled(event)
+                checks.reconciled(0, event)
             case events.GroupEpochBumped():
-                checks.epoch_bumped(event)
+                checks.epoch_bumped(0, event)
             case _:
-                checks.target_assigned(event)
+                checks.target_assigned(0, event)
     checks.finish(settled=True)
     return {name: said for name, said in checks_verdicts.of.items() if said != HELD}
 
@@ -114,9 +114,9 @@ def test_a_fault_is_found_by_one_check_alone(rows: list[Row], invariant: str, se
 def test_a_group_that_begins_anew_may_begin_with_lower_epochs() -> None:
     checks_verdicts = Verdicts(consumer_groups=True)
     checks = ConsumerGroupChecks(checks_verdicts)
-    checks.epoch_bumped(bumped(7))
-    checks.begins_anew()
-    checks.epoch_bumped(bumped(2))
+    checks.epoch_bumped(0, bumped(7))
+    checks.begins_anew(0, None)
+    checks.epoch_bumped(0, bumped(2))
     assert set(checks_verdicts.of.values()) == {HELD}
 
 

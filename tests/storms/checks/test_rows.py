@@ -90,11 +90,11 @@ def test_a_response_without_an_id_is_for_the_parked_join_of_that_name() -> None:
 def test_at_the_end_a_phase_that_lasts_may_hold_requests_back() -> None:
     verdicts = Verdicts()
     checks = RequestChecks(verdicts)
-    checks.state_changed(r.state("Stable", "PreparingRebalance"))
-    checks.join_parked(r.join_parked("a-1"))
+    checks.state_changed(0, r.state("Stable", "PreparingRebalance"))
+    checks.join_parked(0, r.join_parked("a-1"))
     checks.finish()
     assert verdicts.of[PARKED] == HELD
-    checks.state_changed(r.state("PreparingRebalance", "CompletingRebalance"))
+    checks.state_changed(0, r.state("PreparingRebalance", "CompletingRebalance"))
     checks.finish()
     assert verdicts.of[PARKED] == "the coordinator never answered the JoinGroup of a"
 
@@ -201,11 +201,11 @@ class End:
 
 def test_at_the_end_the_members_are_the_living() -> None:
     end = End()
-    end.checks.started(r.started("a"))
+    end.checks.started(0, r.started("a"))
     end.checks.added(0, r.added("a-1"))
-    end.checks.completed(r.taken("a-1"))
+    end.checks.completed(0, r.taken("a-1"))
     assert end.verdict() == HELD
-    end.checks.started(r.started("b"))
+    end.checks.started(0, r.started("b"))
     assert end.verdict(settled=False) == HELD
     assert end.verdict() == "b runs at the end, but is not in the group"
 
@@ -213,19 +213,19 @@ def test_at_the_end_the_members_are_the_living() -> None:
 @pytest.mark.parametrize("event", [r.closed("a-1"), r.crashed("a-1")])
 def test_at_the_end_no_member_is_dead(event: TracedEvent) -> None:
     end = End()
-    end.checks.started(r.started("a"))
+    end.checks.started(0, r.started("a"))
     end.checks.added(0, r.added("a-1"))
     if isinstance(event, type(r.crashed("a-1"))):
         end.checks.crashed(0, event)
     else:
-        end.checks.ended(r.closed("a-1"))
+        end.checks.ended(0, r.closed("a-1"))
     assert end.verdict() == "a-1 is in the group at the end, but no process has this id"
 
 
 def test_at_the_end_a_crashed_member_is_out_of_the_group() -> None:
     for now_us, in_time in ((5 + LIMIT_US, True), (6 + LIMIT_US, False)):
         end = End()
-        end.checks.started(r.started("a"))
+        end.checks.started(0, r.started("a"))
         end.checks.added(0, r.added("a-1"))
         end.checks.crashed(5, r.crashed("a-1"))
         end.verdict(settled=False, now_us=now_us)

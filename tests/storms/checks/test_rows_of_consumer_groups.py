@@ -166,7 +166,7 @@ def test_a_member_whose_removal_is_not_written_has_no_session_until_it_is_heard_
     members = {"a-1"}
     found = Verdicts()
     checks = MembershipChecks(found, members, RequestChecks(found), 1_000, Appends(10, (failing(),)))
-    checks.started(r.started("a"))
+    checks.started(0, r.started("a"))
     checks.paused(0, r.paused("a-1"))
     checks.step_taken(0, BEGINS_TO_FAIL)
     checks.removed(900, REMOVED)
@@ -189,7 +189,7 @@ def test_a_request_of_the_dead_may_be_read_when_the_writes_under_way_have_ended(
     for late_us in (0, 1):
         found = Verdicts()
         checks = MembershipChecks(found, {"a-1"}, RequestChecks(found), 1_000, Appends(10))
-        checks.started(r.started("a"))
+        checks.started(0, r.started("a"))
         if is_writing:
             checks.consumer_group_written(20_000)
             checks.reconciled(30_000, r.reconciled("b-1"))
@@ -206,7 +206,7 @@ def test_a_heartbeat_that_brings_a_member_further_begins_its_session_when_it_is_
     for late_us in (0, 1):
         found = Verdicts()
         checks = MembershipChecks(found, {"a-1"}, RequestChecks(found), 1_000, Appends(10))
-        checks.started(r.started("a"))
+        checks.started(0, r.started("a"))
         checks.crashed(0, r.crashed("a-1"))
         checks.reconciled(500, r.reconciled("a-1"))
         checks.removed(11_000 + late_us, REMOVED)

@@ -96,17 +96,17 @@ def returned(previous: str) -> MemberReplaced:
 
 def reason_after(rows: list[Any], missing: list[str]) -> str | None:
     followed = SkippedAssignments(joins_before_v9=lambda _: False)
-    take: dict[type, Callable[[Any], None]] = {
+    take: dict[type, Callable[[int, Any], None]] = {
         GroupStateChanged: followed.state_changed,
         MemberReplaced: followed.replaced,
         SyncAnswered: followed.sync_answered,
         PartitionsCreated: followed.partitions_created,
         GroupConverted: followed.converted,
         GroupCreated: followed.created,
-        MemberReconciled: lambda _: followed.is_consumer_group(),
+        MemberReconciled: followed.is_consumer_group,
     }
     for row in rows:
-        take[type(row)](row)
+        take[type(row)](0, row)
     return followed.reason(missing)
 
 
