@@ -16,7 +16,6 @@ from groupstorm.imports.timeline.refused import NO_OFFSET, REFUSED, offset_reset
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
-from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 #: Settings of a client that say how its group behaves.
@@ -133,10 +132,10 @@ class ClientMember(Member):
     def _finished(self, line: Observation) -> None:
         one = self._group.round(line.fields["generation"], line)
         one.finished, one.leader = line, self._id()
+        fields, protocol = line.fields, one.protocol or UNKNOWN
         event = member_events.AssignmentComputed(
-            self._group.name, self._client, self._id(), line.fields["generation"], one.protocol or UNKNOWN,
-            member_events.UNKNOWN, len(line.fields["assignments"]),
-        )  # fmt: skip
+            *self._who(), fields["generation"], protocol, member_events.UNKNOWN, len(fields["assignments"])
+        )
         self._emit(line, event._replace(duration_us=None))  # type: ignore[arg-type]  # a null in the row
 
     # -- owning ----------------------------------------------------------------------------------
@@ -158,12 +157,7 @@ class ClientMember(Member):
         self._revoking = line, self._group.order, line.fields["partitions"]
 
     def _lost(self, line: Observation) -> None:
-        partitions = line.fields["partitions"]
-        self._drop(partitions)
-        event = member_events.PartitionsLost(
-            self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, self._losing
-        )
-        self._emit(line, self._nulls(event))
+        self._lose(line, line.fields["partitions"])
         self._losing = UNKNOWN
 
     # -- the end ---------------------------------------------------------------------------------
@@ -176,12 +170,11 @@ class ClientMember(Member):
             self._poll_timeout(line)
         if self._losing == TOO_SLOW:
             return
-        self._emit(line, member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT))
+        self._close(line)
         self._has_left(line, self._group.order)
 
     def _failed(self, line: Observation) -> None:
-        event = member_events.MemberFailed(self._group.name, self._client, self._id(), "FENCED_INSTANCE_ID")
-        self._emit(line, event)
+        self._fail(line, "FENCED_INSTANCE_ID")
 
     # -- what was refused ------------------------------------------------------------------------
 
@@ -213,13 +206,9 @@ class ClientMember(Member):
         elif state == "FENCED":
             self._losing = "FENCED_MEMBER_EPOCH"
         elif state == "LEAVING" and self._losing != TOO_SLOW:
-            event = member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
-            self._emit(line, event)
+            self._close(line)
         elif state == "FATAL":
-            failed = member_events.MemberFailed(
-                self._group.name, self._client, self._id(), self._refused_with
-            )
-            self._emit(line, failed)
+            self._fail(line, self._refused_with)
 
     def _see_process(self, line: Observation, member_id: str) -> None:
         """A member id that comes back after another one belongs to another process of the same client id."""
@@ -251,15 +240,13 @@ class ClientMember(Member):
     # -- Connect ---------------------------------------------------------------------------------
 
     def _work_assigned(self, line: Observation) -> None:
-        event = work_assigned(self._group.name, self._client, self._id(), self._generation_or_none(), line)
-        self._emit(line, event)
+        self._emit(line, work_assigned(*self._who(), self._generation_or_none(), line))
 
     def _config_behind(self, line: Observation) -> None:
         self._ask(line, line.kind)
 
     def _work_lost(self, line: Observation) -> None:
-        event = work_lost(self._group.name, self._client, self._id(), self._generation_or_none())
-        self._emit(line, event)
+        self._emit(line, work_lost(*self._who(), self._generation_or_none()))
 
     HANDLERS: ClassVar[Handlers] = {
         "config": _config,

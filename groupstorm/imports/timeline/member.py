@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
@@ -13,6 +13,7 @@ from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_caus
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
@@ -92,9 +93,7 @@ class Member:
         if not self._owned:
             return  # a later line has told how it ended
         before = self._last or line
-        event = member_events.MemberCrashed(
-            self._group.name, self._client, self._id(), -1, tuple(self._owned), (), ()
-        )
+        event = member_events.MemberCrashed(*self._who(), -1, tuple(self._owned), (), ())
         crashed = event._replace(generation=self._generation, positions=None, committed=None)  # type: ignore[arg-type]
         if removed is None:
             self._deaths.succeeded(crashed, before, line, self._group.order)
@@ -114,22 +113,16 @@ class Member:
 
     def _ask(self, line: Observation, cause: str) -> None:
         self._asked, self._asked_last = self._asked or line, line
-        event = member_events.RejoinRequested(
-            self._group.name, self._client, self._member_id, self._generation_or_none(), cause
-        )
-        self._emit(
-            line,
-            event,
-            Why([line], "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""),
-        )
+        group, client, generation = self._group.name, self._client, self._generation_or_none()
+        event = member_events.RejoinRequested(group, client, self._member_id, generation, cause)
+        rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
+        self._emit(line, event, Why([line], rule))
 
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
         generation = self._generation
-        event = member_events.PartitionsAssigned(
-            self._group.name, self._client, self._id(), -1, tuple(added), (), member_events.UNKNOWN
-        )
+        event = member_events.PartitionsAssigned(*self._who(), -1, tuple(added), (), member_events.UNKNOWN)
         known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
         self._emit(line, known, Why([line], rule))
         if generation is not None and not self._group.is_modern:
@@ -154,19 +147,36 @@ class Member:
         if not partitions and not self._member_id:
             return  # some clients log it before they join for the first time
         cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
-        self._drop(partitions)
-        event = member_events.PartitionsRevoked(
-            self._group.name, self._client, self._id(), -1, tuple(partitions), (), (), -1, cause
-        )
-        self._group.rows.add(line.time_us, order, Source.MEMBER, self._nulls(event), Why([line], rule))
+        event = self._drop(partitions, cause)
+        self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], rule))
 
-    def _nulls(self, event: Any) -> Any:
-        """Return the event with null for each value that no log has."""
-        return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)
+    def _give_up(self, line: Observation, partitions: Sequence[str], cause: str, rule: str = "") -> None:
+        """The line says that it owns these no more, if it names any."""
+        if partitions:
+            self._emit(line, self._drop(partitions, cause), Why([line], rule))
 
-    def _drop(self, partitions: list[str]) -> None:
+    def _drop(
+        self,
+        partitions: Sequence[str],
+        cause: str,
+        kind: type[member_events.PartitionsRevoked | member_events.PartitionsLost] = (
+            member_events.PartitionsRevoked
+        ),
+    ) -> Any:
+        """It owns these no more: the event, with null for each value that no log has."""
+        event = kind(*self._who(), -1, tuple(partitions), (), (), -1, cause)
         for name in partitions:
             self._owned.pop(name, None)
+        return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)  # type: ignore[arg-type]
+
+    def _lose(self, line: Observation, partitions: Sequence[str]) -> None:
+        self._emit(line, self._drop(partitions, self._losing, member_events.PartitionsLost))
+
+    def _close(self, line: Observation) -> None:
+        self._emit(line, member_events.MemberClosed(*self._who(), Cause.LEFT))
+
+    def _fail(self, line: Observation, error: str) -> None:
+        self._emit(line, member_events.MemberFailed(*self._who(), error))
 
     # -- who it is, and what it is answered ------------------------------------------------------
 
@@ -183,6 +193,10 @@ class Member:
     def _id(self) -> str:
         """Its member id; the client id as long as no line says it."""
         return self._member_id or self._client
+
+    def _who(self) -> tuple[str, str, str]:
+        """The group, the client and the member, with which its rows begin."""
+        return self._group.name, self._client, self._id()
 
     def _generation_or_none(self) -> Any:
         return self._generation

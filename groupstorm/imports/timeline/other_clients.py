@@ -116,12 +116,9 @@ class OtherMember(ClientMember):
         if next_kind and next_kind not in STARTS:
             self._poll_timeout(line)
             return
-        closed: list[Any] = [
-            member_events.MemberClosed(self._group.name, self._client, self._id(), Cause.LEFT)
-        ]
+        closed: list[Any] = [member_events.MemberClosed(*self._who(), Cause.LEFT)]
         if self._owned:
-            gone = tuple(self._owned)
-            closed.insert(0, self._nulls(self._released(gone, "close")))
+            closed.insert(0, self._drop([*self._owned], "close"))
         time_us, why = line.time_us, Why([line], _CLOSED)
         if self._removed is not None:
             (removed, order, _), self._removed = self._removed, None
@@ -129,25 +126,15 @@ class OtherMember(ClientMember):
         for step, event in enumerate(closed, start=-len(closed)):
             self._group.rows.add(time_us, order, Source.MEMBER, event, why, step)
         self._has_left(line, order)
-        self._owned.clear()
 
     def _revoked_on_close(self, line: Observation) -> None:
-        self._drop(line.fields["partitions"])
-        self._emit(line, self._nulls(self._released(tuple(line.fields["partitions"]), "close")))
+        self._emit(line, self._drop(line.fields["partitions"], "close"))
 
     def _cooperative_round(self, line: Observation) -> None:
         """kafka-python says in one line what it was given, and what it gives up and adds of it."""
         self._given, self._updated = line.fields["partitions"], True
-        gone = line.fields["revoking"]
-        if gone:
-            self._drop(gone)
-            self._emit(line, self._nulls(self._released(tuple(gone), "assignment")))
+        self._give_up(line, line.fields["revoking"], "assignment")
         self._own(line, line.fields["adding"])
-
-    def _released(self, partitions: tuple[str, ...], cause: str) -> member_events.PartitionsRevoked:
-        return member_events.PartitionsRevoked(
-            self._group.name, self._client, self._id(), -1, partitions, (), (), -1, cause
-        )
 
     # -- librdkafka ------------------------------------------------------------------------------
 
@@ -193,8 +180,7 @@ class OtherMember(ClientMember):
         self._joined(line)
 
     def _rd_fatal(self, line: Observation) -> None:
-        error = error_of(line.fields["said"])
-        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), error))
+        self._fail(line, error_of(line.fields["said"]))
 
     def _rd_error(self, line: Observation) -> None:
         """An error that the application logs."""
@@ -222,14 +208,10 @@ class OtherMember(ClientMember):
         partition = f"{line.fields['topic']}-{line.fields['partition']}"
         if partition not in self._owned:
             return
-        self._drop([partition])
         if self._losing == UNKNOWN:
-            self._emit(line, self._nulls(self._released((partition,), self._release_cause)))
-            return
-        lost = member_events.PartitionsLost(
-            self._group.name, self._client, self._id(), -1, (partition,), (), (), -1, self._losing
-        )
-        self._emit(line, self._nulls(lost))
+            self._give_up(line, [partition], self._release_cause)
+        else:
+            self._lose(line, [partition])
 
     def _rd_running(self, _line: Observation) -> None:
         """The dump of what members subscribe to looks like that of what they are given."""
@@ -265,9 +247,7 @@ class OtherMember(ClientMember):
 
     def _fg_session(self, line: Observation) -> None:
         lost = [name for name in line.fields["lost_now"] if name in self._owned]
-        if lost:
-            self._drop(lost)
-            self._emit(line, self._nulls(self._released(tuple(lost), "assignment")))
+        self._give_up(line, lost, "assignment")
         self._own(line, line.fields["added"])
 
     # -- kafkajs ---------------------------------------------------------------------------------
@@ -283,10 +263,7 @@ class OtherMember(ClientMember):
         """A line with everything that it has now."""
         now: list[str] = line.fields["given"]
         gone = [name for name in self._owned if name not in now]
-        if gone:
-            self._drop(gone)
-            event = self._nulls(self._released(tuple(gone), "rebalance"))
-            self._emit(line, event, Why([line], "partitions: the new assignment has not these"))
+        self._give_up(line, gone, "rebalance", "partitions: the new assignment has not these")
         self._own(line, [name for name in now if name not in self._owned])
 
     def _kafkajs_rejoin(self, line: Observation) -> None:
@@ -307,8 +284,7 @@ class OtherMember(ClientMember):
     def _kafkajs_crash(self, line: Observation) -> None:
         said = str(line.fields.get("said", ""))
         error = error_of(said)
-        name = said.partition(":")[0].strip() if error == UNKNOWN else error
-        self._emit(line, member_events.MemberFailed(self._group.name, self._client, self._id(), name))
+        self._fail(line, said.partition(":")[0].strip() if error == UNKNOWN else error)
 
     # -- sarama, brod ----------------------------------------------------------------------------
 
