@@ -128,7 +128,7 @@ def test_the_choices_of_the_table_are_those_of_the_code() -> None:
         "rack.aware.assignment.strategy": Strategy,
         "standby_placement": StandbyPlacement,
         "tags_or_racks": TagsOrRacks,
-        commits.OFFSET_RESET: (commits.LATEST, commits.EARLIEST, commits.NONE),
+        commits.OFFSET_RESET: ("latest", commits.EARLIEST, commits.NONE),
         commits.COMMITS: (
             commits.BACKGROUND,
             commits.BATCH,

@@ -15,6 +15,5 @@ INTERVAL: Final = "interval"
 NEVER: Final = "never"
 
 OFFSET_RESET: Final = "auto.offset.reset"
-LATEST: Final = "latest"
 EARLIEST: Final = "earliest"
 NONE: Final = "none"

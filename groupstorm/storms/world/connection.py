@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
@@ -322,15 +321,6 @@ class VirtualConnection:
             self.clock.after(0, request.fail)
 
 
-class SentRequest(Protocol):
-    """A request whose sender waits for a response."""
-
-    sent_us: int
-    answered: bool
-
-    def time_out(self) -> None: ...
-
-
 class RequestTimeouts:
     """Requests whose senders wait ``timeout_us`` for a response, in the order of their arrival.
 
@@ -342,10 +332,10 @@ class RequestTimeouts:
     def __init__(self, clock: Clock, timeout_us: int) -> None:
         self._clock = clock
         self._timeout_us = timeout_us
-        self._waiting: deque[SentRequest] = deque()
+        self._waiting: deque[RequestInFlight] = deque()
         self._check_scheduled = False
 
-    def add(self, request: SentRequest) -> None:
+    def add(self, request: RequestInFlight) -> None:
         """The request has arrived, and there is no response yet."""
         self._waiting.append(request)
         if not self._check_scheduled:
@@ -357,7 +347,7 @@ class RequestTimeouts:
         while waiting and waiting[0].answered:
             waiting.popleft()
 
-    def _schedule_check(self, first: SentRequest) -> None:
+    def _schedule_check(self, first: RequestInFlight) -> None:
         self._check_scheduled = True
         self._clock.at(max(first.sent_us + self._timeout_us, self._clock.now_us), self._check)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
@@ -331,24 +331,12 @@ class VirtualProcess(ABC, Generic[Member]):
 _DISCONNECTED: Final = Disconnected()
 
 
-class CommittingProcess(Protocol):
-    """What the commit needs of its process. Its parts stay the same as long as it lives."""
-
-    config: ConsumerConfig
-    connection: VirtualConnection
-    periodic_requests: PeriodicRequests
-    work: Work
-
-    @property
-    def membership(self) -> GroupMember: ...
-
-
 class PositionCommits:
     """Commits what the application of one process has processed."""
 
     __slots__ = ("_environment", "_process")
 
-    def __init__(self, environment: Environment, process: CommittingProcess) -> None:
+    def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
         self._environment = environment
         self._process = process
 
