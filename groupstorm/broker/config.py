@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 from groupstorm.broker.authorization.principals import read_super_users
 from groupstorm.problems import InputError
@@ -31,91 +31,6 @@ class Advertised(Endpoint):
     """The address that clients are sent to; ``protocol``: one of `PROTOCOLS`, None: the listener's."""
 
     protocol: str | None = None
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BrokerConfig:
-    """The settings apart from the groups'. Field names are Kafka's with underscores for dots."""
-
-    node_id: int = 1
-    """The id under which the broker appears in Metadata."""
-    broker_rack: tuple[str, ...] = ()
-    """The rack of all brokers, or one of each."""
-    auto_create_topics_enable: bool = True
-    num_partitions: int = 1
-    """Partitions of a topic that is created on demand, or without a number."""
-    message_max_bytes: int = 1_048_588
-    """The largest record batch."""
-    log_cleaner_backoff_ms: int = 15_000
-    """The time until compacted topics are looked at again if none of them was due."""
-    log_cleaner_delete_retention_ms: int = 86_400_000
-    log_cleaner_max_compaction_lag_ms: int = INT64_MAX
-    log_cleaner_min_cleanable_ratio: float = 0.5
-    log_cleaner_min_compaction_lag_ms: int = 0
-    log_cleanup_policy: tuple[str, ...] = ("delete",)
-    log_message_timestamp_after_max_ms: int = 3_600_000
-    log_message_timestamp_before_max_ms: int = INT64_MAX
-    log_retention_bytes: int = -1
-    """Per partition: the oldest batches beyond this size are dropped; -1 keeps all."""
-    log_retention_ms: int = 604_800_000
-    """Batches whose newest record is older are dropped; -1 keeps all."""
-    log_retention_check_interval_ms: int = 300_000
-    log_roll_ms: int = 604_800_000
-    log_segment_bytes: int = 1_073_741_824
-    """The newest batches, at most so many bytes, are not compacted."""
-    default_replication_factor: int = 1
-    """The replicas of topics that are created on demand, or without a number."""
-    delete_topic_enable: bool = True
-    fetch_max_bytes: int = 57_671_680
-    """The most that one Fetch returns."""
-    max_incremental_fetch_session_cache_slots: int = 1000
-    """The most fetch sessions on each broker (KIP-227)."""
-    transaction_max_timeout_ms: int = 900_000
-    """The longest timeout that a transactional producer may ask for."""
-    max_connections: int = INT32_MAX
-    """The most connections of each broker; further ones are closed at once."""
-    connections_max_idle_ms: int = 600_000
-    """A connection without requests is closed after so long; below 0: never."""
-    groupstorm_append_latency_ms: int = 0
-    """Our own: how long each append of group records to the offsets topic takes; 0: none."""
-    groupstorm_max_groups: int = INT32_MAX
-    """Our own: a request that would make one more group is refused."""
-    groupstorm_max_topics: int = INT32_MAX
-    groupstorm_max_partitions: int = INT32_MAX
-    """Our own: the most partitions of all topics together."""
-    offsets_topic_num_partitions: int = 50
-    """Groups are spread over several brokers by these partitions."""
-    transaction_state_log_num_partitions: int = 50
-    """Transactional ids are spread over several brokers by these partitions."""
-    socket_request_max_bytes: int = 104_857_600
-    """The largest request; a larger one closes the connection before it is read."""
-    sasl_enabled_mechanisms: tuple[str, ...] = SASL_MECHANISMS
-    """The mechanisms that a client may choose from."""
-    sasl_server_max_receive_size: int = 524_288
-    """The largest request of a client that has not authenticated."""
-    connections_max_reauth_ms: int = 0
-    """After so long a client must authenticate again (KIP-368); 0: never."""
-    connection_failed_authentication_delay_ms: int = 100
-    """The time for which the answer to a failed authentication waits."""
-    authorizer_class_name: str | None = None
-    """The class that decides about access by ACLs; None: every client may do everything."""
-    quota_window_num: int = 11
-    """The windows over which the rates of client quotas are measured."""
-    quota_window_size_seconds: int = 1
-    super_users: str | None = None
-    """Principals that may do everything, with semicolons between them."""
-    allow_everyone_if_no_acl_found: bool = False
-    """Whether everybody may use a resource about which there is no ACL."""
-    advertised_listeners: Advertised | None = None
-    """The address to which clients are sent; None: the address at which they have reached the broker."""
-
-    @classmethod
-    def from_mapping(cls, options: Mapping[str, str]) -> BrokerConfig:
-        """Settings by Kafka's names, those of `OPTIONS`. Raises InputError naming the one that is wrong."""
-        values: dict[str, Any] = {
-            name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
-        }
-        return dataclasses.replace(cls(), **values)
 
 
 def shown(value: object) -> str:
@@ -197,48 +112,94 @@ def _principals(name: str, text: str) -> str:
     return text
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """The settings apart from the groups', each with its reader. Field names are Kafka's with underscores for
+    dots."""
+
+    node_id: Annotated[int, _integer(0, INT32_MAX)] = 1
+    """The id under which the broker appears in Metadata."""
+    broker_rack: Annotated[tuple[str, ...], _racks] = ()
+    """The rack of all brokers, or one of each."""
+    auto_create_topics_enable: Annotated[bool, _boolean] = True
+    num_partitions: Annotated[int, _integer(1, INT32_MAX)] = 1
+    """Partitions of a topic that is created on demand, or without a number."""
+    message_max_bytes: Annotated[int, _integer(0, INT32_MAX)] = 1_048_588
+    """The largest record batch."""
+    log_cleaner_backoff_ms: Annotated[int, _integer(0, INT64_MAX)] = 15_000
+    """The time until compacted topics are looked at again if none of them was due."""
+    log_cleaner_delete_retention_ms: Annotated[int, _integer(0, INT64_MAX)] = 86_400_000
+    log_cleaner_max_compaction_lag_ms: Annotated[int, _integer(1, INT64_MAX)] = INT64_MAX
+    log_cleaner_min_cleanable_ratio: Annotated[float, _ratio] = 0.5
+    log_cleaner_min_compaction_lag_ms: Annotated[int, _integer(0, INT64_MAX)] = 0
+    log_cleanup_policy: Annotated[tuple[str, ...], _policies] = ("delete",)
+    log_message_timestamp_after_max_ms: Annotated[int, _integer(0, INT64_MAX)] = 3_600_000
+    log_message_timestamp_before_max_ms: Annotated[int, _integer(0, INT64_MAX)] = INT64_MAX
+    log_retention_bytes: Annotated[int, _integer(-1, INT64_MAX)] = -1
+    """Per partition: the oldest batches beyond this size are dropped; -1 keeps all."""
+    log_retention_ms: Annotated[int, _integer(-1, INT64_MAX)] = 604_800_000
+    """Batches whose newest record is older are dropped; -1 keeps all."""
+    log_retention_check_interval_ms: Annotated[int, _integer(1, INT64_MAX)] = 300_000
+    log_roll_ms: Annotated[int, _integer(1, INT64_MAX)] = 604_800_000
+    log_segment_bytes: Annotated[int, _integer(1_048_576, INT32_MAX)] = 1_073_741_824
+    """The newest batches, at most so many bytes, are not compacted."""
+    default_replication_factor: Annotated[int, _integer(1, 2**15 - 1)] = 1
+    """The replicas of topics that are created on demand, or without a number."""
+    delete_topic_enable: Annotated[bool, _boolean] = True
+    fetch_max_bytes: Annotated[int, _integer(1024, INT32_MAX)] = 57_671_680
+    """The most that one Fetch returns."""
+    max_incremental_fetch_session_cache_slots: Annotated[int, _integer(0, INT32_MAX)] = 1000
+    """The most fetch sessions on each broker (KIP-227)."""
+    transaction_max_timeout_ms: Annotated[int, _integer(1, INT32_MAX)] = 900_000
+    """The longest timeout that a transactional producer may ask for."""
+    max_connections: Annotated[int, _integer(0, INT32_MAX)] = INT32_MAX
+    """The most connections of each broker; further ones are closed at once."""
+    connections_max_idle_ms: Annotated[int, _integer(-1, INT64_MAX)] = 600_000
+    """A connection without requests is closed after so long; below 0: never."""
+    groupstorm_append_latency_ms: Annotated[int, _integer(0, 60_000)] = 0
+    """Our own: how long each append of group records to the offsets topic takes; 0: none."""
+    groupstorm_max_groups: Annotated[int, _integer(0, INT32_MAX)] = INT32_MAX
+    """Our own: a request that would make one more group is refused."""
+    groupstorm_max_topics: Annotated[int, _integer(0, INT32_MAX)] = INT32_MAX
+    groupstorm_max_partitions: Annotated[int, _integer(0, INT32_MAX)] = INT32_MAX
+    """Our own: the most partitions of all topics together."""
+    offsets_topic_num_partitions: Annotated[int, _integer(1, INT32_MAX)] = 50
+    """Groups are spread over several brokers by these partitions."""
+    transaction_state_log_num_partitions: Annotated[int, _integer(1, INT32_MAX)] = 50
+    """Transactional ids are spread over several brokers by these partitions."""
+    socket_request_max_bytes: Annotated[int, _integer(1, INT32_MAX)] = 104_857_600
+    """The largest request; a larger one closes the connection before it is read."""
+    sasl_enabled_mechanisms: Annotated[tuple[str, ...], _mechanisms] = SASL_MECHANISMS
+    """The mechanisms that a client may choose from."""
+    sasl_server_max_receive_size: Annotated[int, _integer(1, INT32_MAX)] = 524_288
+    """The largest request of a client that has not authenticated."""
+    connections_max_reauth_ms: Annotated[int, _integer(0, INT64_MAX)] = 0
+    """After so long a client must authenticate again (KIP-368); 0: never."""
+    connection_failed_authentication_delay_ms: Annotated[int, _integer(0, INT32_MAX)] = 100
+    """The time for which the answer to a failed authentication waits."""
+    authorizer_class_name: Annotated[str | None, _authorizer] = None
+    """The class that decides about access by ACLs; None: every client may do everything."""
+    quota_window_num: Annotated[int, _integer(1, INT32_MAX)] = 11
+    """The windows over which the rates of client quotas are measured."""
+    quota_window_size_seconds: Annotated[int, _integer(1, INT32_MAX // 1000)] = 1
+    super_users: Annotated[str | None, _principals] = None
+    """Principals that may do everything, with semicolons between them."""
+    allow_everyone_if_no_acl_found: Annotated[bool, _boolean] = False
+    """Whether everybody may use a resource about which there is no ACL."""
+    advertised_listeners: Annotated[Advertised | None, _advertised] = None
+    """The address to which clients are sent; None: the address at which they have reached the broker."""
+
+    @classmethod
+    def from_mapping(cls, options: Mapping[str, str]) -> BrokerConfig:
+        """Settings by Kafka's names, those of `OPTIONS`. Raises InputError naming the one that is wrong."""
+        values: dict[str, Any] = {
+            name.replace(".", "_"): OPTIONS[name](name, text) for name, text in options.items()
+        }
+        return dataclasses.replace(cls(), **values)
+
+
 #: The reader of each setting.
 OPTIONS: dict[str, Callable[[str, str], object]] = {
-    "node.id": _integer(0, INT32_MAX),
-    "broker.rack": _racks,
-    "auto.create.topics.enable": _boolean,
-    "num.partitions": _integer(1, INT32_MAX),
-    "message.max.bytes": _integer(0, INT32_MAX),
-    "log.cleaner.backoff.ms": _integer(0, INT64_MAX),
-    "log.cleaner.delete.retention.ms": _integer(0, INT64_MAX),
-    "log.cleaner.max.compaction.lag.ms": _integer(1, INT64_MAX),
-    "log.cleaner.min.cleanable.ratio": _ratio,
-    "log.cleaner.min.compaction.lag.ms": _integer(0, INT64_MAX),
-    "log.cleanup.policy": _policies,
-    "log.message.timestamp.after.max.ms": _integer(0, INT64_MAX),
-    "log.message.timestamp.before.max.ms": _integer(0, INT64_MAX),
-    "log.retention.bytes": _integer(-1, INT64_MAX),
-    "log.retention.ms": _integer(-1, INT64_MAX),
-    "log.retention.check.interval.ms": _integer(1, INT64_MAX),
-    "log.roll.ms": _integer(1, INT64_MAX),
-    "log.segment.bytes": _integer(1_048_576, INT32_MAX),
-    "default.replication.factor": _integer(1, 2**15 - 1),
-    "delete.topic.enable": _boolean,
-    "fetch.max.bytes": _integer(1024, INT32_MAX),
-    "max.incremental.fetch.session.cache.slots": _integer(0, INT32_MAX),
-    "transaction.max.timeout.ms": _integer(1, INT32_MAX),
-    "max.connections": _integer(0, INT32_MAX),
-    "connections.max.idle.ms": _integer(-1, INT64_MAX),
-    "groupstorm.append.latency.ms": _integer(0, 60_000),
-    "groupstorm.max.groups": _integer(0, INT32_MAX),
-    "groupstorm.max.topics": _integer(0, INT32_MAX),
-    "groupstorm.max.partitions": _integer(0, INT32_MAX),
-    "offsets.topic.num.partitions": _integer(1, INT32_MAX),
-    "transaction.state.log.num.partitions": _integer(1, INT32_MAX),
-    "socket.request.max.bytes": _integer(1, INT32_MAX),
-    "sasl.enabled.mechanisms": _mechanisms,
-    "sasl.server.max.receive.size": _integer(1, INT32_MAX),
-    "connections.max.reauth.ms": _integer(0, INT64_MAX),
-    "connection.failed.authentication.delay.ms": _integer(0, INT32_MAX),
-    "authorizer.class.name": _authorizer,
-    "quota.window.num": _integer(1, INT32_MAX),
-    "quota.window.size.seconds": _integer(1, INT32_MAX // 1000),
-    "super.users": _principals,
-    "allow.everyone.if.no.acl.found": _boolean,
-    "advertised.listeners": _advertised,
+    name.replace("_", "."): get_args(hint)[1]
+    for name, hint in get_type_hints(BrokerConfig, include_extras=True).items()
 }
