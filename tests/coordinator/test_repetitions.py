@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from groupstorm.coordinator.consumer.regexes import problem_of
-from groupstorm.coordinator.consumer.repetitions import split_repetitions
+from groupstorm.coordinator.consumer.regexes import problem_of, split_repetitions
 
 re2 = pytest.importorskip("re2", reason="needs google-re2")
 

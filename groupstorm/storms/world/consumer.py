@@ -8,13 +8,17 @@ from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.leadership import lead
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
+    ASSIGNED,
     Assign,
+    AssignmentFailed,
     AwaitJoinInterval,
     AwaitPoll,
     Backoff,
+    CallbackKind,
     CommitPositions,
     FindCoordinator,
     Operation,
@@ -26,16 +30,17 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import JoinGroup
+from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.storms.world.assignor_run import run_assignor
-from groupstorm.storms.world.classic_callbacks import VirtualCallbacks
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
+from groupstorm.trace.events import member as events
 
 
 class VirtualConsumer(VirtualProcess[Membership]):
@@ -191,7 +196,25 @@ class VirtualConsumer(VirtualProcess[Membership]):
         return self.later(self.work.loop.poll_after_us(now_us) - now_us)
 
     def _assign(self, operation: Assign) -> Any:
-        plan, duration_us = run_assignor(self, operation, self._metadata.topics(), self._environment)
+        """The leader's assignor runs at once, and its plan comes after a computed duration.
+
+        Settings say how long it takes, not the machine: the same seed gives the same trace everywhere.
+        """
+        environment, membership, topics = self._environment, self.membership, self._metadata.topics()
+        response, members = operation.response, operation.response.members
+        membership.assignor_begins()
+        with environment.assignor_work:
+            plan = lead(
+                operation.assignor, membership.rebalance_protocol, topics, members, environment.leader_memory
+            )
+        if isinstance(plan, AssignmentFailed):
+            environment.assignor_work.failed(plan.error, plan.message)
+        duration_us = self.draws.duration_us(self.settings.distribution("assign_ms"), ASSIGN)
+        size = len(members) * sum(topics.values())
+        duration_us += self.settings.integer("assign_ns_per_member_partition") * size // 1000
+        number, member_id, _ = membership.generation
+        who, protocol = (self.config.group_id, self.name, member_id, number), response.protocol or ""
+        self.emit(events.AssignmentComputed(*who, protocol, duration_us, len(members)))
         self.periodic_requests.hold_heartbeats(duration_us)
         return self.later(duration_us, plan)
 
@@ -220,3 +243,52 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
     CommitPositions: VirtualConsumer._commit_positions,
     Assign: VirtualConsumer._assign,
 }
+
+
+class VirtualCallbacks:
+    """The callbacks of one process, each of which takes its time."""
+
+    __slots__ = ("_calls", "_clock", "_membership", "_process", "_round_failed")
+
+    def __init__(self, clock: Clock, process: VirtualConsumer, calls: ListenerCalls) -> None:
+        self._clock = clock
+        self._process = process
+        self._membership = process.membership
+        self._calls = calls
+        #: The round whose callbacks are due has failed: the listener is not called.
+        self._round_failed = False
+
+    def run(self, operation: RunCallback) -> Any:
+        """Carry the operation out: its result, or that it takes time.
+
+        The listener is called inside poll(): a member that goes on processing may be at work.
+        """
+        process = self._process
+        if process.work.loop.processed_partitions:
+            next_poll_us = process.polls.next_us()
+            if next_poll_us > self._clock.now_us:
+                self._clock.at(next_poll_us, self._in_poll, process.step, operation)
+                return TAKES_TIME
+        if self._round_failed:
+            if operation.kind is ASSIGNED:  # the last call of the round
+                self._round_failed = False
+                self._membership.owned = self._calls.held()
+            return None
+        return self._calls.call(operation)
+
+    def _in_poll(self, step: int, operation: RunCallback) -> None:
+        """The application polls while the membership waits for the listener."""
+        process = self._process
+        if step != process.step or not process.alive:
+            return
+        completes_round = operation.kind is ASSIGNED or operation.cause == "assignment"
+        if completes_round and self._membership.generation.id == NO_GENERATION:
+            # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
+            # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
+            self._round_failed = True
+        elif operation.kind is CallbackKind.REVOKED and (lost := self._membership.lost_cause):
+            # A response has reset the generation since the last poll() (ConsumerCoordinator.onJoinPrepare).
+            operation = RunCallback(CallbackKind.LOST, operation.partitions, lost)
+        result = self.run(operation)
+        if result is not TAKES_TIME:
+            process.completed(step, result)
