@@ -138,7 +138,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
         replicas = max(1, scaling.least, min(replicas, scaling.most))
     _ask(workload, replicas, each, answers, measured)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
-    plan = Plan(_scenario_name(workload.name), consumer, {}, step, measured.source)
+    name = f"rollout-{_NO_NAME.sub('-', workload.name)}"[:100]
+    plan = Plan(name, consumer, {}, step, measured.source)
     plan.unknown.extend(f"{name} ({why})" for name, why in measured.unknown.items() if name not in given)
     plan.unused.extend([*workload.unused, *consumer.unused_properties])
     if each > 1:
@@ -222,10 +223,6 @@ def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any],
         raise InputError(f"{workload}: {silent} {asked}: give {options}")
 
 
-def _scenario_name(name: str) -> str:
-    return f"rollout-{_NO_NAME.sub('-', name)}"[:100]
-
-
 def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     workload = plan.consumer.workload
     settings = plan.settings
@@ -287,17 +284,15 @@ def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
     settings["ready_ms"] = {
         "uniform": [later_ms + (probe.successes - 1) * period_ms, later_ms + probe.successes * period_ms]
     }
-    if probe.file is None:
-        settings["ready_when"] = POLLS
-        if "ready_when" not in given:
-            plan.assumed.append(f"ready_when=polls (its {probe.kind} succeeds once the consumer polls)")
-    else:
+    settings["ready_when"], why = POLLS, "succeeds once the consumer polls"
+    if probe.file is not None:
         settings["ready_when"] = ASSIGNED
-        if "ready_when" not in given:
-            plan.assumed.append(
-                f"ready_when=assigned (its {probe.kind} looks for {probe.file}, which a consumer that owns "
-                "partitions writes; if yours writes it before, --set ready_when=polls)"
-            )
+        why = (
+            f"looks for {probe.file}, which a consumer that owns partitions writes; if yours writes it "
+            "before, --set ready_when=polls"
+        )
+    if "ready_when" not in given:
+        plan.assumed.append(f"ready_when={settings['ready_when']} (its {probe.kind} {why})")
 
 
 def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:

@@ -50,8 +50,6 @@ from groupstorm.trace.events import member as events
 
 #: How long close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS: Final = 30_000
-
-
 #: Makes the member of a process from its id and the time on the machine's clock.
 NewMember = Callable[[str, int], HeartbeatingMember[Any]]
 
@@ -393,9 +391,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _report(self, operation: ReportError) -> None:
         self.membership.failure = operation.error
 
-    def _seek(self, _: FindCoordinator) -> None:
-        self._find_coordinator()
-
     def _end(self, _: Left) -> None:
         if self.closing:
             self._left()
@@ -408,6 +403,6 @@ _CARRIES_OUT: Mapping[type[GroupOperation], Callable[[ConsumerGroupProcess, Any]
     StopProcessing: ConsumerGroupProcess._stop_processing,
     RunCallback: ConsumerGroupProcess._call_later,
     ReportError: ConsumerGroupProcess._report,
-    FindCoordinator: ConsumerGroupProcess._seek,
+    FindCoordinator: lambda process, _: process._find_coordinator(),
     Left: ConsumerGroupProcess._end,
 }
