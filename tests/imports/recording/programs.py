@@ -19,7 +19,6 @@ from groupstorm.javaruntime import runtimes
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import built_once
 from groupstorm.storms.live.real_clients.libraries import JAVA, library
-from groupstorm.storms.scenario.commit_settings import LATEST
 from tests.imports.recording.logging_files import member_logging
 from tests.imports.recording.releases import (
     HEARTBEAT_INTERVAL_MS,
@@ -99,7 +98,7 @@ def order(
         "do": "start",
         "member": member,
         "topics": list(config.topics),
-        "config": {**used.configuration(config, bootstrap, LATEST), **debug},
+        "config": {**used.configuration(config, bootstrap, "latest"), **debug},
         "max_poll_records": 500,
         "durations": _DURATIONS,
         "seed": 0,
