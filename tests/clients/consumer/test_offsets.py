@@ -83,7 +83,7 @@ async def test_auto_commit_commits_processed_records_and_close_all_records_given
         for _ in range(3):
             await consumer.getone()
         await asyncio.sleep(0.1)  # several intervals, while it works on the third, which is not done
-        assert await committed(consumer) in (None, 1, 2)
+        assert (await committed(consumer) or 0) < 3
         await consumer.getone()
         async with asyncio.timeout(PATIENCE_S):
             while await committed(consumer) != 4:
