@@ -359,24 +359,23 @@ def try_commit(client: RawClient, offset: int) -> Error:
 
 
 @pytest.mark.slow
-def test_a_commit_that_cannot_be_kept_is_refused_and_ends_the_process(tmp_path: Path) -> None:
+def test_a_commit_that_cannot_be_kept_is_refused_and_ends_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # its files of bytecode would be cut as well
     data = ("--data", str(tmp_path / "data"))
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     answered = 0
-    try:
-        with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
-            for offset in range(1, 1_000):
-                error = try_commit(client, offset)
-                if error is not Error.NONE:
-                    break
-                answered = offset
-            assert error is Error.NOT_COORDINATOR
-            _, log = outcome_of(process, DEADLINE_S)
-            assert process.returncode == ExitCode.OUTPUT
-            assert "cannot be written: File too large" in log.splitlines()[-1]
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with serving(*data, "--topic", "orders:2") as (process, address), RawClient(address) as client:
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (10_000, 10_000))
+        for offset in range(1, 1_000):
+            error = try_commit(client, offset)
+            if error is not Error.NONE:
+                break
+            answered = offset
+        assert error is Error.NOT_COORDINATOR
+        _, log = outcome_of(process, DEADLINE_S)
+        assert process.returncode == ExitCode.OUTPUT
+        assert "cannot be written: File too large" in log.splitlines()[-1]
     assert 0 < answered < 900
     with serving(*data) as (_, address), RawClient(address) as client:
         assert committed(client, "g") == answered

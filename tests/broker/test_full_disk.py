@@ -175,11 +175,13 @@ def small_files() -> Iterator[None]:
     The limit ends with the block, not with the test: pytest itself may write its report into a file.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # it would be cut as well
     resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes_no_bytecode
 
 
 def state_changed(generation: int) -> GroupStateChanged:
