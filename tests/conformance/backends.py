@@ -25,6 +25,7 @@ from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
 from tests.conformance.cleaning import clean_up
+from tests.processes import DEADLINE_S
 
 _T = TypeVar("_T")
 
@@ -132,7 +133,7 @@ class Backend:
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """On the broker's event loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_S)
 
     def clean_up(self) -> None:
         """What was made on somebody's cluster goes; a broker of our own is thrown away as a whole."""
@@ -168,7 +169,7 @@ class Backends:
         for backend in self._open.values():
             if isinstance(backend, Backend):
                 backend.clean_up()
-        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._stack.aclose(), self._loop).result(DEADLINE_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -189,7 +190,7 @@ class Backends:
             context = open_broker(wanted, settings, events.extend)
             return await self._stack.enter_async_context(context)
 
-        broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result()
+        broker = asyncio.run_coroutine_threadsafe(start(), self._loop).result(DEADLINE_S)
         backend = Backend(kind, broker, events, self._loop)
         if kind == ADDRESS:
             backend.run(
