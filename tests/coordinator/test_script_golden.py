@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,32 +16,36 @@ from groupstorm.coordinator.script.scenario import read_scenario
 _GOLDEN = Path(__file__).parent / "golden"
 
 
-def _cases(kafka: Compatibility = Compatibility.KAFKA_4_3_1) -> list[Any]:
-    cases = []
-    for file in sorted(_GOLDEN.glob("*.cases.jsonl")):
-        answers = file.with_name(file.name.replace(".cases.", f".kafka-{kafka}."))
-        if not answers.exists():
-            continue
-        lines = zip(file.open(encoding="utf-8"), answers.open(encoding="utf-8"), strict=True)
-        cases += [pytest.param(line, answer, id=json.loads(answer)["id"]) for line, answer in lines]
-    return cases
-
-
-_OF_BOTH = [
-    pytest.param(kafka, *case.values, id=case.id)
+_FILES = {
+    (kafka, file.name.removesuffix(".cases.jsonl")): (file, answers)
     for kafka in (Compatibility.KAFKA_4_3_1, Compatibility.KAFKA_4_4_0)
-    for case in _cases(kafka)
-]
+    for file in sorted(_GOLDEN.glob("*.cases.jsonl"))
+    if (answers := file.with_name(file.name.replace(".cases.", f".kafka-{kafka}."))).exists()
+}
 
 
-@pytest.mark.parametrize(("kafka", "line", "answer"), _OF_BOTH)
-def test_answers_are_kafkas(kafka: Compatibility, line: str, answer: str) -> None:
-    expected = json.loads(answer)
-    scenario = read_scenario(line, "golden")
-    actual = json.loads(json.dumps(run_scenario(scenario, changes=False, kafka=kafka)))
-    for ours, kafkas in zip(actual["events"], expected["events"], strict=False):
-        assert ours == kafkas
-    assert actual == expected
+def _lines(file: Path, answers: Path) -> Iterator[tuple[str, str]]:
+    return zip(file.read_text("utf-8").splitlines(), answers.read_text("utf-8").splitlines(), strict=True)
+
+
+def _cases(kafka: Compatibility = Compatibility.KAFKA_4_3_1) -> list[Any]:
+    return [
+        pytest.param(line, answer, id=json.loads(answer)["id"])
+        for (release, _), files in _FILES.items()
+        if release is kafka
+        for line, answer in _lines(*files)
+    ]
+
+
+@pytest.mark.parametrize(("kafka", "name"), _FILES)
+def test_answers_are_kafkas(kafka: Compatibility, name: str) -> None:
+    for line, answer in _lines(*_FILES[kafka, name]):
+        expected = json.loads(answer)
+        scenario = read_scenario(line, "golden")
+        actual = json.loads(json.dumps(run_scenario(scenario, changes=False, kafka=kafka)))
+        for ours, kafkas in zip(actual["events"], expected["events"], strict=False):
+            assert ours == kafkas, expected["id"]
+        assert actual == expected, expected["id"]
 
 
 @pytest.mark.parametrize(("line", "answer"), _cases()[:5])
