@@ -32,12 +32,17 @@ class Explained:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self.trace = cache(self._import)
         self.of = cache(self._explain)
 
-    def _explain(self, recording: Recording, source: str) -> dict[str, Explanation]:
+    def _import(self, recording: Recording, source: str) -> Path:
         folder = self._folder / f"{recording.name}-{source}"
         imported(recording, source, folder)
-        return {one.history.group: one for one in explain(folder)}
+        return folder
+
+    def _explain(self, recording: Recording, source: str, from_s: int = 0) -> dict[str, Explanation]:
+        found = explain(self.trace(recording, source), window=Window(from_s * SECOND_US))
+        return {one.history.group: one for one in found}
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +58,10 @@ def named(one: Explanation, pattern: str) -> Finding:
 @EVERY
 @pytest.mark.parametrize("from_s", [0, 45])
 def test_the_reasons_add_up_to_the_time_without_an_owner(
-    recording: Recording, from_s: int, tmp_path: Path
+    recording: Recording, from_s: int, explained: Explained
 ) -> None:
     """Also of a part of the trace, and though the groups have no members at the end of it."""
-    imported(recording, BOTH, tmp_path / "trace")
-    for one in explain(tmp_path / "trace", window=Window(from_s * SECOND_US)):
+    for one in explained.of(recording, BOTH, from_s).values():
         if one.history.unowned_us is not None:
             assert sum(one.reasons.us.values()) == pytest.approx(one.history.unowned_us, abs=1)
 
