@@ -89,11 +89,12 @@ def test_comparisons_are_compared_by_variant(folder: Path) -> None:
     assert "No figure differs." in groupstorm("diff", "a", "a", cwd=folder).stdout
 
 
-def test_what_is_no_run_is_refused(folder: Path, tmp_path: Path) -> None:
-    assert "nowhere: not the folder of a run" in refused(groupstorm("diff", "a", "nowhere", cwd=folder))
-    (folder / "other").mkdir(exist_ok=True)
-    (folder / "other" / "comparison.json").write_text('{"variants": {}}')
-    assert "no variant in common: delay-3s and" in refused(groupstorm("diff", "a", "other", cwd=folder))
-    shutil.copytree(folder / "a", tmp_path / "broken")
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    groupstorm("run", "cold-start", "--set", "members=4", "--out", "a", *SMALL, cwd=tmp_path)
+    assert "nowhere: not the folder of a run" in refused(groupstorm("diff", "a", "nowhere", cwd=tmp_path))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "comparison.json").write_text('{"variants": {}}')
+    assert "no variant in common: delay-3s and" in refused(groupstorm("diff", "a", "other", cwd=tmp_path))
+    shutil.copytree(tmp_path / "a", tmp_path / "broken")
     (tmp_path / "broken" / "figures.json").write_text("{")
-    assert "figures.json: not JSON" in refused(groupstorm("diff", str(folder / "a"), "broken", cwd=tmp_path))
+    assert "figures.json: not JSON" in refused(groupstorm("diff", "a", "broken", cwd=tmp_path))

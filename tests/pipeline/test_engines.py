@@ -55,6 +55,12 @@ def deleted_and_created_again() -> list[TracedRow]:
     return sorted([*one.rows, *other.rows], key=lambda row: row[0])
 
 
+@pytest.fixture
+def served(tmp_path: Path) -> Path:
+    write_trace(deleted_and_created_again(), tmp_path / "served")
+    return tmp_path / "served"
+
+
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Eager and cooperative groups, zombies, records, tasks, the coordinator's view; both formats."""
@@ -89,9 +95,8 @@ def assert_sums(result: EngineResult, tables: Tables) -> None:
         assert max(latencies, default=None) == (None if longest is None else round(longest * 1000)), run
 
 
-@pytest.mark.parametrize(
-    "window", [WHOLE, *(pytest.param(window, marks=pytest.mark.slow) for window in WINDOWS[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("window", WINDOWS)
 def test_tables_and_figures_of_the_local_engine(traces: Path, window: Window) -> None:
     result, tables = locally(Request(find_traces([traces]), window=window))
     assert_sums(result, tables)
@@ -114,9 +119,9 @@ def test_the_engines_agree(spark: SparkSession, traces: Path, window: Window) ->
     assert_the_engines_agree(spark, Request(find_traces([traces]), window=window, slowest=4))
 
 
-def test_a_deleted_group_is_not_un_owned(traces: Path) -> None:
+def test_a_deleted_group_is_not_un_owned(served: Path) -> None:
     """Its partitions are un-owned until the deletion, from the next creation on, and until it is unloaded."""
-    analysis = analyze(Request({"served": traces / "served"}), Engine.LOCAL)
+    analysis = analyze(Request({"served": served}), Engine.LOCAL)
     assert list(analysis.figures) == ["served:g", "served:h"]
     figures = analysis.figures["served:g"]
     assert figures.unowned_partition_seconds == 1 + (5 + 2) + (13 + 2) + 1 + 1
@@ -124,13 +129,13 @@ def test_a_deleted_group_is_not_un_owned(traces: Path) -> None:
     assert figures.nobody_consuming_seconds == 1 + (5 + 2) + 1
 
 
-def test_chosen_groups(traces: Path, engine: str) -> None:
-    served = {"served": traces / "served"}
-    chosen = analyze(Request(served, groups=("h",)), Engine(engine))
+def test_chosen_groups(served: Path, engine: str) -> None:
+    run = {"served": served}
+    chosen = analyze(Request(run, groups=("h",)), Engine(engine))
     assert list(chosen.figures) == ["served:h"]
-    assert chosen.figures["served:h"] == analyze(Request(served), Engine(engine)).figures["served:h"]
+    assert chosen.figures["served:h"] == analyze(Request(run), Engine(engine)).figures["served:h"]
     with pytest.raises(InputError, match="--group x: not in the traces; there are: g, h"):
-        analyze(Request(served, groups=("x",)), Engine(engine))
+        analyze(Request(run, groups=("x",)), Engine(engine))
 
 
 def test_a_window_cuts_what_lasts(tmp_path: Path) -> None:
@@ -160,8 +165,8 @@ def test_a_window_cuts_what_lasts(tmp_path: Path) -> None:
     assert figures(25, None).moves == 0
 
 
-def test_which_engine_is_chosen(traces: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = Request({"served": traces / "served"})
+def test_which_engine_is_chosen(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = Request({"served": served})
     assert analyze(request).engine == "local"
     with pytest.raises(InputError, match="--engine local: expected no --master"):
         analyze(request, Engine.LOCAL, "spark://127.0.0.1:7077")
