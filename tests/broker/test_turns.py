@@ -27,9 +27,10 @@ from tests.broker.driver import Driver
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
 from tests.broker.wire import milliseconds, structure
+from tests.soaking import one_in
 
 
-@pytest.mark.parametrize("api", LONG)
+@pytest.mark.parametrize("api", one_in(3, LONG))
 def test_another_client_is_answered_between_the_turns(api: str) -> None:
     """Each item is a unit of work at least, three times as many as a turn carries out."""
     api_key, version, fields = LONG[api]
@@ -97,7 +98,7 @@ def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
     assert (deleted.error_code, errors) == (Error.NONE, {Error.UNKNOWN_TOPIC_OR_PARTITION})
 
 
-@pytest.mark.parametrize("api_key", APIS)
+@pytest.mark.parametrize("api_key", one_in(3, APIS))
 def test_messages_in_turns_are_the_same_bytes(api_key: int) -> None:
     draw = random.Random(7)
     version = APIS[api_key].max_version

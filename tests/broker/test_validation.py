@@ -12,6 +12,7 @@ from tests.broker import wire
 from tests.broker.asking import alter_configs, list_offsets, produce, versions
 from tests.broker.driver import Driver
 from tests.broker.frames.requests import checked, packed_by_gzip
+from tests.soaking import one_in
 
 #: Behind the header of `wire.batch`.
 RECORDS_AT = 61
@@ -32,7 +33,7 @@ def without_key() -> str:
     return "Compacted topic cannot accept message without key in topic partition orders-0"
 
 
-@pytest.mark.parametrize("version", versions(wire.PRODUCE))
+@pytest.mark.parametrize("version", one_in(5, versions(wire.PRODUCE)))
 def test_a_record_without_a_key_refuses_the_batch(compacted: Driver, version: int) -> None:
     answer = produce(compacted, version, records=wire.batch([b"a", b"b", b"c"], keys=[b"k", None, None]))
     assert (answer.error_code, answer.base_offset) == (Error.INVALID_RECORD, -1)

@@ -16,6 +16,7 @@ from tests.certificates import Certificates, make_certificates
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.client_libraries.secured import CLIENTS, VALUE, Access, cooperative_consumer
+from tests.soaking import one_in
 
 USER, PASSWORD = "alice", "alice's, secret=π"
 #: Protocol, mechanism.
@@ -66,7 +67,7 @@ def test_produce_join_read_commit_leave(
         assert broker.closed == [], "nothing was refused"
 
 
-@pytest.mark.parametrize(("protocol", "mechanism"), WAYS)
+@pytest.mark.parametrize(("protocol", "mechanism"), one_in(3, WAYS))
 def test_our_asyncio_consumer(protocol: str, mechanism: str, certificates: Certificates) -> None:
     access = access_by(protocol, mechanism, certificates)
     with listening(access) as broker:

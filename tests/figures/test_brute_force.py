@@ -12,6 +12,7 @@ from tests.figures.brute_force import BruteForce
 from tests.figures.settled_oracle import changes
 from tests.figures.synthetic import trace
 from tests.figures.synthetic_rows import TracedRow
+from tests.soaking import one_in
 
 SEEDS = range(40)
 
@@ -29,7 +30,7 @@ def totals(rows: list[TracedRow]) -> Totals:
     return accumulator.totals()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_ownership(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
@@ -47,7 +48,7 @@ def test_ownership(seed: int) -> None:
     assert quick.paused_us == slow.paused_us()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_records(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
@@ -65,7 +66,7 @@ def test_records(seed: int) -> None:
     assert quick.skipped_most == (min(n for n in skipped if skipped[n] == most) if most else None)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_lag(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
@@ -76,7 +77,7 @@ def test_lag(seed: int) -> None:
         assert quick.lag_peak_nano == peak
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_growth_of_the_lag_at_the_end(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
@@ -84,7 +85,7 @@ def test_growth_of_the_lag_at_the_end(seed: int) -> None:
     assert quick.lag_growth == slow.lag(last_row, end_us + 1) - slow.lag(last_row, end_us)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_ages(seed: int) -> None:
     rows = short_trace(seed)
     slow, found = BruteForce(rows), totals(rows).ages_us
@@ -95,7 +96,7 @@ def test_ages(seed: int) -> None:
         assert found == {name: slow.oldest_us(name, begun_us) for name in slow.created}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_generations_without_progress(seed: int) -> None:
     rows = short_trace(seed)
     assert totals(rows).generations_without_progress_max == BruteForce(rows).generations_without_progress()
@@ -107,7 +108,7 @@ def test_the_traces_have_old_records_and_generations_without_progress() -> None:
     assert sum((one.generations_without_progress_max or 0) > 0 for one in found) > 5
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_lag_recovery(seed: int) -> None:
     """Whether the group had settled before is asked of the shorter trace; the rest is brute force."""
     rows = short_trace(seed)

@@ -17,6 +17,7 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
+from tests.soaking import one_in
 
 G = "group"
 
@@ -217,7 +218,7 @@ def test_sentences_name_shares_and_put_variants_alike_together() -> None:
     assert reasons_sentences({"z": [divided()]}) == []
 
 
-@pytest.mark.parametrize("variant", load("client-profiles").variants)
+@pytest.mark.parametrize("variant", one_in(3, load("client-profiles").variants))
 def test_the_parts_of_a_storm_add_up_to_its_unowned_time(variant: str, tmp_path: Path) -> None:
     """A lost node, a slow batch, a deploy: `unowned_partition_seconds` comes from other code."""
     settings = {"members": 8, "partitions": 16}

@@ -39,6 +39,7 @@ from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS as LIBRARIES
 from tests.imports.recording.situation import STATIC
 from tests.imports.recovered import COLUMNS, Recovered, causes, generations, members, ownership
+from tests.soaking import one_in
 
 RECORDINGS = recordings()
 EVERY = each(RECORDINGS)
@@ -65,7 +66,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     return Traces(tmp_path_factory.mktemp("traces"))
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("source", one_in(2, SOURCES))
 @EVERY
 def test_the_trace_says_nothing_wrong(recording: Recording, source: str, traces: Traces) -> None:
     trace = traces.of(recording, source)
@@ -169,6 +170,7 @@ def test_what_is_left_over_is_in_a_log(traces: Traces) -> None:
     assert {first for _, first, _ in shapes} == LEFT_OVER
 
 
+@pytest.mark.slow
 def test_the_recordings_are_small_and_name_no_machine() -> None:
     files = [file for file in REAL.rglob("*") if file.is_file()]
     assert sum(file.stat().st_size for file in files) < 1_500_000

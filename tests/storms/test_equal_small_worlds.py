@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.soaking import one_in
 from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
 WORLD: dict[str, Any] = {
@@ -81,10 +82,7 @@ def check(steps: list[dict[str, Any]], settings: dict[str, Any], seed: int) -> N
 
 @pytest.mark.parametrize(
     ("fault", "variant", "at_ms"),
-    [
-        pytest.param(*case, marks=[pytest.mark.slow] if number % 2 else [])
-        for number, case in enumerate(CASES)
-    ],
+    one_in(4, CASES),
 )
 def test_exact_and_computed_rows_are_equal(fault: str, variant: str, at_ms: int) -> None:
     check([{"at_ms": at_ms, **FAULTS[fault]}, *THEN], of_variant(variant), seed=at_ms)

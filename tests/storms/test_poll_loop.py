@@ -18,6 +18,7 @@ from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes
 from groupstorm.storms.world.slow_records import SlowRecordTimes
+from tests.soaking import one_in
 
 MS, SECOND = 1_000, 1_000_000
 P = tuple(TopicPartition("topic-0", number) for number in range(4))
@@ -271,7 +272,7 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
 
 
 @pytest.mark.parametrize("behind", [0, 130, 20_000])
-@pytest.mark.parametrize("process_ms", [pytest.param(1.9, marks=pytest.mark.slow), 2, 2.5])
+@pytest.mark.parametrize("process_ms", one_in(3, [2, 1.9, 2.5]))
 @pytest.mark.parametrize("fetch_records", [30, 60])
 def test_a_round_of_looks_is_left_at_any_instant(behind: int, process_ms: float, fetch_records: int) -> None:
     """500 records a second arrive: more, as many, or less than the application works on. After a time that

@@ -20,10 +20,10 @@ from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, s
 
 STORMS = [
     ("rolling-deploy", "eager"),
-    ("rolling-deploy", "cooperative"),
     ("rolling-deploy", "consumer"),
-    ("deploy-and-crash", "eager"),
-    ("deploy-and-crash", "static"),
+    pytest.param(("rolling-deploy", "cooperative"), marks=pytest.mark.slow),
+    pytest.param(("deploy-and-crash", "eager"), marks=pytest.mark.slow),
+    pytest.param(("deploy-and-crash", "static"), marks=pytest.mark.slow),
 ]
 
 

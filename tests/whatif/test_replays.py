@@ -17,6 +17,7 @@ from groupstorm.whatif.agreement import Agreement
 from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.reading import read_run
 from groupstorm.whatif.replaying import replay
+from tests.soaking import one_in
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log
 
@@ -41,7 +42,7 @@ def apart(found: Agreement) -> list[str]:
     return [line.what for line in found.lines if not line.agrees]
 
 
-@pytest.mark.parametrize(("preset", "variant", "settings"), [*STORMS, *CONSUMER_STORMS])
+@pytest.mark.parametrize(("preset", "variant", "settings"), one_in(2, [*CONSUMER_STORMS, *STORMS]))
 def test_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, int]) -> None:
     found, draft = replayed(storm(tmp_path / "run", preset, variant, **settings), tmp_path)
     assert apart(found) == []
@@ -50,7 +51,7 @@ def test_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, 
     assert draft.has_rollout == (preset == "rolling-deploy")
 
 
-@pytest.mark.parametrize(("preset", "variant", "settings"), STORMS)
+@pytest.mark.parametrize(("preset", "variant", "settings"), one_in(3, STORMS))
 def test_the_logs_of_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, int]) -> None:
     run = storm(tmp_path / "run", preset, variant, **settings)
     resolved = load(preset).resolve(variant, 1, SIZE).settings
@@ -84,6 +85,7 @@ def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
     assert step["for_ms"] == pytest.approx(240_000, abs=1_000)
 
 
+@pytest.mark.slow
 def test_a_brokers_log_alone_needs_what_its_reader_knows(tmp_path: Path) -> None:
     """It names neither partitions nor the assignor. With the default, an eager one, no round follows another
     as it did: the replay does not agree."""
@@ -132,6 +134,7 @@ def test_what_no_scenario_repeats_is_a_problem(tmp_path: Path, preset: str, sent
     assert any(sentence in problem for problem in draft.problems)
 
 
+@pytest.mark.slow
 def test_what_was_not_so_does_not_agree(tmp_path: Path) -> None:
     """The first round took 6 s, and not half a minute."""
     run = storm(tmp_path / "run", "rolling-deploy", "cooperative", **QUICK)
