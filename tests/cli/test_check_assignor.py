@@ -96,6 +96,7 @@ def test_other_hash_seeds_find_an_assignor_that_walks_a_set(tmp_path: Path) -> N
     assert "another process, with another hash seed, answers otherwise" in result.stdout
 
 
+@pytest.mark.slow
 def test_an_assignor_that_never_answers_is_broken_off(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUG_IN)
     arguments = ["--count", "3", "--no-speed", "--limit-ms", "40"]

@@ -115,6 +115,7 @@ def test_a_failed_check_is_not_a_full_disk(tmp_path: Path) -> None:
     assert answer.returncode == ExitCode.CHECK_FAILED
 
 
+@pytest.mark.slow
 def test_a_sweep_keeps_the_runs_for_which_there_was_space(disk: Path) -> None:
     over = ["--over", "members=2,3", "--set", "partitions=4", "--seeds", "10", "--out", str(disk / "x")]
     line = only_line(groupstorm("sweep", "cold-start", *over, cwd=disk))

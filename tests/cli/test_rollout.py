@@ -51,6 +51,7 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
+@pytest.mark.slow
 def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None:
     """Those that wait until they start again are replaced, too."""
     held = {
@@ -148,6 +149,7 @@ def test_the_alternatives_come_first_then_the_lines_to_paste(tmp_path: Path) -> 
     assert (runs / "dynamic-members" / "seed-1" / "scenario.yaml").is_file()
 
 
+@pytest.mark.slow
 def test_pods_that_are_killed_before_they_close_get_a_longer_grace(tmp_path: Path) -> None:
     """The hook sleeps for 60 s of a grace of 45 s: a pod that is killed is missed for its session of 45 s."""
     hook = {"preStop": {"exec": {"command": ["sh", "-c", "sleep 60"]}}}
@@ -168,6 +170,7 @@ def test_a_hook_that_does_more_than_sleep_is_named(tmp_path: Path) -> None:
     assert "longer-grace" not in said
 
 
+@pytest.mark.slow
 def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> None:
     content = alternatives(tmp_path, workload(container=READY))
     assert content["recommended"] == "as-it-is"
@@ -178,6 +181,7 @@ def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> 
     ], "Java's default list has it already: one deployment"
 
 
+@pytest.mark.slow
 def test_alternatives_of_a_recreated_deployment_roll(tmp_path: Path) -> None:
     content = alternatives(tmp_path, workload(container=READY, strategy={"type": "Recreate"}))
     rolling = content["alternatives"]["rolling-update"]

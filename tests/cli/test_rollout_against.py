@@ -72,6 +72,7 @@ def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: 
     assert [path.name for path in repository.iterdir() if path.name != ".git"] == ["orders.yaml"]
 
 
+@pytest.mark.slow
 def test_the_limit_holds_for_the_new_version_alone(repository: Path) -> None:
     """Under eager each of four pods joins and leaves: 8 generations; cooperative ones rejoin."""
     limit = ["--require", "generations<9"]
@@ -84,6 +85,7 @@ def test_the_limit_holds_for_the_new_version_alone(repository: Path) -> None:
     assert passed.returncode == 0, passed.stderr
 
 
+@pytest.mark.slow
 def test_the_same_version_twice_changes_nothing(repository: Path) -> None:
     done = groupstorm("rollout", "orders.yaml", "--against", "orders.yaml", *GIVEN, cwd=repository)
     assert "**Nothing changes that a person would notice.**" in done.stdout
@@ -92,6 +94,7 @@ def test_the_same_version_twice_changes_nothing(repository: Path) -> None:
     assert "worse" not in done.stdout
 
 
+@pytest.mark.slow
 def test_scenarios_are_compared_as_well(tmp_path: Path) -> None:
     """A member that crashes is missed for its session timeout: 45 s, or 10 s."""
     (tmp_path / "old.yaml").write_text(SCENARIO, "utf-8")

@@ -59,7 +59,7 @@ def _run(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> lis
 
 @pytest.mark.parametrize("kafka", [*_BOTH, Compatibility.KAFKA_4_3_1])
 def test_every_active_task_has_one_owner_at_any_time(kafka: Compatibility) -> None:
-    for number in range(30):
+    for number in range(12):
         _run(random_streams_script(number), kafka, coordinator=_Checked)
 
 

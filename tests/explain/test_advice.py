@@ -49,12 +49,13 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
             "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
             "changes its protocol only while its group has no members (groupstorm compare migrate-streams).",
         ),
-        (
+        pytest.param(
             "stateful-warmup",
             "streams",
             {"partitions": 6},
             "waits-for-heartbeat",
             "Lower group.streams.heartbeat.interval.ms.",
+            marks=pytest.mark.slow,
         ),
         (
             "static-trap",
@@ -116,7 +117,7 @@ steps:
     ("record", "of_record"),
     [
         ("50s", "raising max.poll.interval.ms only makes the wait longer."),
-        ("1s, then: crash", ""),
+        pytest.param("1s, then: crash", "", marks=pytest.mark.slow),
     ],
 )
 def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(

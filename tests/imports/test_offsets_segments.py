@@ -150,6 +150,7 @@ def test_no_change_of_bytes_breaks_the_import(tmp_path: Path, changes: list[tupl
         import_bytes(tmp_path, bytes(broken))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(-1, 24), st.binary(max_size=40))
 def test_no_key_and_no_value_breaks_the_reader(number: int, rest: bytes) -> None:

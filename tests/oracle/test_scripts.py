@@ -53,6 +53,7 @@ def _elapsed_ms(script: Script) -> int:
     return sum(step["ms"] for step in script["steps"] if step["op"] == "advance")
 
 
+@pytest.mark.slow
 def test_scripts_end_before_kafka_looks_for_expired_offsets(scripts: list[Script]) -> None:
     elapsed = [_elapsed_ms(script) for script in scripts]
     assert max(elapsed) <= TIME_MAX_MS < 600_000
@@ -68,12 +69,14 @@ def _clients(scripts: list[Script]) -> Iterator[int]:
         yield len({step.get("as", "") for step in script["steps"] if step["op"] not in ("advance", "topics")})
 
 
+@pytest.mark.slow
 def test_groups_have_one_to_twelve_clients(scripts: list[Script]) -> None:
     counts = set(_clients(scripts))
     assert counts >= {1, 2, 5, 12}
     assert max(counts) == 12
 
 
+@pytest.mark.slow
 def test_every_version_of_a_join_is_sent(scripts: list[Script]) -> None:
     joins = [step for script in scripts for step in script["steps"] if step["op"] == "join"]
     assert {step.get("version") for step in joins} >= set(range(10)) - {6, 7}

@@ -73,6 +73,7 @@ def test_members_that_only_some_variants_run_are_named_with_the_notes(tmp_path: 
     assert notes_by_variant({"fixed": [fixed], "more": [fixed]}) == []
 
 
+@pytest.mark.slow
 def test_a_failover_says_that_partitions_stay_readable(tmp_path: Path) -> None:
     failover = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 5_000}
     [note] = deployment_notes(ran(tmp_path, failover))

@@ -82,6 +82,7 @@ def test_members_ask_every_retry_backoff_and_a_shorter_failover_within_ends_noth
     assert held(result)
 
 
+@pytest.mark.slow
 def test_exact_and_computed_traces_are_equal_through_failovers() -> None:
     steps = [
         {**START, "over_ms": 5000},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 SEEDS = range(6)
@@ -54,6 +56,7 @@ def test_variants_of_one_seed_start_at_the_same_instant() -> None:
     assert 0 < min(started) < 5_000_000
 
 
+@pytest.mark.slow
 def test_the_first_start_leaves_three_quarters_of_the_time_before_the_next_step() -> None:
     world = scenario([START, {**CRASH, "at_ms": 2_000}], **DRAWN)
     started = [storm(world, seed).events("member_started")[0][0] for seed in SEEDS]

@@ -246,6 +246,7 @@ def test_a_group_that_the_broker_would_refuse_is_refused_before_the_run(tmp_path
     assert "INCONSISTENT_GROUP_PROTOCOL" in (run(anyway, tmp_path / "y").figures.errors or {})
 
 
+@pytest.mark.slow
 def test_a_round_that_fails_while_its_member_is_away_from_poll_revokes_nothing() -> None:
     """The heartbeat thread leaves before the application polls: its listener hears of lost ones only."""
     settings = {

@@ -214,6 +214,7 @@ def test_that_needs_three(kafka_broker):
 )
 
 
+@pytest.mark.slow
 def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.Pytester) -> None:
     """The cluster is emulated, and used as any cluster at an address."""
     project.makepyfile(ON_A_CLUSTER)
@@ -291,6 +292,7 @@ def test_the_plugin_loads_and_prints_nothing_unless_a_test_asks(project: pytest.
     assert loaded.replace(ours, "").replace(", ]", "]").replace("[, ", "[") == loaded_without
 
 
+@pytest.mark.slow
 def test_an_option_and_a_fixture_of_the_projects_own_come_first(project: pytest.Pytester) -> None:
     project.makeconftest(
         """
@@ -320,6 +322,7 @@ def test_options_of_a_conftest_in_testpaths_are_known_beside_ours(project: pytes
     run(project, "--kafka=emulator", "--theirs=x").assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_help_explains_it(project: pytest.Pytester) -> None:
     options = run(project, "--help")
     options.stdout.fnmatch_lines(["groupstorm:", "*--kafka*", "*--kafka-allow-writes*"])

@@ -106,6 +106,7 @@ def test_line_122_the_shares_are_rounded_up_in_floating_point() -> None:
     assert shares([14, 36], 50, 25) == [8, 18]
 
 
+@pytest.mark.slow
 def test_line_117_the_shares_always_have_a_solution() -> None:
     """x = S*C/n is a feasible fractional flow, so there is an integral one: the solvers refuse otherwise."""
     generator = random.Random("line 117")

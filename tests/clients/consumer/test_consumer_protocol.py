@@ -34,6 +34,7 @@ ALL = partitions(*range(PARTITIONS))
 NEW: dict[str, Any] = {"group_protocol": "consumer"}
 
 
+@pytest.mark.slow
 async def test_records_go_on_while_partitions_move(produce: Produce, start: Start) -> None:
     first = start("a", **NEW)
     await until(lambda: is_shared_out([first]))

@@ -106,6 +106,7 @@ def test_the_bars_have_the_figure_that_ranks(compared: Path) -> None:
     assert page.findtext("figure/{*}svg/{*}title") == "Partitions moved"
 
 
+@pytest.mark.slow
 def test_long_names_have_several_lines_and_of_many_runs_those_with_the_least_have_bars(
     compared: Path,
 ) -> None:
@@ -181,6 +182,7 @@ def test_a_run_in_real_time_is_not_offered_for_a_replay(compared: Path, tmp_path
     assert "run: ran in real time (--on jvm --with aiokafka): no such run repeats" in refusal
 
 
+@pytest.mark.slow
 def test_a_sweep(swept: Path) -> None:
     ran = groupstorm("report", "s", "-o", "sweep.html", cwd=swept)
     assert ran.returncode == 0, ran.stderr
@@ -278,6 +280,7 @@ def test_refused(compared: Path, arguments: list[str], says: str) -> None:
     assert says in refused(groupstorm("report", *arguments, cwd=compared))
 
 
+@pytest.mark.slow
 def test_a_sweep_has_no_window_and_must_be_one(swept: Path) -> None:
     assert "a sweep has no traces" in refused(groupstorm("report", "s", "--from", "3", cwd=swept))
     (swept / "t").mkdir()

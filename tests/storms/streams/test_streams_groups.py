@@ -87,6 +87,7 @@ def test_a_task_that_moves_restores_while_nobody_runs_it() -> None:
     assert (figures.moves, figures.probing_rebalances, figures.converged_after_seconds) == (1, 0, 0.0)
 
 
+@pytest.mark.slow
 def test_threads_hold_still_from_a_heartbeat_in_the_assignment_interval_until_the_next_one() -> None:
     """ASSIGNMENT_DELAYED, which the second thread of an instance brings about, makes the group not ready."""
     at = {"start_ms": {"exactly": 4_500}, "num__stream__threads": 2}

@@ -171,6 +171,7 @@ def test_the_command_says_that_everything_held(tmp_path: Path) -> None:
     assert not (tmp_path / "fuzz-corpus").exists()
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_smallest_scenario_and_tries_it_first_the_next_time(tmp_path: Path) -> None:
     own = ("--set", f"partition.assignment.strategy={DOUBLES}")
     done = tool("fuzz", "--count", "6", "--processes", "1", *own, cwd=tmp_path)
