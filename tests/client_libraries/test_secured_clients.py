@@ -56,7 +56,7 @@ def access_by(protocol: str, mechanism: str, certificates: Certificates) -> Acce
     return Access(protocol, mechanism, *credentials, certificates if protocol.endswith("SSL") else None)
 
 
-@pytest.mark.parametrize(("protocol", "mechanism"), WAYS)
+@pytest.mark.parametrize(("protocol", "mechanism"), one_in(2, WAYS))
 def test_produce_join_read_commit_leave(
     library: str, protocol: str, mechanism: str, certificates: Certificates
 ) -> None:

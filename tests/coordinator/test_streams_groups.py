@@ -29,6 +29,7 @@ from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
 from groupstorm.javahash import JavaHashMap
 from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
+from tests.soaking import one_in
 
 _BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
 _NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
@@ -77,7 +78,7 @@ def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_memb
     assert complete > 100
 
 
-@pytest.mark.parametrize("kafka", _BOTH)
+@pytest.mark.parametrize("kafka", one_in(2, _BOTH))
 def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -> None:
     described = 0
     for number in range(20):

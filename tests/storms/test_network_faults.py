@@ -160,7 +160,9 @@ def test_a_failing_write_makes_all_members_join_again_until_it_succeeds() -> Non
 # -- clocks that drift -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("ppm", "between_us"), [(0, 3_000_000), (100_000, 2_727_272), (-100_000, 3_333_333)])
+@pytest.mark.parametrize(
+    ("ppm", "between_us"), one_in(2, [(100_000, 2_727_272), (0, 3_000_000), (-100_000, 3_333_333)])
+)
 def test_a_drifting_clock_changes_the_time_between_heartbeats(ppm: int, between_us: int) -> None:
     """1,000 s of heartbeats: as many as true time has intervals of the member's clock."""
     result = run(members=1, least_duration_ms=1_000_000, clock_drift_ppm=ppm)

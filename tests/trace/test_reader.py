@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,13 @@ def _with_a_column(text: bytes) -> bytes:
     return text.replace(b'{"seq":3,', b'{"seq":3,"colour":"red",')
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run(load("rolling-deploy").resolve("static", 0, {"members": 2, "partitions": 2}), folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -146,11 +154,15 @@ def _with_a_column(text: bytes) -> bytes:
 )
 @pytest.mark.parametrize("command", [["trace"], ["analyze", "--engine", "local", "--json"], ["replay"]])
 def test_every_command_reads_by_the_same_rule(
-    tmp_path: Path, command: list[str], change: Callable[[bytes], bytes], expected: str | None
+    tmp_path: Path,
+    finished: Path,
+    command: list[str],
+    change: Callable[[bytes], bytes],
+    expected: str | None,
 ) -> None:
     """`analyze` on Spark: tests/pipeline/test_read.py."""
     folder = tmp_path / "run"
-    run(load("rolling-deploy").resolve("static", 0, {"members": 2, "partitions": 2}), folder)
+    shutil.copytree(finished, folder)
     file = folder / "trace.jsonl"
     file.write_bytes(change(file.read_bytes()))
     result = CliRunner().invoke(app, [command[0], str(folder), *command[1:]])
