@@ -15,6 +15,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.conftest import INITIAL_DELAY_MS
 from tests.broker.wire import DEADLINE_S, RawClient, framed, milliseconds, request
+from tests.waiting import wait_until
 
 
 def join(group: str, correlation_id: int = 1, member_id: str = "") -> bytes:
@@ -201,16 +202,10 @@ def test_stopping_answers_what_is_parked_and_closes_every_connection(
         parked = RawClient((other.host, other.port))
         parked.send(join("g"))
         with RawClient((other.host, other.port)) as asking:
-            wait_for_group(asking)
+            wait_until(lambda: asking.ask(wire.LIST_GROUPS, 0).groups)
     assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
     assert parked.is_closed_by_server()
     parked.socket.close()
-
-
-def wait_for_group(client: RawClient) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not client.ask(wire.LIST_GROUPS, 0).groups:
-        assert time.monotonic() < deadline_s, "the group never appeared"
 
 
 def test_connections_beyond_the_limit_are_closed_as_they_come() -> None:
@@ -222,9 +217,7 @@ def test_connections_beyond_the_limit_are_closed_as_they_come() -> None:
             with RawClient(address) as third:
                 assert third.is_closed_by_server()
         assert [why for _, why in broker.closed] == ["max.connections=2 are there"]
-        deadline_s = time.monotonic() + DEADLINE_S
-        while not is_open_for_one_more(address):
-            assert time.monotonic() < deadline_s, "no connection ends"
+        wait_until(lambda: is_open_for_one_more(address))
 
 
 def is_open_for_one_more(address: tuple[str, int]) -> bool:

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +33,7 @@ from tests.broker.wire import RawClient, structure
 from tests.command import ROOT
 from tests.processes import killed_after, last_lines, next_line, outcome_of, run_process
 from tests.testing.members import AT_ONCE, RawMember
+from tests.waiting import wait_until
 
 Address = tuple[str, int]
 
@@ -85,10 +85,7 @@ def test_the_broker_serves_on_without_a_trace_that_cannot_be_written(tmp_path: P
         for offset in range(1, 21):
             commit_one(client, offset)
         trace = seen_by(process, disk / "trace")
-        deadline_s = time.monotonic() + DEADLINE_S
-        while not list(trace.glob("*.jsonl")):
-            assert time.monotonic() < deadline_s, "no file of the trace appeared"
-            time.sleep(0.02)
+        wait_until(lambda: list(trace.glob("*.jsonl")))
         for offset in range(21, 301):
             commit_one(client, offset)
         given_up = log_lines(process, "cannot be written")[-1]

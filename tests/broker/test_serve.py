@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.broker.test_connections import join
 from tests.broker.wire import RawClient
 from tests.command import ROOT, groupstorm, refused
 from tests.processes import next_line, outcome_of
+from tests.waiting import wait_until
 
 DEADLINE_S = 120
 
@@ -43,13 +43,6 @@ def serving(
         process.communicate()
 
 
-def wait_for(folder: Path) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not list(folder.glob("*.jsonl")):
-        assert time.monotonic() < deadline_s, "no file of the trace appeared"
-        time.sleep(0.02)
-
-
 @pytest.mark.slow
 def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
@@ -65,7 +58,7 @@ def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> Non
         (topic,) = asking.ask(wire.METADATA, 1, topics=None).topics
         assert (topic.name, len(topic.partitions)) == ("orders", 4)
         parked.send(join("g"))
-        wait_for(trace)
+        wait_until(lambda: list(trace.glob("*.jsonl")))
         assert [row["event"] for row in read_rows(trace) if row["event"] == "join_parked"], (
             "readable while it runs"
         )
@@ -109,10 +102,7 @@ def test_a_signal_moves_every_groups_coordinator() -> None:
         before = client.ask(wire.FIND_COORDINATOR, 0, key="g")
         with RawClient(("127.0.0.1", before.port)) as parked:
             parked.send(join("g"))
-            deadline_s = time.monotonic() + DEADLINE_S
-            while not lists_groups(before.port):
-                assert time.monotonic() < deadline_s, "the group never appeared"
-                time.sleep(0.02)
+            wait_until(lambda: lists_groups(before.port))
             process.send_signal(signal.SIGUSR1)
             assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
         assert client.ask(wire.FIND_COORDINATOR, 0, key="g").port != before.port

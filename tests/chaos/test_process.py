@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ import pytest
 from groupstorm.chaos.process import ServiceProcess
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import tasks
+from tests.waiting import until
 
 PATIENCE_S = 30
 #: Starts a child that outlives it, and says both process ids.
@@ -22,12 +22,6 @@ WITH_CHILD = (
     "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(999)']);"
     "print(os.getpid(), child.pid, flush=True)"
 )
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 def state_of(pid: int) -> str:

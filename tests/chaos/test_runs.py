@@ -17,6 +17,7 @@ from tests.chaos.test_process import is_gone
 from tests.command import COMMAND, ROOT, environment_of_command, groupstorm, refused
 from tests.conformance.programs.building import ProgramUnavailable, java_program
 from tests.processes import outcome_of
+from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
 SCENARIO = """\
@@ -156,21 +157,12 @@ def test_an_interrupt_leaves_no_process_behind(tmp_path: Path) -> None:
     command = [*COMMAND, "chaos", "scenario.yaml", "--service", service, "--out", "logs"]
     running = subprocess.Popen(command, cwd=tmp_path, env=environment_of_command(), stderr=subprocess.PIPE)
     logs = [tmp_path / "logs" / f"service-{number}.log" for number in range(2)]
-    until(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
+    wait_until(lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
     running.send_signal(signal.SIGINT)
     _, errors = outcome_of(running, 60)
     assert running.returncode == 130, errors
     pids = [int(log.read_text()) for log in logs]
     assert [pid for pid in pids if not is_gone(pid)] == []
-
-
-def until(condition: Any) -> None:
-    import time
-
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true within 60 s"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

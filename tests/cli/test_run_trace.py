@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from groupstorm.trace.events.scenario import ScenarioEnded
 from groupstorm.trace.schema import Source
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.processes import outcome_of
+from tests.waiting import while_it_runs
 
 SMALL = ("--set", "members=2", "--set", "partitions=4")
 DEADLINE_S = 120
@@ -95,11 +95,7 @@ def test_a_run_in_real_time_is_read_before_it_ends(tmp_path: Path) -> None:
         env=environment_of_command(),
     )
     try:
-        deadline = time.monotonic() + DEADLINE_S
-        while not (tmp_path / "live" / "trace-000001.jsonl").exists():
-            assert process.poll() is None, process.communicate()[1]
-            assert time.monotonic() < deadline, outcome_of(process, 0)
-            time.sleep(0.05)
+        while_it_runs(process, (tmp_path / "live" / "trace-000001.jsonl").exists)
         assert process.poll() is None
         _, errors = outcome_of(process, DEADLINE_S)
         assert process.returncode == 0, errors

@@ -13,7 +13,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +26,7 @@ from groupstorm.held_signals import STOP_SIGNALS
 from groupstorm.problems import ExitCode
 from tests.command import COMMAND, environment_of_command
 from tests.processes import killed_after, next_line, outcome_of
+from tests.waiting import wait_until, while_it_runs
 
 DEADLINE_S = 240
 
@@ -65,11 +65,7 @@ class Running:
         self._said = ""
 
     def wait_for(self, condition: Callable[[], object]) -> None:
-        late = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < late, outcome_of(self.process, 0)
-            time.sleep(0.01)
+        while_it_runs(self.process, condition)
 
     def processes(self) -> list[int]:
         """The live processes that the command has started, and they in turn, in any session, with its own.
@@ -110,10 +106,7 @@ class Running:
 
     def gone(self) -> None:
         """No process of it is left; a JVM whose input is closed takes a moment."""
-        late = time.monotonic() + DEADLINE_S
-        while left := self.processes():
-            assert time.monotonic() < late, f"processes {left} are left"
-            time.sleep(0.01)
+        wait_until(lambda: not self.processes(), "all processes have gone")
 
     def files(self) -> set[Path]:
         """All but what Hypothesis, which a library loads if it is there, leaves where it is imported.

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import pytest
-
 GROUP = "readers"
 TOPIC = "orders"
 SESSION_TIMEOUT_MS = 6_000
@@ -24,15 +22,6 @@ DEADLINE_S = 60.0
 CLASSIC, CONSUMER = "classic", "consumer"
 
 Callback = tuple[Literal["assigned", "revoked"], frozenset[int]]
-
-
-def wait_until(condition: Callable[[], Any], what: str, patience_s: float = DEADLINE_S) -> None:
-    """Return as soon as the condition holds; fail at the deadline."""
-    deadline_s = time.monotonic() + patience_s
-    while not condition():
-        if time.monotonic() > deadline_s:
-            pytest.fail(f"after {patience_s} s still not: {what}")
-        time.sleep(0.01)
 
 
 @dataclass

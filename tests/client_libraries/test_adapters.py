@@ -12,7 +12,8 @@ from groupstorm.problems import InputError
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import MEMBERS, Member, wait_until
+from tests.client_libraries.members import MEMBERS, Member
+from tests.waiting import wait_until
 
 CLICKS, IMPRESSIONS = TOPICS = ("clicks", "impressions")
 NUMBERS = 6

@@ -13,7 +13,8 @@ from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
 from tests.client_libraries.conftest import PARTITIONS
 from tests.client_libraries.groups import is_shared_out, stopping
-from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member, wait_until
+from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member
+from tests.waiting import wait_until
 
 MEMBERS_COUNT = 2
 
@@ -48,7 +49,7 @@ def test_a_group_of_static_members_survives_a_kill_in_its_first_round(library: s
                 assert described(client).group_state == "PreparingRebalance"
             process.kill()
         with serving(*options) as (_, address), RawClient(address) as client:
-            wait_until(lambda: is_shared_out(members), "the group shares the partitions", patience_s=60)
+            wait_until(lambda: is_shared_out(members), "the group shares the partitions")
             group = described(client)
             assert (group.group_state, len(group.members)) == ("Stable", MEMBERS_COUNT)
             for member in members:

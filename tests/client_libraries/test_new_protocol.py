@@ -12,8 +12,9 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member, wait_until
+from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member
 from tests.client_libraries.our_member import OurNewMember
+from tests.waiting import wait_until
 
 DEADLINE_S = 60.0
 #: Heartbeats as often as it takes for a quick test.

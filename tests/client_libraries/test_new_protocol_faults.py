@@ -13,9 +13,10 @@ from groupstorm.testing import EmulatedBroker, GroupView
 from tests.broker.test_serve import serving
 from tests.client_libraries.conftest import PARTITIONS
 from tests.client_libraries.groups import is_shared_out, records, stopping
-from tests.client_libraries.members import CONSUMER, GROUP, TOPIC, Member, wait_until
+from tests.client_libraries.members import CONSUMER, GROUP, TOPIC, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Library
+from tests.waiting import wait_until
 
 SETTINGS = {
     "group.consumer.assignment.interval.ms": "0",
@@ -121,7 +122,7 @@ def test_members_go_on_when_their_coordinator_is_killed(consumers: Library, tmp_
             process.kill()
         with serving(*options, "--control", "0"):
             members.append(start(consumers, f"127.0.0.1:{port}"))
-            wait_until(lambda: is_shared_out(members), "two partitions each", patience_s=60)
+            wait_until(lambda: is_shared_out(members), "two partitions each")
             for member, before in zip(members, owned, strict=False):
                 assert member.owned < before, "it kept two of the three that it had"
             while members:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import TOPIC
+from tests.waiting import wait_until
 
 DEADLINE_S = 60.0
 
@@ -145,7 +145,7 @@ def test_a_member_follows_its_coordinator_to_another_broker(three: EmbeddedBroke
 
     consumer = Consumer({"bootstrap.servers": three.address, "group.id": "g", "session.timeout.ms": 6000})
     consumer.subscribe([TOPIC])
-    until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 3)
+    wait_until(lambda: consumer.poll(0.1) is None and len(consumer.assignment()) == 3)
     before = three.call(lambda: three.broker.state.cluster.groups.node_of("g"))
     three.move_coordinator("g")
     assert three.call(lambda: three.broker.state.cluster.groups.node_of("g")) != before
@@ -160,16 +160,9 @@ def test_a_member_follows_its_coordinator_to_another_broker(three: EmbeddedBroke
             return False
         return True
 
-    until(commits)
+    wait_until(commits)
     (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], timeout=DEADLINE_S)
     assert committed.offset == 7
     kept = three.call(three.broker.snapshot)
     assert any(getattr(change, "generation", None) == 1 for change in kept)
     consumer.close()
-
-
-def until(condition: object) -> None:
-    assert callable(condition)
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s, "it does not come true"

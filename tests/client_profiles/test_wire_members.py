@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 
@@ -15,15 +14,10 @@ from groupstorm.protocol.endpoints import Endpoint
 from tests.client_profiles.comparison import Row, fields, subscriptions
 from tests.client_profiles.recording import BROKER, GROUP, PARTITIONS, TOPIC, read
 from tests.client_profiles.wiretap import record_requests
+from tests.waiting import until
 
 PATIENCE_S = 60.0
 HEARTBEAT_INTERVAL_MS = 50
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def run_member(profile: ClientProfile, broker: EmbeddedBroker, rows: list[Row]) -> None:

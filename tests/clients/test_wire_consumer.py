@@ -19,7 +19,8 @@ from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
-from tests.clients.wire_group import PARTITIONS, PATIENCE_S, EmulatedGroup, Member, until
+from tests.clients.wire_group import PARTITIONS, PATIENCE_S, EmulatedGroup, Member
+from tests.waiting import until
 
 SESSION_TIMEOUT = "group.consumer.session.timeout.ms"
 #: For tests in which a session ends.

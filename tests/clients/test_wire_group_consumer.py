@@ -14,7 +14,8 @@ from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.trace.events import member as events
-from tests.clients.wire_group import PATIENCE_S, EmulatedGroup, until
+from tests.clients.wire_group import PATIENCE_S, EmulatedGroup
+from tests.waiting import until
 
 pytest.importorskip("kio", reason="pip install groupstorm[serve]")
 

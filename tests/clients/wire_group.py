@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -17,6 +17,7 @@ from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, Request, Response
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import member as events
+from tests.waiting import until
 
 PATIENCE_S = 60.0
 PARTITIONS = 6
@@ -30,12 +31,6 @@ OPTIONS = {
     "group.consumer.min.session.timeout.ms": "100",
 }
 E = TypeVar("E")
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 class Member:

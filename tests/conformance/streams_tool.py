@@ -13,13 +13,13 @@ from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from tests.client_libraries.members import wait_until
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
 from tests.conformance.backends import STREAMS, Backend, Backends
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 from tests.conformance.reading import newest_values
 from tests.conformance.tool import Said, say, write_file
+from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
 FILE = Path(__file__).with_name("streams-groups.kafka-4.4.0.txt")

@@ -11,10 +11,11 @@ import pytest
 from groupstorm.clients.brokers import EMULATOR
 from groupstorm.trace.events.coordinator import JoinAnswered
 from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
-from tests.client_libraries.members import Member, wait_until
+from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import Backend
 from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library
+from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
 #: Programs of other languages are built first, and a JVM takes its time.

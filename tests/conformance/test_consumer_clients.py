@@ -10,10 +10,11 @@ import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
-from tests.client_libraries.members import CONSUMER, Member, wait_until
+from tests.client_libraries.members import CONSUMER, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import PATIENT, Backend, Backends
 from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Library
+from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
 #: The libraries that have the protocol.

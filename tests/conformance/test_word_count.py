@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.client_libraries.conftest import checked
-from tests.client_libraries.members import wait_until
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
 from tests.conformance.backends import Backend
 from tests.conformance.conftest import RecordProperty
 from tests.conformance.programs.building import ProgramUnavailable
 from tests.conformance.reading import newest_values, own_configs
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -15,11 +15,12 @@ from typing import NamedTuple
 from groupstorm.clients.brokers import JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import ALL_PARTITIONS, is_shared_out, records, stopping
-from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, Member, wait_until
+from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
 from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java
 from tests.processes import run_process
+from tests.waiting import wait_until
 
 #: Kafka 4.3.1, by the protocol of the group's members: each command after a `$`, then what it prints.
 FILES = {

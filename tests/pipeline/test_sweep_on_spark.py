@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -27,6 +26,7 @@ from groupstorm.storms.runs.sweep_runs import Order, Plan, RunsFile, SweepStore,
 from groupstorm.storms.scenario.files import load
 from tests.command import COMMAND, environment_of_command, groupstorm
 from tests.processes import outcome_of
+from tests.waiting import while_it_runs
 
 DEADLINE_S = 240
 
@@ -151,10 +151,7 @@ def test_a_worker_that_reads_another_scenario_ends_the_sweep_with_one_line(tmp_p
         cwd=tmp_path,
         env=environment_of_command(),
     )
-    late = time.monotonic() + DEADLINE_S
-    while not (tmp_path / "x" / "runs" / "definition.json").exists():
-        assert time.monotonic() < late, outcome_of(process, 0)
-        time.sleep(0.01)
+    while_it_runs(process, (tmp_path / "x" / "runs" / "definition.json").exists)
     file.write_text(file.read_text().replace("partitions: 4", "partitions: 5"))
     _, errors = outcome_of(process, DEADLINE_S)
     assert (process.returncode, errors) == (
@@ -213,12 +210,7 @@ class Cluster:
         return SweepStore(self.folder / "x").count()
 
     def wait_for(self, condition: Callable[[], Met]) -> Met:
-        late = time.monotonic() + DEADLINE_S
-        while not (met := condition()):
-            assert self.process.poll() is None, self.process.communicate()
-            assert time.monotonic() < late, outcome_of(self.process, 0)
-            time.sleep(0.05)
-        return met
+        return while_it_runs(self.process, condition)
 
 
 def children(parent: int, name: str = "") -> list[int]:

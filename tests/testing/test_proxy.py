@@ -16,8 +16,9 @@ from groupstorm.testing import Broker, EmulatedBroker
 from groupstorm.testing.real import RealBroker
 from tests.broker import wire
 from tests.broker.wire import RawClient, structure
-from tests.client_libraries.members import MEMBERS, wait_until
+from tests.client_libraries.members import MEMBERS
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
+from tests.waiting import wait_until
 
 MODULES = {"aiokafka": "aiokafka", "confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}
 PARTITIONS = 4

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from groupstorm.figures import FiguresAccumulator
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.explain.explaining import storm
 from tests.processes import killed_after, outcome_of
+from tests.waiting import while_it_runs
 from tests.watch.rolling_rows import rows_of
 
 DEADLINE_SECONDS = 120
@@ -69,23 +69,15 @@ def without_progress(errors: str) -> list[str]:
     return [line for line in errors.splitlines() if not line.startswith("reading the rows that are there")]
 
 
-def until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline, outcome_of(process, 0)
-        time.sleep(0.1)
-
-
 @pytest.mark.slow
 def test_after_a_kill_a_watch_goes_on_and_takes_late_files_in(lines: list[str], tmp_path: Path) -> None:
     folder = tmp_path / "trace"
     folder.mkdir()
     write(folder, 0, lines)
     with watching(folder, "--json", "--every", "200ms", "--window", "1d") as process:
-        until(lambda: bool(printed(folder)), process)
+        while_it_runs(process, lambda: bool(printed(folder)))
         write(folder, 2, lines)
-        until(lambda: printed(folder)[-1]["missing_rows"] > 0, process)
+        while_it_runs(process, lambda: printed(folder)[-1]["missing_rows"] > 0)
         write(folder, 3, lines)
         process.kill()
         outcome_of(process)
@@ -94,7 +86,7 @@ def test_after_a_kill_a_watch_goes_on_and_takes_late_files_in(lines: list[str], 
     write(folder, 5, lines)
     shown = len(printed(folder))
     with watching(folder, "--json", "--every", "200ms", "--window", "1d") as process:
-        until(lambda: len(printed(folder)) > shown, process)
+        while_it_runs(process, lambda: len(printed(folder)) > shown)
     first = printed(folder)[shown]
     done = groupstorm("watch", str(folder), "--once", "--json", "--window", "1d", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -141,7 +133,7 @@ def test_ctrl_c_ends_a_watch_without_a_traceback(lines: list[str], tmp_path: Pat
     folder.mkdir()
     write(folder, 0, lines)
     with watching(folder, "--json", "--every", "200ms") as process:
-        until(lambda: bool(printed(folder)), process)
+        while_it_runs(process, lambda: bool(printed(folder)))
         process.send_signal(signal.SIGINT)
         _, errors = outcome_of(process, DEADLINE_SECONDS)
         assert process.returncode == 130
@@ -158,7 +150,7 @@ def test_a_watch_serves_its_figures_to_prometheus(lines: list[str], tmp_path: Pa
         assert process.stderr is not None
         with killed_after(process):
             address = process.stderr.readline().removeprefix("metrics on ").strip()
-        until(lambda: bool(printed(folder)), process)
+        while_it_runs(process, lambda: bool(printed(folder)))
         with urllib.request.urlopen(address, timeout=DEADLINE_SECONDS) as answer:
             families = {
                 one.name: one for one in parser.text_string_to_metric_families(answer.read().decode())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,6 +18,7 @@ from tests.broker.authorization.playing import ADMIN, USER, Asker, must_ask
 from tests.broker.authorization.probes import TOPICS, heartbeat
 from tests.broker.driver import PEER
 from tests.broker.wire import RawClient, framed
+from tests.waiting import wait_until
 
 PASSWORD = "secret"
 DEADLINE_S = 30.0
@@ -57,9 +57,9 @@ def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> N
         {"name": name, "num_partitions": count, "replication_factor": 1} for name, count in TOPICS.items()
     ]
     must_ask(asker, wire.CREATE_TOPICS, 5, {"topics": topics, "timeout": 10_000, "validate_only": False})
-    wait_for(lambda: set(topic_ids()) >= set(TOPICS))
+    wait_until(lambda: set(topic_ids()) >= set(TOPICS))
     for key_type, key in ((0, "g"), (1, "t")):
-        wait_for(partial(_has_coordinator, asker, key_type, key))
+        wait_until(partial(_has_coordinator, asker, key_type, key))
     partition = {
         "partition_index": 0,
         "committed_offset": 1,
@@ -68,20 +68,13 @@ def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> N
     }
     offsets = [{"name": name, "partitions": [partition]} for name in TOPICS]
     commit = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": offsets}
-    wait_for(lambda: must_ask(asker, wire.OFFSET_COMMIT, 8, commit).topics[0].partitions[0].error_code == 0)
+    wait_until(lambda: must_ask(asker, wire.OFFSET_COMMIT, 8, commit).topics[0].partitions[0].error_code == 0)
     must_ask(asker, wire.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat("modern", "orders"))
 
 
 def _has_coordinator(asker: Asker, key_type: int, key: str) -> bool:
     answer = must_ask(asker, wire.FIND_COORDINATOR, 4, {"key_type": key_type, "coordinator_keys": (key,)})
     return bool(answer.coordinators[0].error_code == 0)
-
-
-def wait_for(is_true: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not is_true():
-        assert time.monotonic() < deadline_s, "the broker is not ready"
-        time.sleep(0.02)
 
 
 class Emulator:
@@ -161,9 +154,9 @@ class Kafka:
             "permission_type": 1,
         }
         must_ask(self, wire.CREATE_ACLS, 3, {"creations": (acl,)})
-        wait_for(lambda: bool(must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources))
+        wait_until(lambda: bool(must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources))
         must_ask(self, wire.DELETE_ACLS, 3, {"filters": (found,)})
-        wait_for(lambda: not must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources)
+        wait_until(lambda: not must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
         topics = must_ask(self, wire.METADATA, 12, {"topics": None}).topics

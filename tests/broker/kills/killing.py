@@ -15,7 +15,7 @@ from tests.broker.kills.requests import read
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S
 from tests.broker.wire import RawClient, structure
-from tests.client_libraries.members import wait_until
+from tests.waiting import wait_until
 
 #: The longest life of a broker, in seconds from its first line.
 LONGEST_LIFE_S = 0.6

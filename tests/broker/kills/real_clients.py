@@ -30,7 +30,7 @@ from groupstorm.clients.brokers.ports import held_ports
 from tests.broker.kills.compacted import BACKOFF_MS
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S
-from tests.client_libraries.members import wait_until
+from tests.waiting import wait_until
 
 PLAIN, COMPACTED, FIRST, SECOND = "plain", "compacted", "first", "second"
 TOPICS = (PLAIN, COMPACTED, FIRST, SECOND)

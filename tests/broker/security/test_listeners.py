@@ -6,7 +6,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -20,6 +20,7 @@ from tests.broker import wire
 from tests.broker.test_connections import join
 from tests.broker.wire import RawClient, framed, request
 from tests.certificates import Certificates
+from tests.waiting import wait_until
 
 USERS = Users({"alice": "secret"})
 SASL = ListenerSecurity(users=USERS)
@@ -45,13 +46,6 @@ def address(broker: EmbeddedBroker) -> tuple[str, int]:
     return broker.host, broker.port
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
-
-
 def log_in(client: RawClient, password: str = "secret") -> Error:
     assert client.ask(wire.SASL_HANDSHAKE, 1, mechanism="PLAIN").error_code == Error.NONE
     token = b"\0alice\0" + password.encode()
@@ -63,7 +57,7 @@ def test_requests_over_tls(certificates: Certificates) -> None:
         with RawClient(address(broker), certificates.client_context()) as client:
             (topic,) = client.ask(wire.METADATA, 1, topics=None).topics
             assert topic.name == "orders"
-        wait_for(lambda: not broker.call(broker.open_connections))
+        wait_until(lambda: not broker.call(broker.open_connections))
     assert broker.closed == []
 
 
@@ -90,10 +84,10 @@ def test_a_connection_without_tls_is_closed(certificates: Certificates, data: by
     with listening(with_tls(certificates)) as broker:
         with RawClient(address(broker)) as client:
             client.send(data)
-            wait_for(lambda: broker.closed)
+            wait_until(lambda: broker.closed)
         assert broker.closed[0][0] == "/127.0.0.1"
         assert broker.closed[0][1].startswith("no TLS: ")
-        wait_for(lambda: not broker.call(broker.open_connections))
+        wait_until(lambda: not broker.call(broker.open_connections))
 
 
 def test_a_client_must_show_its_certificate_if_the_listener_wants_one(certificates: Certificates) -> None:
@@ -103,7 +97,7 @@ def test_a_client_must_show_its_certificate_if_the_listener_wants_one(certificat
         # TLS 1.3: a client learns that it is refused when it reads
         with RawClient(address(broker), certificates.client_context()) as client, pytest.raises(OSError):  # noqa: PT011
             client.ask(wire.API_VERSIONS, 0)
-        wait_for(lambda: broker.closed)
+        wait_until(lambda: broker.closed)
         assert "certificate" in broker.closed[0][1]
 
 
@@ -138,7 +132,7 @@ def test_stopping_closes_connections_in_every_state(certificates: Certificates) 
         parked.send(join("g"))
         with RawClient(address(broker), certificates.client_context()) as asking:
             log_in(asking)
-            wait_for(lambda: asking.ask(wire.LIST_GROUPS, 0).groups)
+            wait_until(lambda: asking.ask(wire.LIST_GROUPS, 0).groups)
     assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
     assert parked.is_closed_by_server()
     assert stranger.is_closed_by_server()

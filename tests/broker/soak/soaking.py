@@ -7,7 +7,6 @@ import gc
 import os
 import random
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -19,6 +18,7 @@ from tests.broker.frames.requests import Requests
 from tests.broker.frames.trying import frames_of, rss_kib
 from tests.broker.kills.load import Acknowledged, commit, join, produce, transact
 from tests.broker.wire import RawClient
+from tests.waiting import wait_until
 
 #: A broker whose records, groups and topics stay few whatever is asked of it.
 OPTIONS = {
@@ -132,10 +132,7 @@ _DESTRUCTIVE = {key.to_bytes(2, "big") for key in (20, 21, 22, 24, 25, 26, 28, 3
 
 
 def _sample(broker: EmbeddedBroker) -> Sample:
-    deadline_s = time.monotonic() + 60
-    while broker.open_connections():
-        assert time.monotonic() < deadline_s, "connections that nobody holds stay open"
-        time.sleep(0.01)
+    wait_until(lambda: not broker.open_connections(), "connections that nobody holds are closed")
     broker.events.clear()
     broker.closed.clear()
     gc.collect()

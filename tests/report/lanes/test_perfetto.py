@@ -19,7 +19,7 @@ from groupstorm.report.lanes.members import Activity
 from groupstorm.report.lanes.perfetto import UNOWNED, write_perfetto
 from groupstorm.trace.reader import read_rows
 from tests.broker.test_connections import join
-from tests.broker.test_serve import serving, wait_for
+from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
 from tests.command import environment_of_command
 from tests.figures.tracing import SECOND, Trace
@@ -27,6 +27,7 @@ from tests.imports.real_logs import BOTH, BROKER, Recording, imported, recording
 from tests.processes import outcome_of, run_process
 from tests.report.lanes.drawing import of_coordinator, recorded, written
 from tests.report.lanes.trace_event_rules import Event, check_events, read_events
+from tests.waiting import wait_until
 
 STORMS = ("eager", "cooperative", "consumer", "slow")
 #: One of a classic group and one of a consumer group.
@@ -85,7 +86,7 @@ def test_a_trace_of_serve_keeps_the_rules(tmp_path: Path) -> None:
     with serving("--topic", "orders:4", "--trace", str(tmp_path / "trace")) as (process, address):
         with RawClient(address) as client:
             client.send(join("g"))
-            wait_for(tmp_path / "trace")
+            wait_until(lambda: list((tmp_path / "trace").glob("*.jsonl")))
         process.send_signal(signal.SIGTERM)
         outcome_of(process, 20)
     events = events_of(tmp_path / "trace", tmp_path)

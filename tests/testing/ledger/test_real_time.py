@@ -15,6 +15,7 @@ from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, Report
 from groupstorm.testing.shared import SharedBrokers
 from tests.testing.ledger.services import Service, careful, commits_first, commits_late
+from tests.waiting import until
 
 RECORDS = 8
 BROKERS = ["emulator", pytest.param("jvm", marks=pytest.mark.slow)]
@@ -41,12 +42,6 @@ async def broker(request: pytest.FixtureRequest, shared: SharedBrokers) -> Async
         yield chosen
     finally:
         await chosen.__aexit__(None, None, None)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def cancelled(*tasks: asyncio.Task[None]) -> None:
