@@ -35,6 +35,18 @@ def run_process(
         raise AssertionError(_too_late(command, deadline_s, late.stdout, late.stderr)) from None
 
 
+def run_build(command: Sequence[str | PathLike[str]], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run what fetches or compiles; the caller says what its exit code means."""
+    return run_process(
+        command,
+        deadline_s=BUILD_DEADLINE_S,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        **options,
+    )
+
+
 def outcome_of(process: subprocess.Popen[AnyStr], deadline_s: float = DEADLINE_S) -> tuple[AnyStr, AnyStr]:
     """Its output and errors when it has ended; beyond the deadline it is killed and fails the test."""
     try:

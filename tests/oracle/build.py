@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.javaruntime import runtimes
-from tests.processes import BUILD_DEADLINE_S, run_process
+from tests.processes import run_build
 
 SOURCES = Path(__file__).resolve().parent
 CACHE = SOURCES.parents[1] / ".oracle"
@@ -111,15 +110,7 @@ def _run_maven(java: Path, classes: Path, lib: Path, options: Sequence[str]) -> 
             "process-classes",
         ]
         environment = {**os.environ, "JAVA_HOME": str(java.parent.parent)}
-        answer = run_process(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            deadline_s=BUILD_DEADLINE_S,
-        )
+        answer = run_build(command, env=environment)
         if answer.returncode != 0:
             raise _problem(answer.stdout + answer.stderr)
         _put_in_place(built / "classes", classes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from groupstorm.assignors.cases import read_case
 from groupstorm.assignors.userdata import encode_subscription
 from tests.oracle.build import CACHE, Built, OracleUnavailable, build
 from tests.oracle.jvm import Jvm
-from tests.processes import BUILD_DEADLINE_S, run_process
+from tests.processes import run_build
 from tools.historical_assignors.released import Case
 
 _COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
@@ -38,14 +37,7 @@ def _fetch(release: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="fetching-") as place:
         artifact = f"-Dartifact=org.apache.kafka:kafka-clients:{release}"
         command = [maven, "-B", "-q", _COPY, artifact, f"-DoutputDirectory={place}"]
-        answer = run_process(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            deadline_s=BUILD_DEADLINE_S,
-        )
+        answer = run_build(command)
         if answer.returncode != 0:
             raise OracleUnavailable(f"Maven cannot fetch kafka-clients {release}")
         folder.mkdir(exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.java_program import built_once
-from tests.processes import BUILD_DEADLINE_S, run_process
+from tests.processes import run_build
 
 SOURCES = Path(__file__).parent
 MINIMUM_JAVA = 17
@@ -136,14 +135,7 @@ def _franz_go(name: str, package: str) -> Path:
 
 def _built(name: str, sources: Iterable[Path], command: Callable[[Path], list[str]]) -> Path:
     def build_into(folder: Path) -> None:
-        answer = run_process(
-            command(folder),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            deadline_s=BUILD_DEADLINE_S,
-        )
+        answer = run_build(command(folder))
         if answer.returncode != 0:
             said = (answer.stderr or answer.stdout).strip().splitlines() or ["it said nothing"]
             raise ProgramUnavailable(f"{name} could not be built: {said[-1]}")

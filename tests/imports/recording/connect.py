@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 import urllib.error
@@ -25,7 +24,7 @@ from groupstorm.storms.live.real_clients.java_program import built_once
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import DATA, RECORDED, SERVER_LOG
-from tests.processes import BUILD_DEADLINE_S, run_process
+from tests.processes import run_build
 
 GROUP: Final = "connect-pair"
 #: Each has one task: six pieces of work for two workers.
@@ -204,14 +203,7 @@ def _connector_jar() -> Path:
             f"-Dartifact={artifact}",
             f"-DoutputDirectory={folder}",
         ]
-        answer = run_process(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            deadline_s=BUILD_DEADLINE_S,
-        )
+        answer = run_build(command)
         if answer.returncode != 0:
             raise BrokerUnavailable(f"Maven cannot fetch {artifact}: {answer.stdout.strip()}")
 

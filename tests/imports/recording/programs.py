@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ from tests.imports.recording.releases import (
     SESSION_TIMEOUT_MS,
     Clients,
 )
-from tests.processes import BUILD_DEADLINE_S, run_process
+from tests.processes import run_build
 
 _SOURCE = Path(__file__).parent / "java" / "RecordedMember.java"
 _JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -61,14 +60,7 @@ def command(clients: Clients, release: str, folder: Path) -> Sequence[str]:
 def _compiled(compiler: Path, classpath: str) -> Path:
     def compile_into(folder: Path) -> None:
         build = [str(compiler), "-nowarn", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
-        answer = run_process(
-            build,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            deadline_s=BUILD_DEADLINE_S,
-        )
+        answer = run_build(build)
         if answer.returncode != 0:
             raise InputError(f"the recorded member cannot be compiled: {answer.stderr.strip()}")
 

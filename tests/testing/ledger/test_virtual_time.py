@@ -180,25 +180,22 @@ def test_the_end_is_not_in_sight_if_the_run_goes_on() -> None:
     simulate(test, topics={"orders": 2}, failures=())
 
 
+async def two_of(service: Service, world: World, ledger: Ledger) -> None:
+    """Two processes of the service work on forty records until all is done."""
+    for name in ("one", "two"):
+        given = (world.bootstrap_servers, "billing", "orders", name, ledger)
+        await world.start(service, *given, name=name, restarts=True)
+    for _ in range(20):
+        ledger.produce("orders", 2)
+        await world.run_for(2)
+    await world.run_for(120)
+
+
 @pytest.mark.slow
 def test_no_schedule_of_failures_makes_a_careful_service_lose_records() -> None:
     async def test(world: World) -> None:
         async with Ledger(world.broker, "billing") as ledger:
-            for name in ("one", "two"):
-                await world.start(
-                    careful,
-                    world.bootstrap_servers,
-                    "billing",
-                    "orders",
-                    name,
-                    ledger,
-                    name=name,
-                    restarts=True,
-                )
-            for _ in range(20):
-                ledger.produce("orders", 2)
-                await world.run_for(2)
-            await world.run_for(120)
+            await two_of(careful, world, ledger)
             ledger.check()
 
     simulate(test, schedules=12, topics={"orders": 2}, settings=SETTINGS, within_s=40)
@@ -208,21 +205,7 @@ def test_no_schedule_of_failures_makes_a_careful_service_lose_records() -> None:
 def test_a_schedule_finds_what_committing_first_loses() -> None:
     async def test(world: World) -> None:
         async with Ledger(world.broker, "billing") as ledger:
-            for name in ("one", "two"):
-                await world.start(
-                    commits_first,
-                    world.bootstrap_servers,
-                    "billing",
-                    "orders",
-                    name,
-                    ledger,
-                    name=name,
-                    restarts=True,
-                )
-            for _ in range(20):
-                ledger.produce("orders", 2)
-                await world.run_for(2)
-            await world.run_for(120)
+            await two_of(commits_first, world, ledger)
             report = ledger.report()
             assert Kind.LOST not in {one.kind for one in report.faults}, "\n".join(report.lines())
 
