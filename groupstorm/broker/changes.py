@@ -22,6 +22,7 @@ from groupstorm.coordinator.records import (
     OffsetCommitRecord,
     TransactionEndRecord,
 )
+from groupstorm.coordinator.share.records import ShareRecord
 from groupstorm.coordinator.streams.records import StreamsRecord
 
 
@@ -212,4 +213,5 @@ Change = (
     | TransactionEndRecord
     | ConsumerRecord
     | StreamsRecord
+    | ShareRecord
 )

@@ -51,6 +51,14 @@ def streams_heartbeat(driver: Driver, version: int) -> Any:
     return driver.ask(wire.STREAMS_GROUP_HEARTBEAT, version, **streams_join(version, "streams", "orders"))
 
 
+def share_heartbeat(driver: Driver, version: int) -> Any:
+    """A member joins a share group."""
+    topics = {"rack_id": None, "subscribed_topic_names": ("orders",)}
+    return driver.ask(
+        wire.SHARE_GROUP_HEARTBEAT, version, group_id="share", member_id="m", member_epoch=0, **topics
+    )
+
+
 def update_topology_description(driver: Driver, version: int) -> Any:
     key = wire.TOPOLOGY_DESCRIPTION_UPDATE
     nothing = wire.structure(key, version, "TopologyDescription")
@@ -215,6 +223,11 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.CONSUMER_GROUP_DESCRIBE: lambda driver, version: (
         consumer_heartbeat(driver, 1)
         and driver.ask(wire.CONSUMER_GROUP_DESCRIBE, version, group_ids=("modern", "none"))
+    ),
+    wire.SHARE_GROUP_HEARTBEAT: share_heartbeat,
+    wire.SHARE_GROUP_DESCRIBE: lambda driver, version: (
+        share_heartbeat(driver, 1)
+        and driver.ask(wire.SHARE_GROUP_DESCRIBE, version, group_ids=("share", "none"))
     ),
     wire.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
     wire.STREAMS_GROUP_DESCRIBE: lambda driver, version: (
