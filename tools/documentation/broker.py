@@ -69,6 +69,9 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.share.assignment.interval.ms": (
         "KIP-932: the least time between two computations of a group's targets; 0: none"
     ),
+    "group.share.delivery.count.limit": (
+        "KIP-932: how often a record is delivered until the group is done with it"
+    ),
     "group.share.heartbeat.interval.ms": (
         "KIP-932: how often members send heartbeats; the broker tells them"
     ),
@@ -78,22 +81,45 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.share.max.assignment.interval.ms": (
         "the most that one group may set for itself (`share.assignment.interval.ms`)"
     ),
+    "group.share.max.delivery.count.limit": (
+        "the most that one group may set for itself (`share.delivery.count.limit`)"
+    ),
     "group.share.max.heartbeat.interval.ms": (
         "the most that one group may set for itself (`share.heartbeat.interval.ms`)"
+    ),
+    "group.share.max.partition.max.record.locks": (
+        "the most that one group may set for itself (`share.partition.max.record.locks`)"
+    ),
+    "group.share.max.record.lock.duration.ms": (
+        "the most that one group may set for itself (`share.record.lock.duration.ms`)"
     ),
     "group.share.max.session.timeout.ms": (
         "the most that one group may set for itself (`share.session.timeout.ms`)"
     ),
+    "group.share.max.share.sessions": ("KIP-932: share sessions of a broker"),
     "group.share.max.size": ("KIP-932: members of a group"),
     "group.share.min.assignment.interval.ms": (
         "the least that one group may set for itself (`share.assignment.interval.ms`)"
     ),
+    "group.share.min.delivery.count.limit": (
+        "the least that one group may set for itself (`share.delivery.count.limit`)"
+    ),
     "group.share.min.heartbeat.interval.ms": (
         "the least that one group may set for itself (`share.heartbeat.interval.ms`)"
+    ),
+    "group.share.min.partition.max.record.locks": (
+        "the least that one group may set for itself (`share.partition.max.record.locks`)"
+    ),
+    "group.share.min.record.lock.duration.ms": (
+        "the least that one group may set for itself (`share.record.lock.duration.ms`)"
     ),
     "group.share.min.session.timeout.ms": (
         "the least that one group may set for itself (`share.session.timeout.ms`)"
     ),
+    "group.share.partition.max.record.locks": (
+        "KIP-932: the records of a partition that a group has in flight"
+    ),
+    "group.share.record.lock.duration.ms": ("KIP-932: how long a member may keep a record"),
     "group.share.session.timeout.ms": ("KIP-932: how long a silent member stays"),
     "group.streams.acceptable.recovery.lag": ("KIP-1071: told to members, which do nothing with it yet"),
     "group.streams.assignment.interval.ms": (
