@@ -29,7 +29,7 @@ REFUSED: Mapping[str, str] = {
     "group.share.assignor.offload.enable": "assignors have no thread of their own",
     "group.share.assignors": "there is one assignor, simple",
     "group.streams.topology.description.plugin.class": "plugins are Java classes",
-    "errors.deadletterqueue.": "the records of share groups (KIP-932) are not served",
+    "errors.deadletterqueue.": "dead letter topics are named dlq.*, and nobody creates them",
 }
 
 #: Those of the group coordinator.

@@ -1,8 +1,7 @@
 """Kafka's options of the group coordinator, by name, with Kafka's defaults and bounds.
 
-Source: GroupCoordinatorConfig.CONFIG_DEF and ShareGroupConfig.CONFIG_DEF of Kafka 4.4.0. Options that an emulator has no use for (threads,
-buffers, the offsets topic's files) and options of other kinds of groups are checked as Kafka checks them,
-and have no effect.
+Source: CONFIG_DEF of Kafka 4.4.0's GroupCoordinatorConfig and ShareGroupConfig. Options that an emulator has
+no use for (threads, buffers, the offsets topic's files) are checked as Kafka checks them, and have no effect.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
 
 
 def test_older_releases_hide_the_protocol() -> None:
-    keys = {SHARE_GROUP_HEARTBEAT, SHARE_GROUP_DESCRIBE}
+    keys = {SHARE_GROUP_HEARTBEAT, SHARE_GROUP_DESCRIBE, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
     assert keys <= apis_of("4.x").keys()
     for release in ("2.8", "3.9"):
         assert not keys & apis_of(release).keys()

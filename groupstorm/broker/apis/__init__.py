@@ -64,6 +64,8 @@ from groupstorm.broker.apis import (
     key_75_describe_topic_partitions,
     key_76_share_group_heartbeat,
     key_77_share_group_describe,
+    key_78_share_fetch,
+    key_79_share_acknowledge,
     key_88_streams_group_heartbeat,
     key_89_streams_group_describe,
     key_93_streams_group_topology_description_update,
@@ -91,6 +93,7 @@ _ALL = (
     key_68_consumer_group_heartbeat.API, key_69_consumer_group_describe.API,
     key_74_list_config_resources.API, key_75_describe_topic_partitions.API,
     key_76_share_group_heartbeat.API, key_77_share_group_describe.API,
+    key_78_share_fetch.API, key_79_share_acknowledge.API,
     key_88_streams_group_heartbeat.API, key_89_streams_group_describe.API,
     key_93_streams_group_topology_description_update.API, key_18_api_versions.API,
 )  # fmt: skip
