@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
@@ -32,6 +33,7 @@ class ShareFetch:
     max_records: int = 500
     batch_size: int = 500
     has_record_limit: bool = False
+    is_mode_known: bool = True
     is_renewal: bool = False
     version: int = 2
     connection: str = ""
@@ -57,6 +59,7 @@ class FetchedPartition:
     acquired: Sequence[Acquired] = ()
     batches: Sequence[RecordBatch] = ()
     acknowledge_error: Error = Error.NONE
+    acknowledge_sentence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,18 @@ class ShareFetchResponse:
     partitions: Mapping[TopicPartition, FetchedPartition] = field(default_factory=dict)
 
 
+class AcknowledgeError(NamedTuple):
+    """The outcome of the acknowledgements of a partition, and Kafka's sentence about it."""
+
+    error: Error
+    sentence: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ShareAcknowledgeResponse:
     error: Error
     lock_ms: int = 0
-    partitions: Mapping[TopicPartition, Error] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, AcknowledgeError] = field(default_factory=dict)
 
 
 Request = ShareFetch | ShareAcknowledge

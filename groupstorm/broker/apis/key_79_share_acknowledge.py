@@ -47,8 +47,8 @@ API = Api(79, "ShareAcknowledge", 1, 2, handle, older=(), needs=(READ_GROUP,), o
 
 def _response(state: BrokerState, call: Call, answer: ShareAcknowledgeResponse) -> Turns[Any]:
     topics = AnswerTopics(state, call)
-    for one, error in answer.partitions.items():
-        topics.add(one, error)
+    for one, (error, sentence) in answer.partitions.items():
+        topics.add(one, error, error_message=sentence)
         yield 2
     return call.types.response(
         error_code=Error.NONE,

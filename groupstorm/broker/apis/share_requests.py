@@ -69,9 +69,8 @@ class AnswerTopics:
             "PartitionData",
             partition_index=one.partition,
             error_code=error,
-            error_message=None,
             current_leader=make("LeaderIdAndEpoch", leader_id=leader, leader_epoch=epoch),
-            **fields,
+            **{"error_message": None, **fields},
         )
         self._topics.setdefault(id_of(one.topic), []).append(data)
 
