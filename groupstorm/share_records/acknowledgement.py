@@ -49,17 +49,23 @@ class AcknowledgementBatch(NamedTuple):
 
 def are_valid(batches: Iterable[AcknowledgementBatch], *, knows_renewal: bool, is_renewal: bool) -> bool:
     """Whether the ranges of one partition are well-formed. Neighbours may share one offset."""
-    highest = AcknowledgeType.RENEW if knows_renewal else AcknowledgeType.REJECT
     before = -1
-    for first, last, types in batches:
-        if first > last or first < before or len(types) not in (1, last - first + 1):
+    for batch in batches:
+        if not is_valid(batch, before, knows_renewal=knows_renewal, is_renewal=is_renewal):
             return False
-        if any(not AcknowledgeType.GAP <= one <= highest for one in types):
-            return False
-        if AcknowledgeType.RENEW in types and not is_renewal:
-            return False
-        before = last
+        before = batch.last_offset
     return True
+
+
+def is_valid(batch: AcknowledgementBatch, before: int, *, knows_renewal: bool, is_renewal: bool) -> bool:
+    """Whether a range is well-formed that follows one with ``before`` as its last offset."""
+    first, last, types = batch
+    if first > last or first < before or len(types) not in (1, last - first + 1):
+        return False
+    highest = AcknowledgeType.RENEW if knows_renewal else AcknowledgeType.REJECT
+    if min(types) < AcknowledgeType.GAP or max(types) > highest:
+        return False
+    return is_renewal or AcknowledgeType.RENEW not in types
 
 
 def acknowledge(

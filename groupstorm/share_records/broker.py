@@ -344,11 +344,18 @@ class ShareBroker:
     def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
         """The partitions whose answer is known now, and the acknowledgements for share partitions."""
         is_renewal = request.is_renewal and request.version >= 2
+        malformed = request.malformed
+        if malformed is None:
+            malformed = {
+                one
+                for one, batches in request.partitions.items()
+                if not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal)
+            }
         failed, interested = {}, {}
         for one, batches in request.partitions.items():
             if not self._cluster.has_topic(one.topic):
                 error = Error.UNKNOWN_TOPIC_ID
-            elif not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal):
+            elif one in malformed:
                 error = Error.INVALID_REQUEST
             elif one.topic in request.denied:
                 error = Error.TOPIC_AUTHORIZATION_FAILED

@@ -20,7 +20,8 @@ Acknowledgements = Mapping[TopicPartition, Sequence[AcknowledgementBatch]]
 @dataclass(frozen=True, slots=True)
 class ShareFetch:
     """``partitions``: those in the request, each with its acknowledgements. ``denied``: topics that the
-    client may not read."""
+    client may not read. ``malformed``: partitions whose ranges are not `are_valid`; None: nobody has looked.
+    """
 
     group: str
     member_id: str
@@ -38,6 +39,7 @@ class ShareFetch:
     version: int = 2
     connection: str = ""
     denied: Collection[str] = ()
+    malformed: Collection[TopicPartition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class ShareAcknowledge:
     is_renewal: bool = False
     version: int = 2
     denied: Collection[str] = ()
+    malformed: Collection[TopicPartition] | None = None
 
 
 @dataclass(slots=True)

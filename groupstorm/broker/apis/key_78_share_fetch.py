@@ -34,7 +34,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     message = call.message
     if message.group_id is None:
         return Done(refused(call, Error.INVALID_REQUEST))
-    partitions = yield from read_partitions(message.topics)
+    partitions, malformed = yield from read_partitions(call)
     forgotten = [
         TopicPartition(key_of(topic.topic_id), number)
         for topic in message.forgotten_topics_data
@@ -60,6 +60,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
         version=call.version,
         connection=call.connection,
         denied=denied_topics(state, call, partitions),
+        malformed=malformed,
     )
 
     def finish(answer: ShareFetchResponse) -> Any:
