@@ -13,11 +13,12 @@ from groupstorm.share_records.states import RecordState
 
 
 class KafkaError(Exception):
-    """A call that Kafka ends with an exception, as the error of an answer."""
+    """A call that Kafka ends with an exception, as the error of an answer. ``sentence``: the exception's."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: Error, sentence: str | None = None) -> None:
         super().__init__(error.name)
         self.error = error
+        self.sentence = sentence
 
 
 class NullPointer(Exception):
@@ -92,6 +93,10 @@ class PartitionLog(Protocol):
 
     def end(self, *, is_committed: bool) -> LogPosition:
         """The high watermark, or the last stable offset."""
+
+    def bytes_between(self, start: LogPosition, end: LogPosition, most: int) -> int:
+        """The bytes of the batches between two positions, counted up to a number."""
+        return min(end.byte - start.byte, most)
 
     def earliest_offset(self) -> int: ...
 

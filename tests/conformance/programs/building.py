@@ -62,10 +62,16 @@ def java_member() -> Java:
     return java_program(SOURCES / "java" / "Member.java", "conformance-java")
 
 
+def share_member() -> Java:
+    """Kafka's share consumer (`java/ShareMember.java`). Raises ProgramUnavailable."""
+    source = SOURCES / "java" / "ShareMember.java"
+    return java_program(source, "conformance-share", "4.4.0")
+
+
 @cache
-def java_program(source: Path, name: str) -> Java:
+def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
-    return _java_program(kafka_java(), source, name)
+    return _java_program(kafka_java(version), source, name)
 
 
 @cache
