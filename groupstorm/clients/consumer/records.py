@@ -18,7 +18,10 @@ _ABORT_MARKER = b"\0\0\0\0"
 
 
 class ConsumerRecord(NamedTuple):
-    """One record. ``timestamp``: milliseconds; ``timestamp_type`` 0: the producer's, 1: the broker's."""
+    """One record. ``timestamp``: milliseconds; ``timestamp_type`` 0: the producer's, 1: the broker's.
+
+    ``delivery_count``: how often a share group has given it out, this time included; else None.
+    """
 
     topic: str
     partition: int
@@ -29,6 +32,7 @@ class ConsumerRecord(NamedTuple):
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     leader_epoch: int = -1
+    delivery_count: int | None = None
 
     @property
     def topic_partition(self) -> TopicPartition:
