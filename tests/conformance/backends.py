@@ -86,6 +86,18 @@ STREAMS = Configuration(
     },
     "4.4.0",
 )
+#: Members of share groups are told to send heartbeats often.
+SHARES = Configuration(
+    "shares",
+    {
+        **QUICK.settings,
+        "group.share.assignment.interval.ms": "0",
+        "group.share.min.assignment.interval.ms": "0",
+        "group.share.min.heartbeat.interval.ms": "100",
+        "group.share.heartbeat.interval.ms": "300",
+    },
+    "4.4.0",
+)
 #: Our setting of the release whose rules hold.
 _RULES = "groupstorm.compatibility"
 

@@ -63,6 +63,12 @@ def java_member() -> Java:
     return java_program(SOURCES / "java" / "Member.java", "conformance-java")
 
 
+def java_share_member(release: str) -> Java:
+    """Kafka's share consumer of a release (`java/ShareMember.java`). Raises ProgramUnavailable."""
+    built = java_program(SOURCES / "java" / "ShareMember.java", "conformance-java-share")
+    return built._replace(jars=kafka_java(release).jars)
+
+
 @cache
 def java_program(source: Path, name: str) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
