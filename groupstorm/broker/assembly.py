@@ -18,9 +18,11 @@ from groupstorm.broker.log.topics import Topics
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
 from groupstorm.broker.settings import read_settings
+from groupstorm.broker.share.persister import SharePersister
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.faults import Refused
 from groupstorm.problems import InputError
+from groupstorm.share_records.config import ShareConfig
 
 #: In one process. Each broker has a listener of its own.
 BROKERS_MAX = 100
@@ -57,6 +59,7 @@ def make_broker(
         cluster_id=_cluster_id(),
         topics=Topics(config, cluster=cluster),
         coordinator_config=coordinator_config,
+        share_config=ShareConfig.from_mapping(options),
         release=release,
     )
     if config.authorizer_class_name is not None:
@@ -79,6 +82,7 @@ def make_broker(
         append=limited_appends(config.groupstorm_append_latency_ms, lambda: state.config.message_max_bytes),
         whole_records=True,
         resolves_in_turns=True,
+        persister=SharePersister(state),
     )
     loaded = coordinator.load(records, now_ms)
     return Broker(state, coordinator, loaded.events)

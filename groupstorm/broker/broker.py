@@ -16,6 +16,7 @@ from groupstorm.broker.apis import apis_of
 from groupstorm.broker.apis.api import (
     Api,
     AskCoordinator,
+    AskShareBroker,
     BrokerState,
     Call,
     CoordinatorsApi,
@@ -39,6 +40,7 @@ from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
 from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.restoring import changed_transaction, snapshot
+from groupstorm.broker.share.brokers import ShareBrokers
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
 from groupstorm.broker.unfinished import Turn, Unfinished, mute_ms
 from groupstorm.coordinator.errors import Error
@@ -86,6 +88,7 @@ class Broker:
         self._decoder = Decoder()
         self._unfinished = Unfinished()
         self._groups = GroupCoordination(state, coordinator, self._unfinished)
+        self._shares = ShareBrokers(state)
         #: The outputs of this step.
         self._outputs: list[ConnectionOutput] = []
 
@@ -152,7 +155,7 @@ class Broker:
         if self._unfinished:
             return self.state.now_ms
         earliest = self.coordinator.next_deadline()
-        for source in (self._fetches, self.state.transactions, self._maintenance):
+        for source in (self._fetches, self.state.transactions, self._maintenance, self._shares):
             deadline = source.next_deadline()
             if deadline is not None and (earliest is None or deadline < earliest):
                 earliest = deadline
@@ -165,6 +168,7 @@ class Broker:
         self._answer_groups()
         self.state.transactions.fire(now_ms)
         self._maintenance.fire(now_ms)
+        self._shares.fire(now_ms)
         self._tell_groups()
         if self._unfinished:
             self._end_turn(self._unfinished.next_turn())
@@ -173,11 +177,18 @@ class Broker:
             self._follow(connection, response)
         return self._effects()
 
-    def forget(self, connection: int) -> None:
-        """Forget a closed connection. Groups do not see it, as Kafka's coordinator sees no connections."""
+    def forget(self, connection: int, now_ms: int) -> BrokerEffects:
+        """Forget a closed connection. Groups do not see it, as Kafka's coordinator sees no connections, but
+        share sessions end with it."""
+        self.state.now_ms = now_ms
+        self._forget(connection)
+        return self._effects()
+
+    def _forget(self, connection: int) -> None:
         self._in_flight.pop(connection, None)
         self._fetches.forget(connection)
         self._groups.forget(connection)
+        self._shares.forget(connection)
 
     def move_coordinator(self, group: str, node: int | None, now_ms: int) -> BrokerEffects:
         """Another broker, the next one unless ``node`` names one, takes over the partition of the offsets
@@ -203,6 +214,7 @@ class Broker:
 
     def stop(self, now_ms: int) -> BrokerEffects:
         """Answer every parked request: groups with NOT_COORDINATOR, fetches with their records so far."""
+        self._shares.stop()
         self._groups.take(self.coordinator.unload(now_ms))
         self._answer_groups()
         for connection, response in self._fetches.finish_all():
@@ -249,7 +261,7 @@ class Broker:
             types, correlation_id, client_id, message = request
             self._in_flight[connection] = _InFlight(correlation_id, types, node)
             who = (client_id, peer.host, peer.reached_at, now_ms, node, peer.principal)
-            return handle(Call(version, message, types, *who, len(frame), api))
+            return handle(Call(version, message, types, *who, len(frame), api, str(connection)))
 
         def decode_in_turns() -> Turns[Outcome]:
             self._in_flight[connection] = _InFlight(0, response_types(api_key, version), node)
@@ -258,7 +270,7 @@ class Broker:
             outcome = decoded(request)
             self._in_flight[connection].message = request.message
             if not is_there:
-                self.forget(connection)  # the client has closed its connection: nobody is answered
+                self._forget(connection)  # the client has closed its connection: nobody is answered
             return (yield from outcome) if isinstance(outcome, Generator) else outcome
 
         if self._decoder.is_long(frame):
@@ -287,12 +299,15 @@ class Broker:
             case Encoded(body, mute_ms):
                 self._send(connection, body, mute_ms)
             case NoAnswer(close, mute_ms):
-                self.forget(connection)
+                self._forget(connection)
                 self._outputs.append(ConnectionOutput(connection, None, close, mute_ms))
             case Wait():
                 self._fetches.park(connection, outcome)
             case AskCoordinator():
                 self._groups.ask(connection, self._in_flight[connection].node, outcome)
+                self._answer_groups()
+            case AskShareBroker():
+                self._shares.ask(connection, self._in_flight[connection].node, outcome)
                 self._answer_groups()
 
     def _end_turn(self, turn: Turn) -> None:
@@ -307,18 +322,22 @@ class Broker:
             self._follow(connection, outcome)
 
     def _tell_groups(self) -> None:
+        self._shares.tell()
         self._groups.tell(self.state.now_ms)
         self._answer_groups()
 
     def _answer_groups(self) -> None:
-        """Answer the requests whose questions the group coordinator has answered."""
-        while self._groups.answered:
-            connection, response = self._groups.answered.popleft()
-            self._follow(connection, _done(response) if isinstance(response, Generator) else Done(response))
+        """Answer the requests whose questions the group coordinator, or a share broker, has answered."""
+        for answered in (self._groups.answered, self._shares.answered):
+            while answered:
+                connection, response = answered.popleft()
+                is_long = isinstance(response, Generator)
+                self._follow(connection, _done(response) if is_long else Done(response))
 
     def _wake_fetches(self) -> None:
         if self.state.appended:
             appended, self.state.appended = self.state.appended, []
+            self._shares.appended(appended)
             for connection, response in self._fetches.appended(appended):
                 self._follow(connection, response)
 
@@ -340,7 +359,7 @@ class Broker:
         self._outputs.append(ConnectionOutput(connection, framed([header, *body]), None, mute_ms))
 
     def _close(self, connection: int, problem: CodecError) -> None:
-        self.forget(connection)
+        self._forget(connection)
         self._outputs.append(ConnectionOutput(connection, None, str(problem)))
 
 

@@ -22,7 +22,9 @@ from groupstorm.coordinator.records import (
     OffsetCommitRecord,
     TransactionEndRecord,
 )
+from groupstorm.coordinator.share.records import ShareRecord
 from groupstorm.coordinator.streams.records import StreamsRecord
+from groupstorm.share_records.ports import StateBatch
 
 
 class ClusterNamed(NamedTuple):
@@ -184,6 +186,39 @@ class TransactionChanged(NamedTuple):
     ending: tuple[int, int] | None = None
 
 
+class ShareStateKept(NamedTuple):
+    """A snapshot of the share coordinator's (`groupstorm.share_records.coordinator.ShareState`)."""
+
+    group: str
+    topic_id: uuid.UUID
+    partition: int
+    start: int
+    complete: int
+    leader_epoch: int
+    state_epoch: int
+    snapshot_epoch: int
+    batches: tuple[StateBatch, ...]
+
+
+class ShareStateUpdated(NamedTuple):
+    """What a leader has written behind the last snapshot."""
+
+    group: str
+    topic_id: uuid.UUID
+    partition: int
+    start: int
+    complete: int
+    leader_epoch: int
+    state_epoch: int
+    batches: tuple[StateBatch, ...]
+
+
+class ShareStateDeleted(NamedTuple):
+    group: str
+    topic_id: uuid.UUID
+    partition: int
+
+
 Change = (
     ClusterNamed
     | TopicCreated
@@ -212,4 +247,8 @@ Change = (
     | TransactionEndRecord
     | ConsumerRecord
     | StreamsRecord
+    | ShareRecord
+    | ShareStateKept
+    | ShareStateUpdated
+    | ShareStateDeleted
 )

@@ -161,6 +161,7 @@ def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
         yield _fixed(name, str(value), str(default), kind)
     yield from _entries_of_groups(coordinator.consumer)
+    yield from _entries_of_groups(coordinator.share)
     yield from _entries_of_groups(coordinator.streams)
 
 

@@ -21,13 +21,13 @@ class Feature(NamedTuple):
     level: int
 
 
-#: Those of Kafka 4.4.0. Share groups are not served: they are off.
+#: Those of Kafka 4.4.0.
 _FEATURES: Mapping[str, Feature] = {
     "eligible.leader.replicas.version": Feature(0, 1, 0),
     "group.version": Feature(0, 1, 1),
     "kraft.version": Feature(0, 1, 0),
     "metadata.version": Feature(7, 33, 33),
-    "share.version": Feature(0, 2, 0),
+    "share.version": Feature(0, 2, 2),
     "streams.version": Feature(0, 1, 1),
     "transaction.version": Feature(0, 2, 2),
 }

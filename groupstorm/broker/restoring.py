@@ -24,6 +24,9 @@ from groupstorm.broker.changes import (
     ProducerIdsTaken,
     QuotasChanged,
     RecordsDeleted,
+    ShareStateDeleted,
+    ShareStateKept,
+    ShareStateUpdated,
     TopicConfigured,
     TopicCreated,
     TopicDeleted,
@@ -35,9 +38,12 @@ from groupstorm.broker.log.batches import parse_stored
 from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.share.persister import kept, share_key
 from groupstorm.broker.transactions import Transaction, TransactionState
 from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.records import Record
+from groupstorm.share_records.coordinator import ShareState
+from groupstorm.share_records.ports import WriteState
 
 
 def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[Record]:
@@ -162,6 +168,23 @@ def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: 
     state.transactions.restore(transaction, now_ms)
 
 
+def _keep_share_state(state: BrokerState, change: ShareStateKept, _now_ms: int) -> None:
+    group, topic_id, partition, start, complete, leader_epoch, state_epoch, snapshot_epoch, batches = change
+    kept = ShareState(start, complete, leader_epoch, state_epoch, snapshot_epoch, batches)
+    state.share_states.restore(share_key(group, topic_id, partition), kept)
+
+
+def _update_share_state(state: BrokerState, change: ShareStateUpdated, _now_ms: int) -> None:
+    group, topic_id, partition, start, complete, leader_epoch, state_epoch, batches = change
+    key = share_key(group, topic_id, partition)
+    written = WriteState(key, state_epoch, leader_epoch, start, complete, batches)
+    state.share_states.restore_update(written)
+
+
+def _delete_share_state(state: BrokerState, change: ShareStateDeleted, _now_ms: int) -> None:
+    state.share_states.restore(share_key(*change), None)
+
+
 _APPLY = cast(
     "dict[type, Callable[[BrokerState, Change, int], None]]",
     {
@@ -186,6 +209,9 @@ _APPLY = cast(
         RecordsDeleted: _delete_records,
         ProducerIdsTaken: _take_producer_ids,
         TransactionChanged: _change_transaction,
+        ShareStateKept: _keep_share_state,
+        ShareStateUpdated: _update_share_state,
+        ShareStateDeleted: _delete_share_state,
     },
 )
 
@@ -211,6 +237,8 @@ def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = Fals
                 yield LogKept(topic.name, index, log.state())
     for transaction in state.transactions:
         yield changed_transaction(transaction)
+    for key, share_state in state.share_states.states.items():
+        yield kept(key, share_state)
     yield from cast("Iterable[Change]", records)
 
 

@@ -21,14 +21,15 @@ REFUSED: Mapping[str, str] = {
     "offsets.topic.segment.bytes": "the offsets topic has no files",
     "offsets.topic.compression.codec": "the offsets topic has no files",
     "offsets.topic.replication.factor": "the offsets topic has no replicas",
-    "group.coordinator.rebalance.protocols": "classic, consumer and streams groups are served, always",
+    "group.coordinator.rebalance.protocols": "all kinds of group are served, always",
     "group.coordinator.": "the coordinator has no threads and no buffers",
     "group.consumer.assignor.offload.enable": "assignors have no thread of their own",
     "group.streams.assignor.offload.enable": "assignors have no thread of their own",
     "group.streams.assignors": "there is one assignor, sticky",
+    "group.share.assignor.offload.enable": "assignors have no thread of their own",
+    "group.share.assignors": "there is one assignor, simple",
     "group.streams.topology.description.plugin.class": "plugins are Java classes",
-    "errors.deadletterqueue.": "share groups (KIP-932) are not served",
-    "group.share.": "share groups (KIP-932) are not served",
+    "errors.deadletterqueue.": "dead letter topics are named dlq.*, and nobody creates them",
 }
 
 #: Those of the group coordinator.
@@ -40,7 +41,7 @@ COORDINATOR_SETTINGS = (
     *(
         name
         for name in COORDINATOR_OPTIONS
-        if name.startswith(("group.consumer.", "group.streams.")) and name not in REFUSED
+        if name.startswith(("group.consumer.", "group.share.", "group.streams.")) and name not in REFUSED
     ),
     "offset.metadata.max.bytes",
     "offsets.retention.minutes",

@@ -76,6 +76,7 @@ class Server:
         self._latest_ms = start_ms
         #: Changes could not be kept: every request is refused until the broker has ended.
         self._has_failed = False
+        self._has_stopped = False
 
     @property
     def started_us(self) -> int:
@@ -125,6 +126,7 @@ class Server:
 
     async def stop(self) -> None:
         """Close the listeners, answer every parked request, then close every connection."""
+        self._has_stopped = True
         for timer in (self._timer, self._sweep):
             if timer is not None:
                 timer.cancel()
@@ -195,7 +197,9 @@ class Server:
         connection = self.connections.pop(number, None)
         if connection is not None:
             self._of_node[connection.node] -= 1
-        self.broker.forget(number)
+        self._carry_out(self.broker.forget(number, self._now_ms()))
+        if not self._has_stopped:
+            self.arm()  # what the client held is another one's now, until its locks end
 
     def _accept(self, node: int) -> Connection:
         self._next_number += 1

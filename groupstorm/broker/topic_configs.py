@@ -22,6 +22,7 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
     ),
     "compression.zstd.level": Option(ConfigType.INT, "3", -131072, 22),
     "delete.retention.ms": long(86_400_000, broker="log.cleaner.delete.retention.ms"),
+    "errors.deadletterqueue.group.enable": flag(default=False),
     "file.delete.delay.ms": long(60_000),
     "flush.messages": long(INT64_MAX, 1),
     "flush.ms": long(INT64_MAX),

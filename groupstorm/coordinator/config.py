@@ -1,8 +1,7 @@
 """Kafka's options of the group coordinator, by name, with Kafka's defaults and bounds.
 
-Source: GroupCoordinatorConfig.CONFIG_DEF of Kafka 4.4.0. Options that an emulator has no use for (threads,
-buffers, the offsets topic's files) and options of other kinds of groups are checked as Kafka checks them,
-and have no effect.
+Source: CONFIG_DEF of Kafka 4.4.0's GroupCoordinatorConfig and ShareGroupConfig. Options that an emulator has
+no use for (threads, buffers, the offsets topic's files) are checked as Kafka checks them, and have no effect.
 """
 
 from __future__ import annotations
@@ -133,6 +132,16 @@ OPTIONS: dict[str, _Option] = {
     **_timeouts("share", _Int(200, 1, 1000)),
     "group.share.assignors": _Names("simple", ("simple",)),
     "group.share.initialize.retry.interval.ms": _Int(30_000, 1),
+    "group.share.record.lock.duration.ms": _Int(30_000, 1_000, 3_600_000),
+    "group.share.min.record.lock.duration.ms": _Int(15_000, 1_000, 30_000),
+    "group.share.max.record.lock.duration.ms": _Int(60_000, 30_000, 3_600_000),
+    "group.share.delivery.count.limit": _Int(5, 2, 10),
+    "group.share.min.delivery.count.limit": _Int(2, 2, 5),
+    "group.share.max.delivery.count.limit": _Int(10, 5, 25),
+    "group.share.partition.max.record.locks": _Int(2_000, 100, 10_000),
+    "group.share.min.partition.max.record.locks": _Int(100, 100, 2_000),
+    "group.share.max.partition.max.record.locks": _Int(4_000, 2_000, 10_000),
+    "group.share.max.share.sessions": _Int(2_000, 1),
     **_timeouts("streams", _Int(INT_MAX, 1)),
     "group.streams.num.standby.replicas": _Int(0, 0),
     "group.streams.max.standby.replicas": _Int(2, 0),
@@ -159,6 +168,15 @@ _ORDERED: tuple[tuple[str, str], ...] = (
             (f"group.{kind}.{what}", f"group.{kind}.max.{what}"),
         )
     ),
+    *(
+        pair
+        for what in ("record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks")
+        for pair in (
+            (f"group.share.min.{what}", f"group.share.{what}"),
+            (f"group.share.{what}", f"group.share.max.{what}"),
+        )
+    ),
+    ("group.share.max.size", "group.share.max.share.sessions"),
     ("group.streams.num.standby.replicas", "group.streams.max.standby.replicas"),
     ("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas"),
     ("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms"),

@@ -1,8 +1,6 @@
 """Configurations of groups of the newer protocols: names, defaults, and the bounds that the broker sets.
 
-Those of consumer and streams groups (KIP-848, KIP-1071) have an effect. Those of share groups (KIP-932) are
-checked, kept and described. Source: GroupConfig, with the defaults of GroupCoordinatorConfig and
-ShareGroupConfig for the settings that `groupstorm serve` does not have.
+Source: GroupConfig.
 """
 
 from __future__ import annotations
@@ -90,12 +88,12 @@ def _bounds(config: CoordinatorConfig) -> Mapping[str, tuple[int | None, int | N
         "consumer.heartbeat.interval.ms": consumer.bounds("heartbeat_interval_ms"),
         "consumer.session.timeout.ms": consumer.bounds("session_timeout_ms"),
         "consumer.assignment.interval.ms": consumer.bounds("assignment_interval_ms"),
-        "share.heartbeat.interval.ms": (5_000, 15_000),
-        "share.session.timeout.ms": (45_000, 60_000),
-        "share.record.lock.duration.ms": (15_000, 60_000),
-        "share.delivery.count.limit": (2, 10),
-        "share.partition.max.record.locks": (100, 4_000),
-        "share.assignment.interval.ms": (0, 15_000),
+        "share.heartbeat.interval.ms": config.share.bounds("heartbeat_interval_ms"),
+        "share.session.timeout.ms": config.share.bounds("session_timeout_ms"),
+        "share.record.lock.duration.ms": config.share.bounds("record_lock_duration_ms"),
+        "share.delivery.count.limit": config.share.bounds("delivery_count_limit"),
+        "share.partition.max.record.locks": config.share.bounds("partition_max_record_locks"),
+        "share.assignment.interval.ms": config.share.bounds("assignment_interval_ms"),
         "streams.heartbeat.interval.ms": streams.bounds("heartbeat_interval_ms"),
         "streams.session.timeout.ms": streams.bounds("session_timeout_ms"),
         "streams.num.standby.replicas": streams.bounds("num_standby_replicas"),

@@ -193,6 +193,8 @@ class ShareBroker:
         for one, has_id in partitions.items():
             if not has_id:
                 failed[one] = FetchedPartition(Error.UNKNOWN_TOPIC_ID)
+            elif one.topic in request.denied:
+                failed[one] = FetchedPartition(Error.TOPIC_AUTHORIZATION_FAILED)
             elif not self._cluster.has_partition(one):
                 failed[one] = FetchedPartition(Error.UNKNOWN_TOPIC_OR_PARTITION)
             else:
@@ -338,6 +340,8 @@ class ShareBroker:
                 failed[one] = Error.UNKNOWN_TOPIC_ID
             elif not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal):
                 failed[one] = Error.INVALID_REQUEST
+            elif one.topic in request.denied:
+                failed[one] = Error.TOPIC_AUTHORIZATION_FAILED
             elif not self._cluster.has_partition(one):
                 failed[one] = Error.UNKNOWN_TOPIC_OR_PARTITION
             elif not batches:

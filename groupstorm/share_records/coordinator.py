@@ -112,6 +112,24 @@ class ShareCoordinator:
             return error, None
         return Error.NONE, StateRecord.TOMBSTONE
 
+    def forget_unknown(self) -> list[SharePartitionKey]:
+        """Forget the states of partitions that are not in the metadata any more; the result: which."""
+        gone = [key for key in self._entries if not self._has_partition(key.topic_partition)]
+        for key in gone:
+            del self._entries[key]
+        return gone
+
+    def restore(self, key: SharePartitionKey, state: ShareState | None) -> None:
+        """Take over a snapshot, or a tombstone, of an earlier coordinator."""
+        if state is None:
+            self._entries.pop(key, None)
+        else:
+            self._entries[key] = _Entry(state, state.leader_epoch, state.state_epoch)
+
+    def restore_update(self, request: WriteState) -> None:
+        """Take over an update of an earlier coordinator. Raises LookupError without a snapshot before it."""
+        self._store(self._entries[request.key], request, request.leader_epoch)
+
     def _check(self, key: SharePartitionKey, leader_epoch: int, state_epoch: int | None = None) -> Error:
         entry = self._entries.get(key)
         if leader_epoch < 0 or (state_epoch is not None and state_epoch < 0) or entry is None:

@@ -184,7 +184,8 @@ class DelayedShareFetch:
         total = 0
         for key, offset in offsets.items():
             try:
-                end = self._around.cluster.log(key).end(is_committed=self.parameters.request.is_committed)
+                log = self._around.cluster.log(key)
+                end = log.end(is_committed=self.parameters.request.is_committed)
             except KafkaError as problem:
                 self.parameters.errors[key] = problem.error
                 self._around.drop(self._key(key), problem.error)
@@ -196,7 +197,7 @@ class DelayedShareFetch:
             if start.offset > end.offset:
                 return True
             if start.offset < end.offset:
-                total += min(end.byte - start.byte, sizes[key])
+                total += log.bytes_between(start, end, sizes[key])
         return total >= self.parameters.min_bytes
 
     def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from groupstorm.coordinator.errors import Error
@@ -18,7 +18,8 @@ Acknowledgements = Mapping[TopicPartition, Sequence[AcknowledgementBatch]]
 
 @dataclass(frozen=True, slots=True)
 class ShareFetch:
-    """``partitions``: those in the request, each with its acknowledgements."""
+    """``partitions``: those in the request, each with its acknowledgements. ``denied``: topics that the
+    client may not read."""
 
     group: str
     member_id: str
@@ -34,6 +35,7 @@ class ShareFetch:
     is_renewal: bool = False
     version: int = 2
     connection: str = ""
+    denied: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class ShareAcknowledge:
     partitions: Acknowledgements
     is_renewal: bool = False
     version: int = 2
+    denied: Collection[str] = ()
 
 
 @dataclass(slots=True)

@@ -93,6 +93,10 @@ class PartitionLog(Protocol):
     def end(self, *, is_committed: bool) -> LogPosition:
         """The high watermark, or the last stable offset."""
 
+    def bytes_between(self, start: LogPosition, end: LogPosition, most: int) -> int:
+        """The bytes of the batches between two positions, counted up to a number."""
+        return min(end.byte - start.byte, most)
+
     def earliest_offset(self) -> int: ...
 
     def latest_offset(self) -> int: ...

@@ -22,6 +22,7 @@ from tests.broker.asking import (
     offset_delete,
     offset_fetch,
     produce,
+    topic_id,
 )
 from tests.broker.driver import Driver
 from tests.broker.streams_members import streams_join
@@ -49,6 +50,39 @@ def consumer_heartbeat(driver: Driver, version: int) -> Any:
 def streams_heartbeat(driver: Driver, version: int) -> Any:
     """A member joins a streams group, whose changelog is missing."""
     return driver.ask(wire.STREAMS_GROUP_HEARTBEAT, version, **streams_join(version, "streams", "orders"))
+
+
+def share_heartbeat(driver: Driver, version: int) -> Any:
+    """A member joins a share group."""
+    topics = {"rack_id": None, "subscribed_topic_names": ("orders",)}
+    return driver.ask(
+        wire.SHARE_GROUP_HEARTBEAT, version, group_id="share", member_id="m", member_epoch=0, **topics
+    )
+
+
+def share_topics(driver: Driver, key: int, version: int, kind: str) -> Any:
+    """All partitions of orders, without acknowledgements."""
+    partitions = tuple(
+        wire.structure(key, version, f"{kind}Partition", partition_index=number, acknowledgement_batches=())
+        for number in range(2)
+    )
+    return (wire.structure(key, version, f"{kind}Topic", topic_id=topic_id(driver), partitions=partitions),)
+
+
+def share_fetch(driver: Driver, version: int) -> Any:
+    return driver.ask(
+        wire.SHARE_FETCH,
+        version,
+        group_id="share",
+        member_id="m",
+        share_session_epoch=0,
+        max_wait=wire.milliseconds(0),
+        min_bytes=1,
+        max_records=10,
+        batch_size=10,
+        topics=share_topics(driver, wire.SHARE_FETCH, version, "Fetch"),
+        forgotten_topics_data=(),
+    )
 
 
 def update_topology_description(driver: Driver, version: int) -> Any:
@@ -215,6 +249,23 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.CONSUMER_GROUP_DESCRIBE: lambda driver, version: (
         consumer_heartbeat(driver, 1)
         and driver.ask(wire.CONSUMER_GROUP_DESCRIBE, version, group_ids=("modern", "none"))
+    ),
+    wire.SHARE_GROUP_HEARTBEAT: share_heartbeat,
+    wire.SHARE_GROUP_DESCRIBE: lambda driver, version: (
+        share_heartbeat(driver, 1)
+        and driver.ask(wire.SHARE_GROUP_DESCRIBE, version, group_ids=("share", "none"))
+    ),
+    wire.SHARE_FETCH: share_fetch,
+    wire.SHARE_ACKNOWLEDGE: lambda driver, version: (
+        share_fetch(driver, 2)
+        and driver.ask(
+            wire.SHARE_ACKNOWLEDGE,
+            version,
+            group_id="share",
+            member_id="m",
+            share_session_epoch=1,
+            topics=share_topics(driver, wire.SHARE_ACKNOWLEDGE, version, "Acknowledge"),
+        )
     ),
     wire.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
     wire.STREAMS_GROUP_DESCRIBE: lambda driver, version: (

@@ -35,6 +35,7 @@ class Driver:
         #: How long quotas mute connections.
         self.muted_ms: dict[int, int] = {}
         self.events: list[Any] = []
+        self.changes: list[Any] = []
         self._connections = itertools.count(1)
         self._asked: dict[int, tuple[int, int]] = {}
 
@@ -62,6 +63,7 @@ class Driver:
 
     def collect(self, effects: Any) -> None:
         self.events.extend(effects.events)
+        self.changes.extend(effects.changes)
         for connection, payload, close, mute_ms in effects.outputs:
             assert connection not in self.answers, "answered twice"
             assert connection not in self.closed, "answered after it was closed"

@@ -120,8 +120,14 @@ def test_clusters_and_releases_that_are_refused(brokers: int, release: str) -> N
         make_broker({}, {}, brokers, release)
 
 
-#: The levels of the features of a cluster of Kafka 4.4.0 without share groups.
-FINALIZED = {"group.version": 1, "metadata.version": 33, "streams.version": 1, "transaction.version": 2}
+#: The levels of the features of a cluster of Kafka 4.4.0.
+FINALIZED = {
+    "group.version": 1,
+    "metadata.version": 33,
+    "share.version": 2,
+    "streams.version": 1,
+    "transaction.version": 2,
+}
 
 
 @pytest.mark.parametrize(

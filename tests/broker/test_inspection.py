@@ -21,7 +21,7 @@ def driver() -> Driver:
     return Driver(topics={"orders": 1})
 
 
-def test_the_features_are_those_of_kafka_without_share_groups(driver: Driver) -> None:
+def test_the_features_are_those_of_kafka(driver: Driver) -> None:
     client = {"client_software_name": "a", "client_software_version": "1"}
     answer = driver.ask(wire.API_VERSIONS, 4, **client)
     supported = {one.name: (one.min_version, one.max_version) for one in answer.supported_features}
@@ -40,6 +40,7 @@ def test_the_features_are_those_of_kafka_without_share_groups(driver: Driver) ->
         assert levels == {
             "group.version": 1,
             "metadata.version": 33,
+            "share.version": 2,
             "streams.version": 1,
             "transaction.version": 2,
         }
@@ -65,7 +66,7 @@ DOWN = (
         ("metadata.version", 1, 1, "Local controller 1 only supports versions 7-33"),
         ("group.version", 0, 1, DOWN),
         ("group.version", 1, 0, "The controller does not support the given upgrade type."),
-        ("share.version", 1, 1, "The features of this broker cannot change."),  # ours
+        ("eligible.leader.replicas.version", 1, 1, "The features of this broker cannot change."),  # ours
     ],
 )
 def test_updates_of_features(

@@ -66,6 +66,61 @@ SETTING_NOTES: Mapping[str, str] = {
     "group.max.session.timeout.ms": "the longest session timeout that a member may ask for",
     "group.max.size": "members of a group",
     "group.min.session.timeout.ms": "the shortest session timeout that a member may ask for",
+    "group.share.assignment.interval.ms": (
+        "KIP-932: the least time between two computations of a group's targets; 0: none"
+    ),
+    "group.share.delivery.count.limit": (
+        "KIP-932: how often a record is delivered until the group is done with it"
+    ),
+    "group.share.heartbeat.interval.ms": (
+        "KIP-932: how often members send heartbeats; the broker tells them"
+    ),
+    "group.share.initialize.retry.interval.ms": (
+        "KIP-932: partitions whose initialisation was not answered are initialised again after this time"
+    ),
+    "group.share.max.assignment.interval.ms": (
+        "the most that one group may set for itself (`share.assignment.interval.ms`)"
+    ),
+    "group.share.max.delivery.count.limit": (
+        "the most that one group may set for itself (`share.delivery.count.limit`)"
+    ),
+    "group.share.max.heartbeat.interval.ms": (
+        "the most that one group may set for itself (`share.heartbeat.interval.ms`)"
+    ),
+    "group.share.max.partition.max.record.locks": (
+        "the most that one group may set for itself (`share.partition.max.record.locks`)"
+    ),
+    "group.share.max.record.lock.duration.ms": (
+        "the most that one group may set for itself (`share.record.lock.duration.ms`)"
+    ),
+    "group.share.max.session.timeout.ms": (
+        "the most that one group may set for itself (`share.session.timeout.ms`)"
+    ),
+    "group.share.max.share.sessions": ("KIP-932: share sessions of a broker"),
+    "group.share.max.size": ("KIP-932: members of a group"),
+    "group.share.min.assignment.interval.ms": (
+        "the least that one group may set for itself (`share.assignment.interval.ms`)"
+    ),
+    "group.share.min.delivery.count.limit": (
+        "the least that one group may set for itself (`share.delivery.count.limit`)"
+    ),
+    "group.share.min.heartbeat.interval.ms": (
+        "the least that one group may set for itself (`share.heartbeat.interval.ms`)"
+    ),
+    "group.share.min.partition.max.record.locks": (
+        "the least that one group may set for itself (`share.partition.max.record.locks`)"
+    ),
+    "group.share.min.record.lock.duration.ms": (
+        "the least that one group may set for itself (`share.record.lock.duration.ms`)"
+    ),
+    "group.share.min.session.timeout.ms": (
+        "the least that one group may set for itself (`share.session.timeout.ms`)"
+    ),
+    "group.share.partition.max.record.locks": (
+        "KIP-932: the records of a partition that a group has in flight"
+    ),
+    "group.share.record.lock.duration.ms": ("KIP-932: how long a member may keep a record"),
+    "group.share.session.timeout.ms": ("KIP-932: how long a silent member stays"),
     "group.streams.acceptable.recovery.lag": ("KIP-1071: told to members, which do nothing with it yet"),
     "group.streams.assignment.interval.ms": (
         "KIP-1071: the least time between two computations of a group's targets; 0: none"
@@ -175,6 +230,7 @@ LIMITS: tuple[tuple[str | int, str, str], ...] = (
     ("connections.max.idle.ms", "", "a connection without requests is closed, during its handshake too"),
     ("group.max.size", "", "GROUP_MAX_SIZE_REACHED for further members"),
     ("group.consumer.max.size", "", "the same"),
+    ("group.share.max.size", "", "the same"),
     ("group.streams.max.size", "", "the same"),
     ("groupstorm.max.groups", "ours", "POLICY_VIOLATION for a request that would make one more"),
     ("groupstorm.max.topics", "ours", "the same; Metadata says it of the topic"),

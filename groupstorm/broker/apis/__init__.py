@@ -1,7 +1,7 @@
 """The APIs that this broker serves: one file per API key, registered here.
 
-Not served: replication, telemetry, delegation tokens, share groups. A request of an API that is not
-here closes the connection, as an unknown key does in Kafka.
+Not served: replication, telemetry, delegation tokens, the records of share groups. A request of an API
+that is not here closes the connection, as an unknown key does in Kafka.
 """
 
 from __future__ import annotations
@@ -62,6 +62,10 @@ from groupstorm.broker.apis import (
     key_69_consumer_group_describe,
     key_74_list_config_resources,
     key_75_describe_topic_partitions,
+    key_76_share_group_heartbeat,
+    key_77_share_group_describe,
+    key_78_share_fetch,
+    key_79_share_acknowledge,
     key_88_streams_group_heartbeat,
     key_89_streams_group_describe,
     key_93_streams_group_topology_description_update,
@@ -88,6 +92,8 @@ _ALL = (
     key_61_describe_producers.API, key_65_describe_transactions.API, key_66_list_transactions.API,
     key_68_consumer_group_heartbeat.API, key_69_consumer_group_describe.API,
     key_74_list_config_resources.API, key_75_describe_topic_partitions.API,
+    key_76_share_group_heartbeat.API, key_77_share_group_describe.API,
+    key_78_share_fetch.API, key_79_share_acknowledge.API,
     key_88_streams_group_heartbeat.API, key_89_streams_group_describe.API,
     key_93_streams_group_topology_description_update.API, key_18_api_versions.API,
 )  # fmt: skip

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
 
 from groupstorm.broker.authorization.acls import Acl, Operation, ResourceType
 from groupstorm.broker.authorization.authorizer import Acls, Authorizer
@@ -48,6 +49,10 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
 from groupstorm.protocol.endpoints import Endpoint
+from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.coordinator import ShareCoordinator
+from groupstorm.share_records.messages import ShareAcknowledge, ShareFetch
+from groupstorm.share_records.ports import TopicPartition
 from groupstorm.turns import Turns
 
 #: One of kio's responses; which class depends on API and version.
@@ -78,6 +83,8 @@ class Call(NamedTuple):
     size_bytes: int
     """The size of the whole request."""
     api: Api
+    connection: str
+    """The connection's number: share sessions end with their connections."""
 
     @property
     def client(self) -> Client:
@@ -122,6 +129,10 @@ class BrokerState:
     """The changes that make ``config`` of the settings at the start."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
+    share_config: ShareConfig = field(default_factory=lambda: ShareConfig.from_mapping({}))
+    """The options of the records of share groups."""
+    share_states: ShareCoordinator = field(init=False)
+    """The share coordinator; topics are named by their ids (`groupstorm.broker.share`)."""
     creation_errors: dict[str, CreationError] = field(default_factory=dict)
     """The errors with which internal topics of streams groups were not created, by topic."""
     acls: Acls = field(default_factory=Acls)
@@ -145,9 +156,14 @@ class BrokerState:
         windows = Windows(self.config.quota_window_num, self.config.quota_window_size_seconds * 1000)
         self.quotas = ClientQuotas(windows)
         self.transactions = Transactions(self.take_producer_id, self.config.transaction_max_timeout_ms)
+        self.share_states = ShareCoordinator(self.share_config.updates_per_snapshot, self._has_partition)
         slots = self.config.max_incremental_fetch_session_cache_slots
         for node in self.cluster.nodes:
             self.sessions[node] = FetchSessions(slots, draw_session_id)
+
+    def _has_partition(self, partition: TopicPartition) -> bool:
+        topic = self.topics.get_by_id(UUID(partition.topic))
+        return topic is not None and topic.partition(partition.partition) is not None
 
     def note_append(self, topic: Topic, partition: int, appended: Appended) -> None:
         """Note an appended batch, unless it was a repetition."""
@@ -320,6 +336,13 @@ class AskCoordinator(NamedTuple):
     """Whether a regular expression of the client's group may match a topic; None: it may match each."""
 
 
+class AskShareBroker(NamedTuple):
+    """Ask the share broker; ``finish`` makes the response of its answer, which may come later."""
+
+    request: ShareFetch | ShareAcknowledge
+    finish: Callable[[Any], KioMessage | Turns[KioMessage]]
+
+
 class Wait(NamedTuple):
     """Respond with ``finish()`` as soon as ``is_ready()`` after one of ``logs`` has grown, or at the
     deadline."""
@@ -330,7 +353,7 @@ class Wait(NamedTuple):
     finish: Callable[[], Done | Encoded | Turns[Done]]
 
 
-Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | Wait
+Outcome: TypeAlias = Done | Encoded | NoAnswer | AskCoordinator | AskShareBroker | Wait
 Handler: TypeAlias = Callable[[BrokerState, Call], Outcome | Turns[Outcome]]
 
 

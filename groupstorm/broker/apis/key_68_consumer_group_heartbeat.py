@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.javahash import string_hash
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns
@@ -51,15 +52,7 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done | Turns[AskC
     request = read._replace(client_host=call.client_host)
 
     def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
-        (answer,) = answers
-        return call.types.response(
-            error_code=answer.error,
-            error_message=answer.error_message,
-            member_id=answer.member_id,
-            member_epoch=answer.member_epoch,
-            heartbeat_interval=answer.heartbeat_interval_ms * MILLISECOND,
-            assignment=None if answer.assignment is None else _assignment(call, answer.assignment),
-        )
+        return heartbeat_response(call, answers[0])
 
     def ask() -> AskCoordinator | Done:
         if sum(map(len, request.topics or ())) > state.config.message_max_bytes:
@@ -93,12 +86,24 @@ def _owned(listed: Any) -> tuple[tuple[uuid.UUID, tuple[int, ...]], ...] | None:
     return tuple((topic.topic_id or _ZERO, topic.partitions) for topic in listed)
 
 
-def _assignment(call: Call, assignment: Mapping[uuid.UUID, tuple[int, ...]]) -> Any:
+def heartbeat_response(
+    call: Call, answer: messages.ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
+) -> Any:
+    """The response to a heartbeat; those of consumer and share groups have the same fields."""
+    assignment = answer.assignment
+    make = call.types.make
     topics = tuple(
-        call.types.make("TopicPartitions", topic_id=topic, partitions=partitions)
-        for topic, partitions in assignment.items()
+        make("TopicPartitions", topic_id=topic, partitions=partitions)
+        for topic, partitions in (assignment or {}).items()
     )
-    return call.types.make("Assignment", topic_partitions=topics)
+    return call.types.response(
+        error_code=answer.error,
+        error_message=answer.error_message,
+        member_id=answer.member_id,
+        member_epoch=answer.member_epoch,
+        heartbeat_interval=answer.heartbeat_interval_ms * MILLISECOND,
+        assignment=None if assignment is None else make("Assignment", topic_partitions=topics),
+    )
 
 
 API = CoordinatorsApi(

@@ -19,7 +19,8 @@ from groupstorm.turns import Turns, in_turns
 
 _FIRST_MEMBER_TYPE = 1
 _CLASSIC, _CONSUMER = 0, 1
-_HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
+#: Why a description holds nothing.
+HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
@@ -54,7 +55,7 @@ def _may_see(state: BrokerState, call: Call, answer: messages.DescribeConsumerGr
 
 def _hidden(answer: messages.DescribeConsumerGroupResponse) -> messages.DescribeConsumerGroupResponse:
     error = Error.TOPIC_AUTHORIZATION_FAILED
-    return messages.DescribeConsumerGroupResponse(error, answer.group, error_message=_HIDDEN_TOPICS)
+    return messages.DescribeConsumerGroupResponse(error, answer.group, error_message=HIDDEN_TOPICS)
 
 
 def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:
@@ -87,13 +88,14 @@ def _member(state: BrokerState, call: Call, member: messages.DescribedConsumerMe
         client_host=member.client_host,
         subscribed_topic_names=member.topics,
         subscribed_topic_regex=member.regex,
-        assignment=_assignment(state, call, member.assignment),
-        target_assignment=_assignment(state, call, member.target),
+        assignment=described_assignment(state, call, member.assignment),
+        target_assignment=described_assignment(state, call, member.target),
         **({"member_type": kind} if call.version >= _FIRST_MEMBER_TYPE else {}),
     )
 
 
-def _assignment(state: BrokerState, call: Call, partitions: Mapping[str, tuple[int, ...]]) -> Any:
+def described_assignment(state: BrokerState, call: Call, partitions: Mapping[str, tuple[int, ...]]) -> Any:
+    """An assignment as descriptions of groups have it."""
     topics = tuple(
         call.types.make("TopicPartitions", topic_id=topic.topic_id, topic_name=name, partitions=numbers)
         for name, numbers in partitions.items()

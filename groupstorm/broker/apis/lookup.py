@@ -13,11 +13,12 @@ from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, DescribeConsumerGroup, DescribeGroup, Response
+from groupstorm.coordinator.share.messages import DescribeShareGroup
 from groupstorm.coordinator.streams.messages import DescribeStreamsGroup
 from groupstorm.turns import Turns, in_turns
 
 NO_EPOCH = -1
-_Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup, DescribeStreamsGroup)
+_Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup, DescribeStreamsGroup, DescribeShareGroup)
 
 #: A topic's name or id.
 TopicKey: TypeAlias = str | UUID | None

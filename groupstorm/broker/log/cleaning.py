@@ -191,7 +191,7 @@ def _after(
     gets_horizon = has_tombstones and old_horizon_ms is None
     if len(kept) == len(records) and not gets_horizon:
         return data
-    return _with_records(header, kept, horizon_ms if gets_horizon else old_horizon_ms)
+    return with_records(header, kept, horizon_ms if gets_horizon else old_horizon_ms)
 
 
 def _newest(
@@ -211,7 +211,7 @@ def _emptied(header: RawHeader, data: bytes) -> bytes:
 _NO_TIMESTAMP = -1
 
 
-def _with_records(header: RawHeader, records: Sequence[KeyedRecord], delete_horizon_ms: int | None) -> bytes:
+def with_records(header: RawHeader, records: Sequence[KeyedRecord], delete_horizon_ms: int | None) -> bytes:
     """The batch with these of its records.
 
     ``delete_horizon_ms``: from when on its tombstones, or its marker, may go; it takes the place of the base
@@ -246,12 +246,12 @@ def _batch(header: RawHeader, records: bytes) -> bytes:
 
 
 def _record(record: KeyedRecord, base_ms: int) -> bytes:
-    numbers = _varint(record.timestamp_ms - base_ms) + _varint(record.offset_delta)
+    numbers = varint(record.timestamp_ms - base_ms) + varint(record.offset_delta)
     body = bytes((record.attributes,)) + numbers + record.behind_offset
-    return _varint(len(body)) + body
+    return varint(len(body)) + body
 
 
-def _varint(number: int) -> bytes:
+def varint(number: int) -> bytes:
     """A zigzag number."""
     value = (number << 1) ^ (number >> 63)
     encoded = bytearray()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
 from groupstorm.clients.brokers.jvm import jvm
-from tests.broker.authorization import acls, administration, inspection, streams
+from tests.broker.authorization import acls, administration, inspection, share, streams
 from tests.broker.authorization.brokers import KAFKA_SETTINGS, Kafka, prepare
 from tests.broker.authorization.decisions import record
 from tests.broker.authorization.playing import Heard, Probe, play
@@ -24,9 +24,10 @@ RECORDED: dict[str, Sequence[Probe]] = {
     "acls": acls.PROBES,
     "administration": administration.PROBES,
     "streams": streams.PROBES,
+    "share": share.PROBES,
 }
 #: The release that has answered them, if it is another one than the JVM's default.
-_RELEASES = {"streams": "4.4.0"}
+_RELEASES = dict.fromkeys(("streams", "share"), "4.4.0")
 
 
 async def heard_from_kafka(name: str) -> list[Heard]:

@@ -32,7 +32,7 @@ from tests.broker.authorization.playing import (
 from tests.broker.authorization.probes import PROBES, heartbeat
 
 #: Files of probes about rights that APIs need.
-_RIGHTS = ("rights", "streams")
+_RIGHTS = ("rights", "streams", "share")
 
 
 def heard_from_emulator(probes: Sequence[Probe]) -> list[Heard]:

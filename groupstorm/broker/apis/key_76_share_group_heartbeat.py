@@ -1,0 +1,58 @@
+"""ShareGroupHeartbeat (key 76), version 1 (KIP-932).
+
+* A member needs READ on its group and DESCRIBE on each topic to which it subscribes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.key_68_consumer_group_heartbeat import heartbeat_response
+from groupstorm.broker.apis.rights import READ_GROUP, topic_error
+from groupstorm.broker.authorization.acls import Operation
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
+from groupstorm.javahash import string_hash
+from groupstorm.turns import Turns
+
+
+def read_share_heartbeat(message: Any, version: int, client_id: str) -> ShareGroupHeartbeat:
+    """The request of kio's message of this version."""
+    return ShareGroupHeartbeat(
+        group=message.group_id,
+        member_id=message.member_id,
+        member_epoch=message.member_epoch,
+        rack=message.rack_id,
+        topics=message.subscribed_topic_names,
+        version=version,
+        client_id=client_id,
+    )
+
+
+def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
+    read = read_share_heartbeat(call.message, call.version, call.client_id)
+    request = read._replace(client_host=call.client_host)
+
+    def finish(answers: Sequence[ShareGroupHeartbeatResponse]) -> Any:
+        return heartbeat_response(call, answers[0])
+
+    size = 0
+    for name in request.topics or ():
+        if topic_error(state, call, name) is not Error.NONE:
+            return Done(
+                heartbeat_response(call, ShareGroupHeartbeatResponse(Error.TOPIC_AUTHORIZATION_FAILED))
+            )
+        string_hash(name)  # it is kept: the group needs those of all names at once
+        size += len(name)
+        yield 2
+    if size > state.config.message_max_bytes:
+        # the member's record would be too large, which the coordinator finds out only at the end
+        return Done(heartbeat_response(call, ShareGroupHeartbeatResponse(Error.UNKNOWN_SERVER_ERROR)))
+    return AskCoordinator((request,), finish)
+
+
+API = CoordinatorsApi(
+    76, "ShareGroupHeartbeat", 1, 1, handle, older=(), needs=(READ_GROUP,), on_topics=Operation.DESCRIBE
+)

@@ -1,0 +1,141 @@
+"""ShareFetch (key 78), versions 1-2 (KIP-932): a member of a share group gets records.
+
+* v2: the mode that gives exactly so many records (KIP-1206), renewal of locks (KIP-1222).
+* A client needs READ on the group and on each topic.
+* `groupstorm.share_records` decides. Above its quota a client gets an empty response, and what it has
+  acquired stays its own (KafkaApis.processShareFetchResponse).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.broker.apis.api import Api, AskShareBroker, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.rights import READ_GROUP
+from groupstorm.broker.apis.share_requests import AnswerTopics, denied_topics, read_partitions
+from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.quotas.entities import CONSUMER_BYTE_RATE
+from groupstorm.broker.share.logs import key_of, topic_of
+from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec import encode_in_turns
+from groupstorm.protocol.codec.shape import MILLISECOND
+from groupstorm.share_records.messages import FetchedPartition, ShareFetch, ShareFetchResponse
+from groupstorm.share_records.ports import TopicPartition
+from groupstorm.turns import Turns
+
+_RECORD_LIMIT = 1
+#: In front of a response; its size counts with it.
+_LENGTH_BYTES = 4
+#: So many bytes of records are copied in the time of a unit of work.
+_BYTES_PER_WORK = 20_000
+
+
+def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
+    message = call.message
+    if message.group_id is None:
+        return Done(refused(call, Error.INVALID_REQUEST))
+    partitions = yield from read_partitions(message.topics)
+    forgotten = [
+        TopicPartition(key_of(topic.topic_id), number)
+        for topic in message.forgotten_topics_data
+        for number in topic.partitions
+    ]
+    most = state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client)
+    max_bytes = message.max_bytes if most is None else min(message.max_bytes, int(most))
+    request = ShareFetch(
+        group=message.group_id,
+        member_id=message.member_id or "",
+        epoch=message.share_session_epoch,
+        partitions=partitions,
+        forgotten=forgotten,
+        max_wait_ms=milliseconds(message.max_wait),
+        min_bytes=message.min_bytes,
+        max_bytes=max_bytes,
+        max_records=message.max_records,
+        batch_size=message.batch_size,
+        has_record_limit=getattr(message, "share_acquire_mode", 0) == _RECORD_LIMIT,
+        is_renewal=getattr(message, "is_renew_ack", False),
+        version=call.version,
+        connection=call.connection,
+        denied=denied_topics(state, call, partitions),
+    )
+
+    def finish(answer: ShareFetchResponse) -> Any:
+        if answer.error is not Error.NONE:
+            return refused(call, answer.error)
+        return _response(state, call, answer)
+
+    return AskShareBroker(request, finish)
+
+
+API = Api(78, "ShareFetch", 1, 2, handle, older=(), needs=(READ_GROUP,), on_topics=Operation.READ)
+
+
+def refused(call: Call, error: Error) -> Any:
+    return call.types.response(
+        error_code=error,
+        error_message=None,
+        acquisition_lock_timeout=0 * MILLISECOND,
+        responses=(),
+        node_endpoints=(),
+    )
+
+
+def _response(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Turns[Any]:
+    topics = AnswerTopics(state, call)
+    for one, found in answer.partitions.items():
+        records, error = _records(state, one, found)
+        topics.add(
+            one,
+            error,
+            acknowledge_error_code=found.acknowledge_error,
+            acknowledge_error_message=None,
+            records=records,
+            acquired_records=tuple(
+                call.types.make("AcquiredRecords", first_offset=first, last_offset=last, delivery_count=count)
+                for first, last, count in found.acquired
+            ),
+        )
+        yield 2 + len(found.acquired) + len(records) // _BYTES_PER_WORK
+    response = call.types.response(
+        error_code=Error.NONE,
+        error_message=None,
+        acquisition_lock_timeout=answer.lock_ms * MILLISECOND,
+        **topics.fields("ShareFetchableTopicResponse"),
+    )
+    throttle_ms = yield from _throttle_ms(state, call, response)
+    if throttle_ms:
+        empty = AnswerTopics(state, call).fields("ShareFetchableTopicResponse")
+        return call.types.response(
+            throttle_time=throttle_ms * MILLISECOND,
+            error_code=Error.NONE,
+            error_message=None,
+            acquisition_lock_timeout=answer.lock_ms * MILLISECOND,
+            **empty,
+        )
+    return response
+
+
+def _records(state: BrokerState, one: TopicPartition, found: FetchedPartition) -> tuple[bytes, Error]:
+    """The record batches of a partition. Another client's request may have removed some meanwhile."""
+    topic = topic_of(state.topics, one.topic)
+    log = None if topic is None else topic.partition(one.partition)
+    if log is None or not found.batches:
+        return b"", found.error
+    indices = (log.batches.index_of(batch.base_offset) for batch in found.batches)
+    try:
+        return b"".join(log.batches.data(index) for index in indices if index is not None), found.error
+    except OSError:
+        return b"", Error.KAFKA_STORAGE_ERROR
+
+
+def _throttle_ms(state: BrokerState, call: Call, response: Any) -> Turns[int]:
+    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
+    if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None:
+        return 0
+    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(response))))
+    row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
+    throttle_ms = state.quotas.record(*row)
+    if throttle_ms:
+        state.quotas.take_back(*row)
+    return throttle_ms

@@ -1,0 +1,95 @@
+"""What ShareFetch and ShareAcknowledge have in common: their partitions, and the leaders in their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call
+from groupstorm.broker.apis.rights import topic_error
+from groupstorm.broker.log.partition import LEADER_EPOCH
+from groupstorm.broker.share.logs import id_of, key_of, topic_of
+from groupstorm.coordinator.errors import Error
+from groupstorm.share_records.acknowledgement import AcknowledgementBatch
+from groupstorm.share_records.messages import Acknowledgements
+from groupstorm.share_records.ports import TopicPartition
+from groupstorm.turns import Turns
+
+#: So many ranges of acknowledgements are read in the time of a unit of work.
+_RANGES_PER_WORK = 10
+#: Errors with which a client is told who leads the partition.
+_MOVED = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
+
+
+def read_partitions(topics: Iterable[Any]) -> Turns[Acknowledgements]:
+    """The partitions of a request, each with its acknowledgements; of one that stands twice the last hold."""
+    partitions: dict[TopicPartition, list[AcknowledgementBatch]] = {}
+    for topic in topics:
+        key = key_of(topic.topic_id)
+        for partition in topic.partitions:
+            ranges = partitions[TopicPartition(key, partition.partition_index)] = []
+            for number, one in enumerate(partition.acknowledgement_batches, 1):
+                ranges.append(AcknowledgementBatch(one.first_offset, one.last_offset, one.acknowledge_types))
+                if number % _RANGES_PER_WORK == 0:
+                    yield 1
+            yield 1
+    return partitions
+
+
+def denied_topics(state: BrokerState, call: Call, partitions: Iterable[TopicPartition]) -> frozenset[str]:
+    """The topics that the client may not read; nobody reads those of coordinators."""
+    denied = set()
+    for key in {one.topic for one in partitions}:
+        topic = topic_of(state.topics, key)
+        if topic is not None and (
+            topic.name in COORDINATORS_TOPICS or topic_error(state, call, topic.name) is not Error.NONE
+        ):
+            denied.add(key)
+    return frozenset(denied)
+
+
+class AnswerTopics:
+    """The partitions of an answer by topic, and the brokers that lead those that the asked one does not."""
+
+    def __init__(self, state: BrokerState, call: Call) -> None:
+        self._state = state
+        self._call = call
+        self._topics: dict[UUID, list[Any]] = {}
+        self._leaders: set[int] = set()
+
+    def add(self, one: TopicPartition, error: Error, **fields: Any) -> None:
+        leader, epoch = 0, 0
+        topic = topic_of(self._state.topics, one.topic)
+        if error in _MOVED and topic is not None:
+            leader, epoch = topic.replicas[one.partition][0], LEADER_EPOCH
+            self._leaders.add(leader)
+        make = self._call.types.make
+        data = make(
+            "PartitionData",
+            partition_index=one.partition,
+            error_code=error,
+            error_message=None,
+            current_leader=make("LeaderIdAndEpoch", leader_id=leader, leader_epoch=epoch),
+            **fields,
+        )
+        self._topics.setdefault(id_of(one.topic), []).append(data)
+
+    def fields(self, structure: str) -> dict[str, Any]:
+        """The fields of the response. ``structure``: of a topic in it."""
+        state, make = self._state, self._call.types.make
+        return {
+            "responses": tuple(
+                make(structure, topic_id=topic_id, partitions=tuple(partitions))
+                for topic_id, partitions in self._topics.items()
+            ),
+            "node_endpoints": tuple(
+                make(
+                    "NodeEndpoint",
+                    node_id=node,
+                    rack=state.cluster.rack(node),
+                    **state.address(node, self._call),
+                )
+                for node in sorted(self._leaders)
+            ),
+        }

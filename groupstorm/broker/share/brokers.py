@@ -1,0 +1,108 @@
+"""The share brokers of this process: one for each broker, with one clock and one share coordinator."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from groupstorm.broker.apis.api import AskShareBroker, BrokerState
+from groupstorm.broker.group_coordination import Answered
+from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.share.dead_letters import DeadLetters
+from groupstorm.broker.share.logs import BrokersCluster
+from groupstorm.broker.share.persister import SharePersister
+from groupstorm.share_records.broker import Ports, ShareBroker
+from groupstorm.share_records.timers import Timers
+
+#: So many timers are fired at once: a session may have thousands of locks, and others wait meanwhile.
+_TIMERS_AT_ONCE = 300
+
+
+class ShareBrokers:
+    """Asks the share broker that a client has reached, and collects the answers."""
+
+    def __init__(self, state: BrokerState) -> None:
+        #: The requests that have their answers, in this order.
+        self.answered: deque[Answered] = deque()
+        self._state = state
+        self._persister = SharePersister(state)
+        self._timers = Timers()
+        self._brokers: dict[int, tuple[ShareBroker, BrokersCluster]] = {}
+        self._asked: dict[int, AskShareBroker] = {}
+
+    def ask(self, connection: int, node: int, asked: AskShareBroker) -> None:
+        """Ask for a connection. ``node``: the broker that it has asked."""
+        self._timers.now_ms = self._state.now_ms
+        self._asked[connection] = asked
+        broker = self._broker(node)
+        broker.handle(asked.request, connection)
+        self._collect(broker)
+
+    def forget(self, connection: int) -> None:
+        """A connection has closed: its session ends, and what its member holds is released."""
+        self._timers.now_ms = self._state.now_ms
+        self._asked.pop(connection, None)
+        for broker, _ in self._brokers.values():
+            broker.disconnect(str(connection))
+            self._collect(broker)
+
+    def appended(self, logs: Iterable[PartitionLog]) -> None:
+        """Logs have grown, or their transactions have ended."""
+        self._timers.now_ms = self._state.now_ms
+        for log in logs:
+            for broker, cluster in self._brokers.values():
+                partition = cluster.read.get(log)
+                if partition is not None:
+                    broker.records_arrived(partition)
+                    self._collect(broker)
+
+    def tell(self) -> None:
+        """Follow the changes of topics and of configurations of groups."""
+        state = self._state
+        if state.deleted_topics:
+            self._persister.forget_topics()
+        for broker, cluster in self._brokers.values():
+            if state.deleted_topics or state.changed_topics:
+                known = {key.topic_partition for key in broker.share_partitions}
+                for partition in known:
+                    if not cluster.leads(partition):
+                        broker.leave_partition(partition)
+                cluster.forget_deleted()
+            for group in state.changed_groups:
+                broker.set_group_options(group, state.group_configs.get(group, {}))
+            self._collect(broker)
+
+    def next_deadline(self) -> int | None:
+        return self._timers.next_deadline()
+
+    def fire(self, now_ms: int) -> None:
+        """Fire timers that are due, or the first of many."""
+        self._timers.now_ms = now_ms
+        for _ in range(_TIMERS_AT_ONCE):
+            if not self._timers.fire_one():
+                break
+        for broker, _ in self._brokers.values():
+            self._collect(broker)
+
+    def stop(self) -> None:
+        """Forget sessions and locks, as a broker that ends does: nothing is written any more."""
+        self._brokers.clear()
+        self._asked.clear()
+
+    def _broker(self, node: int) -> ShareBroker:
+        if node not in self._brokers:
+            state = self._state
+            cluster = BrokersCluster(state.topics, node)
+            ports = Ports(cluster, self._persister, DeadLetters(state))
+            broker = ShareBroker(state.share_config, ports, self._timers)
+            for group, own in state.group_configs.items():
+                broker.set_group_options(group, own)
+            self._brokers[node] = broker, cluster
+        return self._brokers[node][0]
+
+    def _collect(self, broker: ShareBroker) -> None:
+        for token, response in broker.drain():
+            connection = int(str(token))
+            asked = self._asked.pop(connection, None)
+            if asked is not None:  # else the client has closed its connection
+                self.answered.append(Answered(connection, asked.finish(response)))

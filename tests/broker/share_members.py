@@ -1,0 +1,132 @@
+"""Members of share groups that fetch and acknowledge on a driven broker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.changes import Change
+from tests.broker import wire
+from tests.broker.asking import alter_configs, produce, topic_id
+from tests.broker.driver import Driver
+
+GROUP = 32
+
+
+class Sharing(Driver):
+    """A broker with the topic orders, whose records the share group g gets from the first one on."""
+
+    def __init__(self, journal: list[Change] | None = None, brokers: int = 1, **options: str) -> None:
+        super().__init__(options, {} if journal else {"orders": 2}, brokers)
+        self.epochs: dict[str, int] = {}
+        if journal is not None:
+            self.broker = make_broker(options, {}, journal=journal, now_ms=self.now_ms)
+            return
+        self.configure("share.auto.offset.reset", "earliest")
+        self.beat("a", 0)
+
+    def configure(self, name: str, value: str) -> None:
+        alter_configs(self, 1, (name, 0, value), kind=GROUP, name="g")
+
+    def beat(self, member: str, epoch: int, group: str = "g") -> Any:
+        answer = self.ask(
+            wire.SHARE_GROUP_HEARTBEAT,
+            1,
+            group_id=group,
+            member_id=member,
+            member_epoch=epoch,
+            rack_id=None,
+            subscribed_topic_names=("orders",),
+        )
+        self.advance(0)  # the broker asks for the share partitions behind the answer
+        return answer
+
+    def produce(self, *values: bytes, partition: int = 0) -> None:
+        """Each value is a batch of its own."""
+        for value in values:
+            produce(self, 9, partition, wire.batch([value]))
+
+    def partitions(self, kind: str, key: int, acks: tuple[Any, ...], *numbers: int) -> tuple[Any, ...]:
+        """The topics of a request. ``acks``: of partition 0, (first, last, type)."""
+
+        def batches(number: int) -> tuple[Any, ...]:
+            return tuple(
+                wire.structure(
+                    key,
+                    2,
+                    "AcknowledgementBatch",
+                    first_offset=first,
+                    last_offset=last,
+                    acknowledge_types=types if isinstance(types, tuple) else (types,),
+                )
+                for first, last, types in (acks if number == 0 else ())
+            )
+
+        partition = {78: "FetchPartition", 79: "AcknowledgePartition"}[key]
+        listed = tuple(
+            wire.structure(key, 2, partition, partition_index=number, acknowledgement_batches=batches(number))
+            for number in numbers
+        )
+        return (wire.structure(key, 2, kind, topic_id=topic_id(self), partitions=listed),)
+
+    def send_fetch(self, member: str = "a", *acks: Any, epoch: int | None = None, **more: Any) -> int:
+        """The connection of a fetch from both partitions, or only with acknowledgements."""
+        at = self.epochs.get(member, 0) if epoch is None else epoch
+        self.epochs[member] = at + 1
+        numbers = (0, 1) if at == 0 else (0,)
+        values = {
+            "group_id": "g",
+            "member_id": member,
+            "share_session_epoch": at,
+            "max_wait": wire.milliseconds(more.pop("wait_ms", 0)),
+            "min_bytes": 1,
+            "max_bytes": 1_000_000,
+            "max_records": 500,
+            "batch_size": 500,
+            "share_acquire_mode": 0,
+            "is_renew_ack": False,
+            "topics": self.partitions("FetchTopic", 78, acks, *numbers) if at <= 0 or acks else (),
+            "forgotten_topics_data": (),
+        }
+        return self.send(wire.SHARE_FETCH, 2, **(values | more))
+
+    def fetch(self, member: str = "a", *acks: Any, **more: Any) -> list[tuple[int, int, int]]:
+        """The records of partition 0 that the member gets: (first, last, delivery count)."""
+        return acquired(self.answer(member, *acks, **more))
+
+    def answer(self, member: str, *acks: Any, **more: Any) -> Any:
+        """The answer to a fetch that does not wait."""
+        connection = self.send_fetch(member, *acks, **more)
+        self.advance(0)
+        return self.answers[connection]
+
+    def acknowledge(self, member: str, *acks: Any, **more: Any) -> Any:
+        """The error of partition 0, or of the whole request."""
+        at = more.pop("epoch", self.epochs.get(member, 0))
+        self.epochs[member] = at + 1
+        values = {
+            "group_id": "g",
+            "member_id": member,
+            "share_session_epoch": at,
+            "is_renew_ack": False,
+            "topics": self.partitions("AcknowledgeTopic", 79, acks, 0),
+        }
+        answer = self.ask(wire.SHARE_ACKNOWLEDGE, 2, **(values | more))
+        if answer.error_code or not answer.responses:
+            return answer.error_code
+        return answer.responses[0].partitions[0].error_code
+
+    def hang_up(self, connection: int) -> None:
+        """The client closes the connection."""
+        self.collect(self.broker.forget(connection, self.now_ms))
+
+
+def acquired(answer: Any, partition: int = 0) -> list[tuple[int, int, int]]:
+    assert answer.error_code == 0, answer
+    return [
+        (one.first_offset, one.last_offset, one.delivery_count)
+        for topic in answer.responses
+        for found in topic.partitions
+        if found.partition_index == partition
+        for one in found.acquired_records
+    ]

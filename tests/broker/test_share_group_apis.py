@@ -1,0 +1,132 @@
+"""ShareGroupHeartbeat and ShareGroupDescribe (KIP-932) over the wire: bytes in, bytes out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.broker.apis import apis_of
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.changes import Change
+from groupstorm.broker.journal import decode, encode
+from groupstorm.coordinator.errors import Error
+from tests.broker import wire
+from tests.broker.asking import alter_configs, describe_configs, topic_id
+from tests.broker.driver import Driver
+from tests.broker.wire import SHARE_GROUP_DESCRIBE, SHARE_GROUP_HEARTBEAT
+
+OPTIONS = {"groupstorm.compatibility": "4.4.0-repaired", "group.share.assignment.interval.ms": "0"}
+GROUP = 32
+
+
+class Members(Driver):
+    """A broker with the topic t, and members that send heartbeats to it."""
+
+    def __init__(self, journal: list[Change] | None = None, **options: str) -> None:
+        super().__init__(OPTIONS | options, {} if journal else {"t": 2})
+        if journal is not None:
+            self.broker = make_broker(OPTIONS, {}, journal=journal, now_ms=self.now_ms)
+
+    def beat(self, member: str, epoch: int, *topics: str) -> Any:
+        """The answer to a heartbeat, behind which the broker asks for share partitions."""
+        answer = self.ask(
+            SHARE_GROUP_HEARTBEAT,
+            1,
+            group_id="g",
+            member_id=member,
+            member_epoch=epoch,
+            rack_id=None,
+            subscribed_topic_names=topics or None,
+        )
+        self.advance(0)
+        return answer
+
+    def describe(self, *groups: str) -> Any:
+        return self.ask(
+            SHARE_GROUP_DESCRIBE, 1, group_ids=groups or ("g",), include_authorized_operations=False
+        ).groups
+
+
+@pytest.fixture
+def members() -> Members:
+    return Members()
+
+
+def partitions(members: Members, answer: Any) -> list[int] | None:
+    """The partitions of t in an answer or a description."""
+    if answer.assignment is None:
+        return None
+    listed = answer.assignment.topic_partitions
+    assert all(one.topic_id == topic_id(members, "t") for one in listed)
+    return sorted(number for one in listed for number in one.partitions)
+
+
+def test_members_join_share_partitions_are_described_and_leave(members: Members) -> None:
+    first = members.beat("a", 0, "t")
+    assert (first.error_code, first.member_id, first.member_epoch) == (Error.NONE, "a", 2)
+    assert partitions(members, first) == []
+    given = members.beat("a", 2)
+    assert (given.member_epoch, partitions(members, given)) == (3, [0, 1])
+    for name in ("b", "c"):
+        members.beat(name, 0, "t")
+    (group,) = members.describe()
+    assert (group.error_code, group.group_state, group.assignor_name) == (Error.NONE, "Stable", "simple")
+    assert sorted((one.member_id, one.subscribed_topic_names) for one in group.members) == [
+        (name, ("t",)) for name in ("a", "b", "c")
+    ]
+    for name in ("a", "b", "c"):
+        assert members.beat(name, -1).member_epoch == -1
+    (group,) = members.describe()
+    assert (group.group_state, group.members) == ("Empty", ())
+
+
+def test_errors_are_told(members: Members) -> None:
+    answer = members.beat("a", 5)
+    assert (answer.error_code, answer.error_message) == (Error.GROUP_ID_NOT_FOUND, "Share group g not found.")
+    (unknown,) = members.describe("h")
+    assert (unknown.error_code, unknown.error_message) == (Error.GROUP_ID_NOT_FOUND, "Group h not found.")
+    members = Members(None, **{"message.max.bytes": "1000"})
+    names = [f"topic-{number}" for number in range(200)]
+    assert members.beat("a", 0, *names).error_code == Error.UNKNOWN_SERVER_ERROR
+
+
+def test_a_group_is_listed_and_deleted(members: Members) -> None:
+    members.beat("a", 0, "t")
+    listed = members.ask(wire.LIST_GROUPS, 5, states_filter=(), types_filter=("share",)).groups
+    assert [(one.group_id, one.protocol_type, one.group_state, one.group_type) for one in listed] == [
+        ("g", "share", "Stable", "share")
+    ]
+    (refused,) = members.ask(wire.DELETE_GROUPS, 2, groups_names=("g",)).results
+    assert refused.error_code == Error.NON_EMPTY_GROUP
+    members.beat("a", -1)
+    (deleted,) = members.ask(wire.DELETE_GROUPS, 2, groups_names=("g",)).results
+    assert deleted.error_code == Error.NONE
+    assert members.describe()[0].error_code == Error.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_has_options_of_its_own(members: Members) -> None:
+    alter_configs(members, 1, ("share.heartbeat.interval.ms", 0, "7000"), kind=GROUP, name="g")
+    assert members.beat("a", 0, "t").heartbeat_interval == wire.milliseconds(7_000)
+    shown = {one.name: one.value for one in describe_configs(members, 4, GROUP, "g").configs}
+    assert shown["share.heartbeat.interval.ms"] == "7000"
+    assert shown["share.session.timeout.ms"] == "45000"
+
+
+def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
+    """The journal of `serve --data` holds every record of the group."""
+    members.beat("a", 0, "t")
+    members.beat("a", 2)
+    before = members.describe()
+    changes, _ = decode(encode(members.broker.snapshot()))
+    restarted = Members(changes)
+    assert restarted.describe() == before
+    assert partitions(restarted, restarted.beat("b", 0, "t")) is not None
+    assert restarted.beat("a", 3).error_code == Error.NONE
+
+
+def test_older_releases_hide_the_protocol() -> None:
+    keys = {SHARE_GROUP_HEARTBEAT, SHARE_GROUP_DESCRIBE, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
+    assert keys <= apis_of("4.x").keys()
+    for release in ("2.8", "3.9"):
+        assert not keys & apis_of(release).keys()

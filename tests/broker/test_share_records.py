@@ -1,0 +1,173 @@
+"""ShareFetch and ShareAcknowledge (KIP-932) over the wire: bytes in, bytes out."""
+
+from __future__ import annotations
+
+import pytest
+
+from groupstorm.broker.journal import decode, encode
+from groupstorm.coordinator.errors import Error
+from tests.broker import wire
+from tests.broker.asking import alter_configs, create, delete_records, delete_topics, fetch
+from tests.broker.share_members import Sharing, acquired
+from tests.broker.transactional import TransactionalProducer
+
+ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
+LOCK_MS = 30_000
+TOPIC = 2
+
+
+@pytest.fixture
+def sharing() -> Sharing:
+    return Sharing()
+
+
+def test_members_share_the_records_of_a_partition(sharing: Sharing) -> None:
+    sharing.produce(b"0", b"1", b"2", b"3")
+    answer = sharing.answer("a", max_records=2)
+    assert acquired(answer) == [(0, 1, 1)]
+    assert answer.acquisition_lock_timeout == wire.milliseconds(LOCK_MS)
+    records = b"".join(one.records for one in answer.responses[0].partitions)
+    assert records == b"".join(sharing.broker.state.topics.partition("orders", 0).read(0, 10**6, True)[:2])
+    assert sharing.fetch("b") == [(2, 3, 1)]
+    assert sharing.acknowledge("a", (0, 0, ACCEPT), (1, 1, RELEASE)) == Error.NONE
+    assert sharing.fetch("b", (2, 3, ACCEPT)) == [(1, 1, 2)]
+    assert sharing.acknowledge("a", (1, 1, ACCEPT)) == Error.INVALID_RECORD_STATE
+
+
+def test_a_fetch_waits_until_there_are_records(sharing: Sharing) -> None:
+    waiting = sharing.send_fetch("a", wait_ms=500)
+    sharing.advance(499)
+    assert waiting not in sharing.answers
+    sharing.produce(b"0")
+    assert acquired(sharing.answers[waiting]) == [(0, 0, 1)]
+    again = sharing.send_fetch("a", wait_ms=500)
+    sharing.advance(500)
+    assert acquired(sharing.answers[again]) == []
+
+
+def test_a_fetch_waits_for_so_many_bytes(sharing: Sharing) -> None:
+    sharing.produce(b"0")
+    size = sharing.broker.state.topics.partition("orders", 0).size_bytes
+    waiting = sharing.send_fetch("a", wait_ms=500, min_bytes=2 * size)
+    assert waiting not in sharing.answers
+    sharing.produce(b"1")
+    assert acquired(sharing.answers[waiting]) == [(0, 1, 1)]
+
+
+def test_a_fetch_gets_what_another_member_releases_or_keeps_too_long(sharing: Sharing) -> None:
+    sharing.produce(b"0", b"1")
+    assert sharing.fetch("a") == [(0, 1, 1)]
+    waiting = sharing.send_fetch("b", wait_ms=LOCK_MS)
+    sharing.acknowledge("a", (0, 0, RELEASE))
+    assert acquired(sharing.answers[waiting]) == [(0, 0, 2)]
+    waiting = sharing.send_fetch("b", wait_ms=LOCK_MS + 1)
+    sharing.advance(LOCK_MS - 1)
+    assert waiting not in sharing.answers
+    sharing.advance(1)
+    assert acquired(sharing.answers[waiting]) == [(1, 1, 2)]
+
+
+def test_renewal_keeps_a_record_longer(sharing: Sharing) -> None:
+    sharing.produce(b"0")
+    assert sharing.fetch("a") == [(0, 0, 1)]
+    sharing.advance(LOCK_MS - 1)
+    nothing = {"max_bytes": 0, "min_bytes": 0, "max_records": 0}
+    assert sharing.fetch("a", (0, 0, RENEW), is_renew_ack=True, **nothing) == []
+    sharing.advance(LOCK_MS - 1)
+    assert sharing.acknowledge("a", (0, 0, ACCEPT)) == Error.NONE
+
+
+def test_what_a_client_holds_is_released_as_its_connection_ends(sharing: Sharing) -> None:
+    sharing.produce(b"0")
+    connection = sharing.send_fetch("a")
+    waiting = sharing.send_fetch("b", wait_ms=1_000)
+    sharing.hang_up(connection)
+    assert acquired(sharing.answers[waiting]) == [(0, 0, 2)]
+    assert sharing.acknowledge("a", (0, 0, ACCEPT)) == Error.SHARE_SESSION_NOT_FOUND
+
+
+def test_sessions_have_epochs(sharing: Sharing) -> None:
+    errors = [sharing.answer("a", epoch=epoch).error_code for epoch in (1, 0, 2, 1, -1, 2)]
+    assert errors == [
+        Error.SHARE_SESSION_NOT_FOUND,
+        Error.NONE,
+        Error.INVALID_SHARE_SESSION_EPOCH,
+        Error.NONE,
+        Error.NONE,
+        Error.SHARE_SESSION_NOT_FOUND,
+    ]
+    assert sharing.answer("x" * 37, epoch=0).error_code == Error.INVALID_REQUEST
+    assert sharing.answer("a", epoch=0, group_id=None).error_code == Error.INVALID_REQUEST
+
+
+def test_a_group_takes_no_aborted_records_if_it_says_so(sharing: Sharing) -> None:
+    sharing.configure("share.isolation.level", "read_committed")
+    producer = TransactionalProducer(sharing)
+    producer.add()
+    producer.produce(value=b"0")
+    assert sharing.fetch("a") == []
+    producer.end(commit=False)
+    sharing.produce(b"2")
+    assert sharing.fetch("a") == [(1, 2, 1)]
+
+
+def test_records_in_front_of_the_log_start_are_skipped(sharing: Sharing) -> None:
+    sharing.produce(b"0", b"1", b"2")
+    assert sharing.fetch("a", max_records=1) == [(0, 0, 1)]
+    delete_records(sharing, 2, 2)
+    assert sharing.fetch("a") == []
+    assert sharing.fetch("a") == [(2, 2, 1)]
+
+
+def test_another_broker_leads_the_partition() -> None:
+    sharing = Sharing(brokers=2)
+    topic = sharing.broker.state.topics.get("orders")
+    assert topic is not None
+    leader = topic.replicas[0][0]
+    sharing.node = next(node for node in sharing.broker.state.cluster.nodes if node != leader)
+    answer = sharing.answer("a")
+    found = answer.responses[0].partitions
+    of_zero = next(one for one in found if one.partition_index == 0)
+    assert of_zero.error_code == Error.NOT_LEADER_OR_FOLLOWER
+    assert of_zero.current_leader.leader_id == leader
+    assert [one.node_id for one in answer.node_endpoints] == [leader]
+
+
+def test_the_state_of_a_deleted_topic_is_gone(sharing: Sharing) -> None:
+    waiting = sharing.send_fetch("a", wait_ms=10_000)
+    delete_topics(sharing, 5, "orders")
+    sharing.advance(10_000)
+    assert acquired(sharing.answers[waiting]) == []
+    assert not sharing.broker.state.share_states.states
+    create(sharing, 5, "orders")
+    assert sharing.epochs["a"] == 1
+    again = sharing.answer("a", topics=())
+    assert {one.error_code for topic in again.responses for one in topic.partitions} == {
+        Error.UNKNOWN_TOPIC_OR_PARTITION
+    }
+
+
+@pytest.mark.parametrize("from_snapshot", [False, True])
+def test_a_restarted_broker_knows_what_was_acknowledged(from_snapshot: bool) -> None:
+    sharing = Sharing()
+    first = [*sharing.broker.snapshot()]
+    sharing.changes.clear()
+    sharing.produce(b"0", b"1", b"2")
+    assert sharing.fetch("a") == [(0, 2, 1)]
+    assert sharing.acknowledge("a", (0, 0, RELEASE), (1, 1, ACCEPT)) == Error.NONE
+    changes = [*sharing.broker.snapshot()] if from_snapshot else first + sharing.changes
+    restarted = Sharing(decode(encode(changes))[0])
+    assert restarted.fetch("b") == [(0, 0, 2), (2, 2, 1)]
+
+
+def test_rejected_records_go_to_the_dead_letter_queue(sharing: Sharing) -> None:
+    create(sharing, 5, "dlq.t")
+    alter_configs(sharing, 1, ("errors.deadletterqueue.group.enable", 0, "true"), kind=TOPIC, name="dlq.t")
+    sharing.configure("errors.deadletterqueue.topic.name", "dlq.t")
+    sharing.produce(b"0", b"1")
+    assert sharing.fetch("a") == [(0, 1, 1)]
+    assert sharing.acknowledge("a", (0, 1, (ACCEPT, REJECT))) == Error.NONE
+    answer = fetch(sharing, 12, name="dlq.t")
+    records = answer.records
+    assert b"__dlq.errors.offset\x021" in records
+    assert b"Offset rejected by client." in records
