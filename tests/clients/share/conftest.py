@@ -4,21 +4,29 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+import groupstorm
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.clients.brokers import read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.testing import Broker
 from groupstorm.testing.real import RealBroker
 from tests.clients.share.members import SETTINGS, Members
 
+TOPICS = {"orders": 6, "single": 1}
+KAFKA = "4.4.0"
 
-@pytest.fixture(scope="module", params=[pytest.param("4.4.0", marks=pytest.mark.slow)])
-def address(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Kafka in a JVM, one for all tests of a file."""
+
+@pytest.fixture(scope="module", params=["emulator", pytest.param("kafka", marks=pytest.mark.slow)])
+def address(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Kafka in a JVM, one for all tests of a file; None for the emulator, of which each test has its own."""
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    if request.param == "emulator":
+        yield None
+        return
     thread = LoopThread("kafka")
     thread.start()
-    kafka = jvm(SETTINGS, request.param)
+    kafka = jvm(SETTINGS, KAFKA)
     try:
         running = thread.run(kafka.__aenter__())
         try:
@@ -32,9 +40,14 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-async def members(address: str) -> AsyncIterator[Members]:
-    """Topics, a group and its members; all of them go with the test."""
-    async with RealBroker(read_kind(address), {"orders": 2, "single": 1}, allow_writes=True) as broker:
+async def members(address: str | None) -> AsyncIterator[Members]:
+    """Topics, a group and its members; all of them go with the test. The emulator has three brokers."""
+    broker: Broker = (
+        groupstorm.broker(TOPICS, {**SETTINGS, "groupstorm.compatibility": KAFKA}, brokers=3)
+        if address is None
+        else RealBroker(read_kind(address), TOPICS, allow_writes=True)
+    )
+    async with broker:
         made = Members(broker)
         try:
             yield made

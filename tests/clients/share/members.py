@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.share import ShareConsumer
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
-from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.testing import Broker
 
 PATIENCE_S = 60.0
@@ -30,8 +30,7 @@ _GROUP, _SET = 32, 0
 
 
 async def configure_group(address: str, group: str, configs: dict[str, str]) -> None:
-    host, _, port = address.rpartition(":")
-    cluster = ClusterClient([Endpoint(host, int(port))], "admin", 30_000)
+    cluster = ClusterClient(read_addresses(address), "admin", 30_000)
 
     def build(types: RequestTypes) -> Any:
         made = tuple(
