@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -39,17 +40,31 @@ def address(request: pytest.FixtureRequest) -> Iterator[str | None]:
         thread.stop()
 
 
-@pytest.fixture
-async def members(address: str | None) -> AsyncIterator[Members]:
+@asynccontextmanager
+async def _members(address: str | None, faults: bool) -> AsyncIterator[Members]:
     """Topics, a group and its members; all of them go with the test. The emulator has three brokers."""
     broker: Broker = (
         groupstorm.broker(TOPICS, {**SETTINGS, "groupstorm.compatibility": KAFKA}, brokers=3)
         if address is None
-        else RealBroker(read_kind(address), TOPICS, allow_writes=True)
+        else RealBroker(read_kind(address), TOPICS, allow_writes=True, faults=faults)
     )
     async with broker:
         made = Members(broker)
+        await made.configure()
         try:
             yield made
         finally:
             await made.close()
+
+
+@pytest.fixture
+async def members(address: str | None) -> AsyncIterator[Members]:
+    async with _members(address, faults=False) as made:
+        yield made
+
+
+@pytest.fixture
+async def faulty(address: str | None) -> AsyncIterator[Members]:
+    """Members whose broker can be made to fail, Kafka by a proxy."""
+    async with _members(address, faults=True) as made:
+        yield made

@@ -22,7 +22,6 @@ from tests.clients.share.members import PATIENCE_S, Members, counts, polled, rea
 
 
 async def test_every_record_comes_once_and_counts_as_accepted(members: Members) -> None:
-    await members.configure()
     members.broker.produce("orders", *map(str, range(40)))
     first, second = await members.start("orders"), await members.start("orders")
     found: list[ConsumerRecord] = []
@@ -44,7 +43,6 @@ async def test_every_record_comes_once_and_counts_as_accepted(members: Members) 
 
 
 async def test_more_members_than_partitions_share_one_partition(members: Members) -> None:
-    await members.configure()
     three = [await members.explicit(share_acquire_mode="record_limit", max_poll_records=1) for _ in range(3)]
     members.broker.produce("single", "a", "b", "c")
     found = [record for records in await asyncio.gather(*map(polled, three)) for record in records]
@@ -54,7 +52,6 @@ async def test_more_members_than_partitions_share_one_partition(members: Members
 
 
 async def test_what_is_released_comes_again_and_what_is_rejected_does_not(members: Members) -> None:
-    await members.configure()
     members.broker.produce("single", "a", "b", "c")
     consumer = await members.explicit()
     a, b, c = await polled(consumer)
@@ -168,7 +165,6 @@ async def test_transactions(members: Members, level: str, expected: list[bytes])
 
 
 async def test_async_for_accepts_what_was_worked_on_and_releases_the_rest(members: Members) -> None:
-    await members.configure()
     members.broker.produce("single", "a", "b", "c", "d")
     seen = []
 
@@ -190,7 +186,6 @@ async def test_async_for_accepts_what_was_worked_on_and_releases_the_rest(member
 
 
 async def test_errors_of_calls(members: Members) -> None:
-    await members.configure()
     members.broker.produce("single", "a")
     consumer = members.make(share_acknowledgement_mode="explicit")
     with pytest.raises(ConsumerClosed):
@@ -228,7 +223,6 @@ async def test_errors_of_calls(members: Members) -> None:
 
 
 async def test_the_subscription_changes_and_ends(members: Members) -> None:
-    await members.configure()
     consumer = await members.start("single")
     members.broker.produce("single", "a")
     await polled(consumer)
