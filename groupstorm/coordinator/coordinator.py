@@ -72,7 +72,18 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.descriptions import handle_describe_share_group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.heartbeats import handle_share_heartbeat, on_share_timer
-from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
+from groupstorm.coordinator.share.messages import (
+    AlterShareGroupOffsets,
+    DeleteShareGroupOffsets,
+    DescribeShareGroup,
+    ListSharePartitions,
+    ShareGroupHeartbeat,
+)
+from groupstorm.coordinator.share.offsets import (
+    handle_alter_share_offsets,
+    handle_delete_share_offsets,
+    handle_list_share_partitions,
+)
 from groupstorm.coordinator.share.persister import Persister
 from groupstorm.coordinator.share.state_partitions import forget_topics
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin
@@ -123,6 +134,9 @@ HANDLERS: dict[type, Handler] = cast(
         UpdateTopologyDescription: handle_update_description,
         ShareGroupHeartbeat: handle_share_heartbeat,
         DescribeShareGroup: handle_describe_share_group,
+        ListSharePartitions: handle_list_share_partitions,
+        AlterShareGroupOffsets: handle_alter_share_offsets,
+        DeleteShareGroupOffsets: handle_delete_share_offsets,
     },
 )
 

@@ -34,8 +34,14 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.share.messages import (
+    AlterShareGroupOffsets,
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsets,
+    DeleteShareGroupOffsetsResponse,
     DescribeShareGroup,
     DescribeShareGroupResponse,
+    ListSharePartitions,
+    ListSharePartitionsResponse,
     ShareGroupHeartbeat,
     ShareGroupHeartbeatResponse,
 )
@@ -67,6 +73,9 @@ GroupRequest = (
     | UpdateTopologyDescription
     | ShareGroupHeartbeat
     | DescribeShareGroup
+    | ListSharePartitions
+    | AlterShareGroupOffsets
+    | DeleteShareGroupOffsets
 )
 
 
@@ -81,6 +90,9 @@ _PLAIN: dict[type, Callable[[Error], Response]] = {
     StreamsGroupHeartbeat: StreamsGroupHeartbeatResponse,
     UpdateTopologyDescription: UpdateTopologyDescriptionResponse,
     ShareGroupHeartbeat: ShareGroupHeartbeatResponse,
+    ListSharePartitions: ListSharePartitionsResponse,
+    AlterShareGroupOffsets: AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsets: DeleteShareGroupOffsetsResponse,
 }
 
 #: Descriptions of a group of one kind, which name the group too.

@@ -16,8 +16,14 @@ from uuid import UUID
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import (
+    AlterShareGroupOffsets,
+    AlterShareGroupOffsetsResponse,
+    DeleteShareGroupOffsets,
+    DeleteShareGroupOffsetsResponse,
     DescribeShareGroup,
     DescribeShareGroupResponse,
+    ListSharePartitions,
+    ListSharePartitionsResponse,
     ShareGroupHeartbeat,
     ShareGroupHeartbeatResponse,
 )
@@ -364,6 +370,9 @@ Request = (
     | UpdateTopologyDescription
     | ShareGroupHeartbeat
     | DescribeShareGroup
+    | ListSharePartitions
+    | AlterShareGroupOffsets
+    | DeleteShareGroupOffsets
 )
 Response = (
     JoinGroupResponse
@@ -383,4 +392,7 @@ Response = (
     | UpdateTopologyDescriptionResponse
     | ShareGroupHeartbeatResponse
     | DescribeShareGroupResponse
+    | ListSharePartitionsResponse
+    | AlterShareGroupOffsetsResponse
+    | DeleteShareGroupOffsetsResponse
 )

@@ -85,6 +85,36 @@ def share_fetch(driver: Driver, version: int) -> Any:
     )
 
 
+def alter_share_offsets(driver: Driver, version: int) -> Any:
+    key = wire.ALTER_SHARE_OFFSETS
+    partitions = tuple(
+        wire.structure(
+            key, version, "AlterShareGroupOffsetsRequestPartition", partition_index=number, start_offset=0
+        )
+        for number in (0, 9)
+    )
+    topic = wire.structure(
+        key, version, "AlterShareGroupOffsetsRequestTopic", topic_name="orders", partitions=partitions
+    )
+    return driver.ask(key, version, group_id="share", topics=(topic,))
+
+
+def describe_share_offsets(driver: Driver, version: int) -> Any:
+    key = wire.DESCRIBE_SHARE_OFFSETS
+    alter_share_offsets(driver, 0)
+    topics = tuple(
+        wire.structure(
+            key, version, "DescribeShareGroupOffsetsRequestTopic", topic_name=name, partitions=(0,)
+        )
+        for name in ("orders", "none")
+    )
+    groups = tuple(
+        wire.structure(key, version, "DescribeShareGroupOffsetsRequestGroup", group_id="share", topics=wanted)
+        for wanted in (None, topics)
+    )
+    return driver.ask(key, version, groups=groups)
+
+
 def update_topology_description(driver: Driver, version: int) -> Any:
     key = wire.TOPOLOGY_DESCRIPTION_UPDATE
     nothing = wire.structure(key, version, "TopologyDescription")
@@ -265,6 +295,24 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
             member_id="m",
             share_session_epoch=1,
             topics=share_topics(driver, wire.SHARE_ACKNOWLEDGE, version, "Acknowledge"),
+        )
+    ),
+    wire.DESCRIBE_SHARE_OFFSETS: describe_share_offsets,
+    wire.ALTER_SHARE_OFFSETS: alter_share_offsets,
+    wire.DELETE_SHARE_OFFSETS: lambda driver, version: (
+        alter_share_offsets(driver, 0)
+        and driver.ask(
+            wire.DELETE_SHARE_OFFSETS,
+            version,
+            group_id="share",
+            topics=(
+                wire.structure(
+                    wire.DELETE_SHARE_OFFSETS,
+                    version,
+                    "DeleteShareGroupOffsetsRequestTopic",
+                    topic_name="orders",
+                ),
+            ),
         )
     ),
     wire.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,

@@ -12,8 +12,9 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.asking import alter_configs, describe_configs, topic_id
+from tests.broker.asking import alter_configs, describe_configs, join, topic_id
 from tests.broker.driver import Driver
+from tests.broker.share_members import Sharing
 from tests.broker.wire import SHARE_GROUP_DESCRIBE, SHARE_GROUP_HEARTBEAT
 
 OPTIONS = {"groupstorm.compatibility": "4.4.0-repaired", "group.share.assignment.interval.ms": "0"}
@@ -126,7 +127,99 @@ def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
 
 
 def test_older_releases_hide_the_protocol() -> None:
-    keys = {SHARE_GROUP_HEARTBEAT, SHARE_GROUP_DESCRIBE, wire.SHARE_FETCH, wire.SHARE_ACKNOWLEDGE}
+    keys = {*range(76, 80), wire.DESCRIBE_SHARE_OFFSETS, wire.ALTER_SHARE_OFFSETS, wire.DELETE_SHARE_OFFSETS}
     assert keys <= apis_of("4.x").keys()
     for release in ("2.8", "3.9"):
         assert not keys & apis_of(release).keys()
+
+
+def offsets(members: Sharing, *groups: str, topics: object = None) -> Any:
+    asked = tuple(
+        wire.structure(
+            wire.DESCRIBE_SHARE_OFFSETS,
+            1,
+            "DescribeShareGroupOffsetsRequestGroup",
+            group_id=one,
+            topics=topics,
+        )
+        for one in groups or ("g",)
+    )
+    return members.ask(wire.DESCRIBE_SHARE_OFFSETS, 1, groups=asked).groups
+
+
+def alter(members: Sharing, group: str, *offsets: tuple[int, int], topic: str = "orders") -> Any:
+    key = wire.ALTER_SHARE_OFFSETS
+    partitions = tuple(
+        wire.structure(
+            key, 0, "AlterShareGroupOffsetsRequestPartition", partition_index=number, start_offset=offset
+        )
+        for number, offset in offsets
+    )
+    asked = wire.structure(
+        key, 0, "AlterShareGroupOffsetsRequestTopic", topic_name=topic, partitions=partitions
+    )
+    return members.ask(key, 0, group_id=group, topics=(asked,))
+
+
+def delete(members: Sharing, *topics: str) -> Any:
+    key = wire.DELETE_SHARE_OFFSETS
+    asked = tuple(
+        wire.structure(key, 0, "DeleteShareGroupOffsetsRequestTopic", topic_name=topic) for topic in topics
+    )
+    return members.ask(key, 0, group_id="g", topics=asked)
+
+
+def rows(group: Any) -> list[tuple[str, int, int, int]]:
+    """Topic, partition, start offset and lag."""
+    return [
+        (topic.topic_name, one.partition_index, one.start_offset, one.lag)
+        for topic in group.topics
+        for one in topic.partitions
+    ]
+
+
+def test_start_offsets_are_described_altered_and_deleted() -> None:
+    members = Sharing()
+    members.produce(b"0", b"1", b"2")
+    assert rows(offsets(members)[0]) == [("orders", 0, -1, -1), ("orders", 1, -1, -1)]
+    refused = alter(members, "g", (0, 1))
+    assert (refused.error_code, refused.error_message) == (Error.NON_EMPTY_GROUP, "The group is not empty.")
+    assert delete(members, "orders").error_code == Error.NON_EMPTY_GROUP
+    assert members.fetch("a") == [(0, 2, 1)]
+    members.acknowledge("a", (0, 0, 1))
+    assert rows(offsets(members)[0])[0] == ("orders", 0, 0, 2)
+    members.fetch("a", epoch=-1)
+    members.beat("a", -1)
+    answer = alter(members, "g", (0, 1), (7, 0))
+    assert [one.error_code for one in answer.responses[0].partitions] == [
+        Error.NONE,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    topics = wire.structure(
+        wire.DESCRIBE_SHARE_OFFSETS,
+        1,
+        "DescribeShareGroupOffsetsRequestTopic",
+        topic_name="orders",
+        partitions=(0,),
+    )
+    assert rows(offsets(members, "g", topics=(topics,))[0]) == [("orders", 0, 1, 2)]
+    deleted = delete(members, "orders", "none")
+    assert [(one.topic_name, one.error_code) for one in deleted.responses] == [
+        ("none", Error.UNKNOWN_TOPIC_OR_PARTITION),
+        ("orders", Error.NONE),
+    ]
+    assert rows(offsets(members)[0]) == []
+    again = delete(members, "orders").responses
+    assert again[0].error_message == "There is no offset information to delete."
+
+
+def test_altering_the_offsets_of_an_unknown_group_makes_it() -> None:
+    members = Sharing()
+    assert alter(members, "new", (1, 0)).error_code == Error.NONE
+    assert rows(offsets(members, "new")[0]) == [("orders", 1, 0, 0)]
+    listed = members.ask(wire.LIST_GROUPS, 5, states_filter=(), types_filter=("share",)).groups
+    assert ("new", "Empty") in [(one.group_id, one.group_state) for one in listed]
+    unknown = alter(members, "new", (1, 0), topic="none").responses[0].partitions[0]
+    assert unknown.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    join(members, 2, "classic")
+    assert alter(members, "classic", (1, 0)).error_code == Error.GROUP_ID_NOT_FOUND

@@ -1,6 +1,6 @@
 """The APIs that this broker serves: one file per API key, registered here.
 
-Not served: replication, telemetry, delegation tokens, the records of share groups. A request of an API
+Not served: replication, telemetry, delegation tokens. A request of an API
 that is not here closes the connection, as an unknown key does in Kafka.
 """
 
@@ -68,6 +68,9 @@ from groupstorm.broker.apis import (
     key_79_share_acknowledge,
     key_88_streams_group_heartbeat,
     key_89_streams_group_describe,
+    key_90_describe_share_group_offsets,
+    key_91_alter_share_group_offsets,
+    key_92_delete_share_group_offsets,
     key_93_streams_group_topology_description_update,
 )
 from groupstorm.broker.apis.api import Api
@@ -95,7 +98,9 @@ _ALL = (
     key_76_share_group_heartbeat.API, key_77_share_group_describe.API,
     key_78_share_fetch.API, key_79_share_acknowledge.API,
     key_88_streams_group_heartbeat.API, key_89_streams_group_describe.API,
-    key_93_streams_group_topology_description_update.API, key_18_api_versions.API,
+    key_90_describe_share_group_offsets.API, key_91_alter_share_group_offsets.API,
+    key_92_delete_share_group_offsets.API, key_93_streams_group_topology_description_update.API,
+    key_18_api_versions.API,
 )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -63,4 +63,47 @@ class DescribeShareGroupResponse(NamedTuple):
     assignment_epoch: int = 0
     assignor: str = ""
     members: tuple[DescribedShareMember, ...] = ()
+    error_message: str | None = None
+
+
+class ListSharePartitions(NamedTuple):
+    """Ask for the partitions of a group whose state is initialised (for DescribeShareGroupOffsets)."""
+
+    group: str
+
+
+class ListSharePartitionsResponse(NamedTuple):
+    """``partitions``: by topic id."""
+
+    error: Error
+    partitions: Mapping[UUID, Sequence[int]] = {}
+
+
+class AlterShareGroupOffsets(NamedTuple):
+    """AlterShareGroupOffsets 0. ``topics``: topic name -> partition -> its new start offset."""
+
+    group: str
+    topics: Mapping[str, Mapping[int, int]]
+
+
+class AlterShareGroupOffsetsResponse(NamedTuple):
+    """``partitions``: topic name, number, error."""
+
+    error: Error
+    partitions: tuple[tuple[str, int, Error], ...] = ()
+    error_message: str | None = None
+
+
+class DeleteShareGroupOffsets(NamedTuple):
+    """DeleteShareGroupOffsets 0: of all partitions of topics."""
+
+    group: str
+    topics: tuple[str, ...]
+
+
+class DeleteShareGroupOffsetsResponse(NamedTuple):
+    """``topics``: name, error, and a sentence about it."""
+
+    error: Error
+    topics: tuple[tuple[str, Error, str | None], ...] = ()
     error_message: str | None = None

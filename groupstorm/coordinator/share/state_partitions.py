@@ -27,7 +27,7 @@ from groupstorm.coordinator.writes import submit, then
 _BY_OPTION = -1
 
 
-def _with(one: Partitions, other: Partitions) -> dict[UUID, frozenset[int]]:
+def together(one: Partitions, other: Partitions) -> dict[UUID, frozenset[int]]:
     nothing: frozenset[int] = frozenset()
     return {topic: one.get(topic, nothing) | other.get(topic, nothing) for topic in {**one, **other}}
 
@@ -43,7 +43,7 @@ def missing_partitions(
     """The partitions of these topics that the persister has to be asked for, which are initialising then."""
     known = group.state_partitions or StatePartitions()
     waits = shard.now_ms - group.asked_at_ms < shard.config.share.initialize_retry_interval_ms
-    settled = _with(known.initialized, known.initializing if waits else {})
+    settled = together(known.initialized, known.initializing if waits else {})
     missing: dict[UUID, frozenset[int]] = {}
     for name in topics:
         topic = shard.topics.by_name.get(name)
@@ -51,7 +51,7 @@ def missing_partitions(
             missing[topic.id] = frozenset(range(topic.partitions)).difference(settled.get(topic.id, ()))
     if not missing:
         return None
-    initializing = _with(known.initializing, missing)
+    initializing = together(known.initializing, missing)
     news = known._replace(initializing=initializing, deleting=known.deleting.difference(initializing))
     records.append(ShareStatePartitionsRecord(group.name, news))
     # Kafka 4.4.0 skips no records of partitions that a known topic has got in the meantime
@@ -79,38 +79,38 @@ def initialize(shard: Shard, group: ShareGroup) -> None:
     for one in asked:
         error = shard.persister.initialize(group.name, one)
         if error is NO_ERROR:
-            submit(shard, _initialized(shard, group, one))
+            submit(shard, initialized(shard, group, one))
         elif error is not None:
-            _refused(shard, group, one)
+            refused(shard, group, one)
 
 
-def _initialized(shard: Shard, group: ShareGroup, asked: Initialization) -> Write:
+def initialized(shard: Shard, group: ShareGroup, asked: Initialization) -> Write:
     known = group.state_partitions or StatePartitions()
     confirmed = {topic: frozenset(numbers) for topic, numbers in asked.starts.items()}
     news = known._replace(
         initializing=_without(known.initializing, confirmed),
-        initialized=_with(known.initialized, confirmed),
+        initialized=together(known.initialized, confirmed),
     )
 
     def on_written(error: Error | None) -> None:
         if error is not None:
-            _refused(shard, group, asked)
+            refused(shard, group, asked)
 
-    return _write(shard, group, news, on_written)
+    return write_partitions(shard, group.name, news, on_written)
 
 
-def _refused(shard: Shard, group: ShareGroup, asked: Initialization) -> None:
+def refused(shard: Shard, group: ShareGroup, asked: Initialization) -> None:
     known = group.state_partitions
     if known is not None and known.initializing:
         news = known._replace(initializing=_without(known.initializing, asked.starts))
-        submit(shard, _write(shard, group, news))
+        submit(shard, write_partitions(shard, group.name, news))
 
 
-def _write(
-    shard: Shard, group: ShareGroup, news: StatePartitions, on_written: Completion | None = None
+def write_partitions(
+    shard: Shard, group: str, news: StatePartitions, on_written: Completion | None = None
 ) -> Write:
-    record = ShareStatePartitionsRecord(group.name, news)
-    return write_records(shard, group.name, [record], AppendCause.STATE_PARTITIONS, on_written)
+    record = ShareStatePartitionsRecord(group, news)
+    return write_records(shard, group, [record], AppendCause.STATE_PARTITIONS, on_written)
 
 
 def forget_topics(shard: Shard, topics: Iterable[UUID | None]) -> list[Write]:
@@ -127,7 +127,7 @@ def forget_topics(shard: Shard, topics: Iterable[UUID | None]) -> list[Write]:
         )
         news = StatePartitions(initializing, initialized, known.deleting.difference(gone))
         if news != known:
-            writes.append(_write(shard, group, news))
+            writes.append(write_partitions(shard, group.name, news))
     return writes
 
 
@@ -146,7 +146,7 @@ def forget_state(
         for topic in known.deleting
         if (name := shard.topics.name(topic)) is not None
     }
-    gone = _with(_with(known.initialized, known.initializing), again)
+    gone = together(together(known.initialized, known.initializing), again)
 
     def ask() -> Write | None:
         error = shard.persister.delete(group.name, gone) if gone else NO_ERROR
@@ -156,4 +156,4 @@ def forget_state(
             on_failed(error)
         return None
 
-    return _write(shard, group, StatePartitions(deleting=frozenset(gone)), then(shard, ask))
+    return write_partitions(shard, group.name, StatePartitions(deleting=frozenset(gone)), then(shard, ask))
