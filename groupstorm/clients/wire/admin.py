@@ -40,6 +40,8 @@ CREATE_PARTITIONS = ClientApi(37, "CreatePartitions", 1, 3)
 DELETE_GROUPS = ClientApi(42, "DeleteGroups", 0, 2)
 DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
 CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
+#: The first version that tells the lag.
+DESCRIBE_SHARE_GROUP_OFFSETS = ClientApi(90, "DescribeShareGroupOffsets", 1, 1)
 
 #: Errors of a coordinator that is not ready.
 _NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
@@ -153,6 +155,29 @@ async def committed_offsets(cluster: ClusterClient, group: str) -> dict[str, int
     response = await ask_coordinator(cluster, OffsetFetch(group, None, version=8))
     assert isinstance(response, OffsetFetchResponse)
     return {f"{topic}-{partition}": offset.offset for topic, partition, offset, _ in response.partitions}
+
+
+async def share_group_lag(cluster: ClusterClient, group: str) -> dict[str, int]:
+    """The records that a share group is not done with, by partition as Kafka prints it; without partitions
+    that it has not begun. Raises ConnectionLost, and InputError if the cluster refuses.
+    """
+
+    def build(types: RequestTypes) -> Any:
+        asked = types.make("DescribeShareGroupOffsetsRequestGroup", group_id=group, topics=None)
+        return types.make(types.root.__name__, groups=(asked,))
+
+    found = await cluster.find_coordinator(group)
+    _check("group", [(group, found.error, None)])
+    async with _connected(cluster, found.endpoint) as connection:
+        answer = await _ask(cluster, connection, DESCRIBE_SHARE_GROUP_OFFSETS, build)
+    (described,) = answer.groups
+    _check("group", [(group, described.error_code, described.error_message)])
+    return {
+        f"{topic.topic_name}-{one.partition_index}": one.lag
+        for topic in described.topics
+        for one in topic.partitions
+        if one.lag >= 0
+    }
 
 
 async def ask_coordinator(

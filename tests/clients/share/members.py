@@ -14,7 +14,7 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.testing import Broker
 
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 #: Members join at once; locks may be as short as a second.
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -22,6 +22,8 @@ SETTINGS = {
     "group.share.min.assignment.interval.ms": "0",
     "group.share.min.heartbeat.interval.ms": "100",
     "group.share.heartbeat.interval.ms": "100",
+    "group.share.min.session.timeout.ms": "1000",
+    "group.share.session.timeout.ms": "6000",
     "group.share.min.record.lock.duration.ms": "1000",
 }
 

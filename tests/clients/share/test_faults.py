@@ -71,6 +71,7 @@ async def test_a_fatal_error_ends_the_consumer(faulty: Members) -> None:
         with pytest.raises(ConsumerFailed, match="INVALID_REQUEST"):
             await polled(consumer)
     await consumer.close()
+    await faulty.broker.group("billing").reaches("Empty", timeout_s=60)  # its session has ended
 
 
 async def test_a_broker_without_share_groups_is_refused() -> None:
