@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import number, one_of, optional_number, text
+from groupstorm.testing.arguments import Setting, number, one_of, optional_number, text
 from groupstorm.testing.lag import Progress
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
@@ -193,6 +193,10 @@ class GroupUnderTest(ABC):
         """`until` for tests that are not async."""
         wanted = own_condition(condition, what)
         wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
+
+    @abstractmethod
+    def configure(self, options: Mapping[str, Setting]) -> None:
+        """Set options of the group, by Kafka's names: share.auto.offset.reset. Raises InputError."""
 
     @property
     def type(self) -> str | None:

@@ -16,6 +16,7 @@ from groupstorm.clients.wire.admin import (
     CONSUMER_GROUP_DESCRIBE,
     await_coordinator,
     committed_offsets,
+    configure_group,
     create_topics,
     delete_group,
     delete_topics,
@@ -27,7 +28,14 @@ from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.clients.wire.logs import append_batch, fetch_batches, log_ends
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
+from groupstorm.testing.arguments import (
+    Setting,
+    Topics,
+    as_settings,
+    as_topics,
+    number,
+    text,
+)
 from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.faults import Fault
@@ -90,6 +98,7 @@ class RealBroker(BrokerUnderTest):
         self._thread = LoopThread("real-broker")
         self._open = AsyncExitStack()
         self._groups: set[str] = set()
+        self._configured: dict[str, set[str]] = {}
         self._topics: dict[str, int] = {}
         self._prefix = ""
         self._running: RunningBroker | None = None
@@ -151,6 +160,8 @@ class RealBroker(BrokerUnderTest):
 
     async def _clean_up(self, cluster: ClusterClient) -> None:
         problems = []
+        for group, names in self._configured.items():
+            await configure_group(cluster, group, dict.fromkeys(names))
         for group in sorted(self._groups):
             try:
                 await delete_group(cluster, group)
@@ -193,6 +204,11 @@ class RealBroker(BrokerUnderTest):
         group = name if name.startswith(self._prefix) else self._prefix + name
         self._groups.add(group)
         return _RealGroup(group, self, self._there(), self._thread)
+
+    def configure_group(self, group: str, options: Mapping[str, str]) -> None:
+        """On a shared cluster the options go with the group."""
+        self._configured.setdefault(group, set()).update(options)
+        self._thread.run(configure_group(self._there(), group, options))
 
     # faults
 
@@ -260,9 +276,7 @@ class RealBroker(BrokerUnderTest):
 class _RealGroup(GroupUnderTest):
     """A real broker does not tell its events: while a test waits, it is asked every `POLL_S`."""
 
-    def __init__(
-        self, group_id: str, broker: BrokerUnderTest, cluster: ClusterClient, thread: LoopThread
-    ) -> None:
+    def __init__(self, group_id: str, broker: RealBroker, cluster: ClusterClient, thread: LoopThread) -> None:
         super().__init__(group_id)
         self._broker = broker
         self._cluster = cluster
@@ -270,6 +284,9 @@ class _RealGroup(GroupUnderTest):
 
     def view(self) -> GroupView:
         return self._thread.run(self._look())
+
+    def configure(self, options: Mapping[str, Setting]) -> None:
+        self._broker.configure_group(self.id, as_settings(options))
 
     def _topic(self, name: str) -> str:
         return self._broker.topic(name)

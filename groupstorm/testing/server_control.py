@@ -15,9 +15,11 @@ from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import BrokerEffects
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
@@ -139,6 +141,20 @@ class ServerControl:
             raise InputError(f"member: {member!r} is parked in {what}: its session does not end meanwhile")
         self._server.apply(lambda broker, now_ms: broker.expire_session(group, member_id, now_ms))
         return member_id
+
+    def configure_group(self, group: str, options: Mapping[str, str]) -> None:
+        """Set these options of a group. Raises InputError."""
+        state = self._server.broker.state
+        try:
+            configs = check_group({**state.group_configs.get(group, {}), **options}, state.coordinator_config)
+        except ConfigError as problem:
+            raise InputError(f"options: {problem}") from problem
+
+        def act(broker: Broker, now_ms: int) -> BrokerEffects:
+            broker.state.configure_group(group, configs)
+            return broker.fire(now_ms)
+
+        self._server.apply(act)
 
     def _known_group(self, group: str) -> Group:
         known = self._group(text("group", group))

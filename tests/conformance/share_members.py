@@ -28,7 +28,7 @@ class Delivered(NamedTuple):
     """A record that came to a member."""
 
     offset: int
-    count: int
+    deliveries: int
     value: str
 
 
@@ -91,7 +91,7 @@ class OurShareMember(ShareMember):
                     assert one.delivery_count is not None
                     found = Delivered(one.offset, one.delivery_count, one.value.decode())
                     self.delivered.append(found)
-                    consumer.acknowledge(one, AcknowledgeType[type_name(found.value, found.count)])
+                    consumer.acknowledge(one, AcknowledgeType[type_name(found.value, found.deliveries)])
                 assert set((await consumer.commit_sync()).values()) <= {None}
 
 
@@ -112,7 +112,7 @@ class ConfluentShareMember(ShareMember):
                 assert one.error() is None, one.error()
                 found = Delivered(one.offset(), one.delivery_count(), one.value().decode())
                 self.delivered.append(found)
-                consumer.acknowledge(one, getattr(Type, type_name(found.value, found.count)))
+                consumer.acknowledge(one, getattr(Type, type_name(found.value, found.deliveries)))
             consumer.commit_sync()
         consumer.close()
 

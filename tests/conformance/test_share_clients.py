@@ -9,10 +9,10 @@ from contextlib import contextmanager
 import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.wire.admin import configure_group
 from tests.client_libraries.members import wait_until
 from tests.client_libraries.producers import produce_with_confluent
-from tests.clients.share.members import configure_group
-from tests.conformance.backends import SHARES, Backend, Backends
+from tests.conformance.backends import SHARES, Backend, Backends, with_cluster
 from tests.conformance.share_members import (
     JAVA,
     JAVA_44,
@@ -55,7 +55,10 @@ class ShareGroup:
         self._address = backend.address
         self._topic = backend.topic(2)
         self._name = backend.group("workers")
-        backend.run(configure_group(self._address, self._name, {"share.auto.offset.reset": "earliest"}))
+        options = {"share.auto.offset.reset": "earliest"}
+        backend.run(
+            with_cluster(backend.broker, lambda cluster: configure_group(cluster, self._name, options))
+        )
 
     @contextmanager
     def member(self, library: ShareLibrary) -> Iterator[ShareMember]:
@@ -83,7 +86,7 @@ def test_two_libraries_share_the_records(backend: Backend, library: ShareLibrary
         group.produce(*wanted)
         wait_until(lambda: set(wanted) <= set(values(members)), "every record read")
     assert Counter(one for one in values(members) if one != "warm") == Counter(wanted)
-    assert {one.count for member in members for one in member.delivered} == {1}
+    assert {one.deliveries for member in members for one in member.delivered} == {1}
 
 
 def test_each_record_comes_as_often_as_its_acknowledgements_say(
@@ -95,7 +98,7 @@ def test_each_record_comes_as_often_as_its_acknowledgements_say(
         wait_until(lambda: len(member.delivered) >= 6, "the released ones again")
         group.produce("last", "last")
         wait_until(lambda: values([member]).count("last") == 2, "the last ones")
-    counts = Counter((one.value, one.count) for one in member.delivered if one.value != "last")
+    counts = Counter((one.value, one.deliveries) for one in member.delivered if one.value != "last")
     assert counts == Counter(
         [("accept", 1), ("reject-1", 1), *((f"{RELEASE}-{n}", count) for n in (1, 2) for count in (1, 2))]
     )

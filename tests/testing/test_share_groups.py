@@ -50,7 +50,7 @@ async def _at(address: str) -> AsyncIterator[Members]:
 
 async def _members(broker: Broker) -> AsyncIterator[Members]:
     made = Members(broker)
-    await made.configure()
+    made.configure()
     try:
         yield made
     finally:
@@ -61,6 +61,8 @@ async def test_the_group_tells_its_members_and_what_is_left(members: Members) ->
     broker = members.broker
     group, orders = broker.group("billing"), broker.topic("orders")
     assert (group.type, group.state, dict(group.committed())) == (None, "Dead", {})
+    with pytest.raises(InputError, match=r"share\.isolation\.level|Invalid value"):
+        group.configure({"share.isolation.level": "none"})
     broker.produce("orders", *map(str, range(10)), partition=0)
     first = await members.explicit("orders", client_id="a")
     await group.stable(1, partitions=2, timeout_s=DEADLINE_S)
@@ -96,7 +98,7 @@ async def test_a_member_of_a_share_group_expires() -> None:
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     async with groupstorm.broker({"orders": 2}, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
         members = Members(broker)
-        await members.configure()
+        members.configure()
         consumer = await members.start("orders", client_id="a")
         group = broker.group("billing")
         await group.stable(1, timeout_s=DEADLINE_S)

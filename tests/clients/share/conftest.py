@@ -50,7 +50,7 @@ async def _members(address: str | None, faults: bool) -> AsyncIterator[Members]:
     )
     async with broker:
         made = Members(broker)
-        await made.configure()
+        made.configure()
         try:
             yield made
         finally:

@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.share import ShareConsumer
-from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.testing import Broker
 
 PATIENCE_S = 30.0
@@ -27,25 +24,6 @@ SETTINGS = {
     "group.share.min.record.lock.duration.ms": "1000",
 }
 
-_ALTER_CONFIGS = ClientApi(44, "IncrementalAlterConfigs", 1, 1)
-_GROUP, _SET = 32, 0
-
-
-async def configure_group(address: str, group: str, configs: dict[str, str]) -> None:
-    cluster = ClusterClient(read_addresses(address), "admin", 30_000)
-
-    def build(types: RequestTypes) -> Any:
-        made = tuple(
-            types.make("AlterableConfig", name=name, config_operation=_SET, value=value)
-            for name, value in configs.items()
-        )
-        resource = types.make("AlterConfigsResource", resource_type=_GROUP, resource_name=group, configs=made)
-        return types.make(types.root.__name__, resources=(resource,), validate_only=False)
-
-    answer = await cluster.ask_any(_ALTER_CONFIGS, build)
-    cluster.close()
-    assert [int(one.error_code) for one in answer.responses] == [0], answer
-
 
 class Members:
     """The members of one share group, which begins at the earliest record."""
@@ -55,12 +33,10 @@ class Members:
         self.group = broker.group("billing").id
         self._members: list[ShareConsumer] = []
 
-    async def configure(self, **configs: str) -> None:
+    def configure(self, **options: str) -> None:
         """Options of the group, with underscores."""
-        given = {name.replace("_", "."): value for name, value in configs.items()}
-        await configure_group(
-            self.broker.bootstrap_servers, self.group, {"share.auto.offset.reset": "earliest"} | given
-        )
+        given = {name.replace("_", "."): value for name, value in options.items()}
+        self.broker.group(self.group).configure({"share.auto.offset.reset": "earliest"} | given)
 
     def make(self, *topics: str, **options: Any) -> ShareConsumer:
         made = ShareConsumer(

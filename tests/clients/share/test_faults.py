@@ -12,7 +12,7 @@ from tests.clients.share.members import Members, counts, polled, read
 
 
 async def test_a_broken_connection_gives_the_records_to_others_at_once(faulty: Members) -> None:
-    await faulty.configure(share_record_lock_duration_ms="60000")
+    faulty.configure(share_record_lock_duration_ms="60000")
     faulty.broker.produce("single", "a", "b")
     holder, other = await faulty.explicit(client_id="holder"), await faulty.start(client_id="other")
     held = await polled(holder)

@@ -81,8 +81,7 @@ def test_a_renewed_record_comes_back_before_others_unless_it_was_refused(
     records.ask()
     (sent,) = records.acknowledgements()
     assert (sent.ranges, sent.renews) == ((AckRange(0, 0, RENEW), AckRange(1, 1, ACCEPT)), True)
-    assert records.waits_for_renewal
-    assert records.take(5) == []
+    assert (records.waits_for_renewal, records.take(5)) == (True, [])
     sent.error = error
     records.answered([sent])
     assert not records.waits_for_renewal

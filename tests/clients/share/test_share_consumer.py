@@ -67,7 +67,7 @@ async def test_what_is_released_comes_again_and_what_is_rejected_does_not(member
 
 
 async def test_a_record_is_delivered_as_often_as_the_group_allows(members: Members) -> None:
-    await members.configure(share_delivery_count_limit="2")
+    members.configure(share_delivery_count_limit="2")
     members.broker.produce("single", "poison", "fine")
     consumer = await members.explicit()
     deliveries = []
@@ -84,7 +84,7 @@ async def test_a_record_is_delivered_as_often_as_the_group_allows(members: Membe
 
 
 async def test_a_renewed_lock_holds_and_the_record_comes_back_to_its_member(members: Members) -> None:
-    await members.configure(share_record_lock_duration_ms="1000")
+    members.configure(share_record_lock_duration_ms="1000")
     members.broker.produce("single", "long work")
     worker = await members.explicit()
     (record,) = await polled(worker)
@@ -103,7 +103,7 @@ async def test_a_renewed_lock_holds_and_the_record_comes_back_to_its_member(memb
 
 
 async def test_the_records_of_a_member_that_closes_are_at_once_anothers(members: Members) -> None:
-    await members.configure(share_record_lock_duration_ms="60000")
+    members.configure(share_record_lock_duration_ms="60000")
     members.broker.produce("single", "a", "b")
     holder, other = await members.explicit(), await members.start()
     held = await polled(holder)
@@ -115,7 +115,7 @@ async def test_the_records_of_a_member_that_closes_are_at_once_anothers(members:
 
 
 async def test_the_records_of_a_member_that_hangs_are_anothers_after_the_lock(members: Members) -> None:
-    await members.configure(share_record_lock_duration_ms="2000")
+    members.configure(share_record_lock_duration_ms="2000")
     members.broker.produce("single", "a")
     hanging, other = await members.explicit(), await members.start()
     asked_s = time.monotonic()
@@ -124,7 +124,7 @@ async def test_the_records_of_a_member_that_hangs_are_anothers_after_the_lock(me
     assert time.monotonic() - asked_s >= 2
     refused: list[tuple[frozenset[int], str | None]] = []
     hanging.set_acknowledgement_commit_callback(
-        lambda _, offsets, error: refused.append((offsets, error and error.error))
+        lambda _, offsets, error: refused.append((offsets, None if error is None else error.error))
     )
     hanging.acknowledge(record)
     (answer,) = (await hanging.commit_sync()).values()
@@ -144,7 +144,7 @@ async def test_transactions(members: Members, level: str, expected: list[bytes])
     """Markers come to nobody, and the group's isolation level says whether aborted records do."""
     from aiokafka import AIOKafkaProducer
 
-    await members.configure(share_isolation_level=level)
+    members.configure(share_isolation_level=level)
     members.broker.produce("single", "plain")
     topic = members.broker.topic("single")
     async with AIOKafkaProducer(
