@@ -239,3 +239,23 @@ async def test_the_subscription_changes_and_ends(members: Members) -> None:
     consumer.subscribe(members.broker.topic("single"))
     members.broker.produce("single", "c")
     assert counts(await polled(consumer)) == [(1, 1)]
+
+
+async def test_a_member_that_does_not_poll_leaves_and_comes_back(members: Members) -> None:
+    consumer = await members.start(max_poll_interval_ms=500)
+    members.broker.produce("single", "a")
+    await polled(consumer)
+    group = members.broker.group("billing")
+    await group.reaches("Empty", timeout_s=PATIENCE_S)
+    members.broker.produce("single", "b")
+    assert [record.value for record in await polled(consumer)][-1] == b"b"
+    await group.stable(1, timeout_s=PATIENCE_S)
+
+
+async def test_a_topic_may_come_later(members: Members) -> None:
+    late = members.broker.topic("late")
+    consumer = await members.start("late", metadata_max_age_ms=200)
+    assert await consumer.poll() == []
+    members.broker.create_topic("late")
+    members.broker.produce("late", "a")
+    assert [record.topic for record in await polled(consumer)] == [late]
