@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import groupstorm
 from groupstorm.clients.consumer import ConsumerFailed
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from groupstorm.problems import InputError
-from tests.clients.share.members import Members, counts, polled, read
+from groupstorm.testing import Ledger
+from tests.clients.share.members import PATIENCE_S, Members, counts, polled, read
 
 
 async def test_a_broken_connection_gives_the_records_to_others_at_once(faulty: Members) -> None:
@@ -25,6 +28,36 @@ async def test_a_broken_connection_gives_the_records_to_others_at_once(faulty: M
     await other.close()
     faulty.broker.produce("single", "c")
     assert counts(await polled(holder)) == [(2, 1)]
+
+
+async def test_nothing_is_lost_while_connections_break_and_members_come_and_go(faulty: Members) -> None:
+    broker = faulty.broker
+    faulty.configure(share_record_lock_duration_ms="2000")
+
+    async def work(consumer: ShareConsumer, name: str) -> None:
+        async for record in consumer:
+            with ledger.processing(record, by=name):
+                await asyncio.to_thread(len, record.value or b"")
+
+    async with Ledger(broker, "billing", deliveries=5) as ledger:
+        made = {name: await faulty.start("orders", client_id=name, max_poll_records=10) for name in "abc"}
+        working = [asyncio.create_task(work(consumer, name)) for name, consumer in made.items()]
+        await broker.group("billing").stable(3, timeout_s=PATIENCE_S)
+        for step in range(6):
+            ledger.produce("orders", 50)
+            async with asyncio.timeout(PATIENCE_S):
+                while ledger.processings < 50 * step + 25:
+                    await asyncio.to_thread(len, "")
+            if step % 2:
+                broker.drop_connections("a")
+            elif step == 2:
+                await made["b"].close()
+                late = await faulty.start("orders", client_id="d")
+                working.append(asyncio.create_task(work(late, "d")))
+        await broker.group("billing").caught_up("orders", timeout_s=PATIENCE_S)
+        await faulty.close()
+        await asyncio.gather(*working)
+        assert ledger.check().processed == 300
 
 
 @pytest.mark.parametrize(
