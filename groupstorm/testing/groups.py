@@ -195,7 +195,7 @@ class GroupUnderTest(ABC):
         wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
     @abstractmethod
-    def configure(self, options: Mapping[str, Setting]) -> None:
+    def configure(self, settings: Mapping[str, Setting]) -> None:
         """Set options of the group, by Kafka's names: share.auto.offset.reset. Raises InputError."""
 
     @property

@@ -285,8 +285,8 @@ class _RealGroup(GroupUnderTest):
     def view(self) -> GroupView:
         return self._thread.run(self._look())
 
-    def configure(self, options: Mapping[str, Setting]) -> None:
-        self._broker.configure_group(self.id, as_settings(options))
+    def configure(self, settings: Mapping[str, Setting]) -> None:
+        self._broker.configure_group(self.id, as_settings(settings))
 
     def _topic(self, name: str) -> str:
         return self._broker.topic(name)

@@ -148,7 +148,7 @@ class ServerControl:
         try:
             configs = check_group({**state.group_configs.get(group, {}), **options}, state.coordinator_config)
         except ConfigError as problem:
-            raise InputError(f"options: {problem}") from problem
+            raise InputError(f"settings: {problem}") from problem
 
         def act(broker: Broker, now_ms: int) -> BrokerEffects:
             broker.state.configure_group(group, configs)

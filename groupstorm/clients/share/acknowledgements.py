@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -69,7 +69,7 @@ class Acknowledgements:
     ranges: tuple[AckRange, ...]
     deadline_ms: int = 0
     due_ms: int = 0
-    error: Error | None = field(default=None)
+    error: Error | None = None
 
     @property
     def renews(self) -> bool:

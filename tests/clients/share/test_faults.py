@@ -9,9 +9,11 @@ import pytest
 import groupstorm
 from groupstorm.clients.consumer import ConsumerFailed
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
+from groupstorm.clients.share.settings import ShareOptions
+from groupstorm.clients.wire.security import AuthenticationRefused
 from groupstorm.problems import InputError
-from groupstorm.testing import Ledger
-from tests.clients.share.members import PATIENCE_S, Members, counts, polled, read
+from groupstorm.testing import Ledger, secured
+from tests.clients.share.members import PATIENCE_S, SETTINGS, Members, counts, polled, read
 
 
 async def test_a_broken_connection_gives_the_records_to_others_at_once(faulty: Members) -> None:
@@ -115,3 +117,31 @@ async def test_a_broker_without_share_groups_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=r"ShareGroupHeartbeat .* share groups need Kafka 4.1 or later"):
             await polled(consumer)
+
+
+async def test_a_broker_that_asks_for_a_user() -> None:
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    security = secured(sasl_users={"eve": "secret"})
+    async with groupstorm.broker({"orders": 1}, SETTINGS, security=security) as broker:
+        broker.group("billing").configure({"share.auto.offset.reset": "earliest"})
+        broker.produce("orders", "a")
+        options: ShareOptions = {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "eve",
+        }
+
+        def made(password: str) -> ShareConsumer:
+            return ShareConsumer(
+                "orders",
+                bootstrap_servers=broker.bootstrap_servers,
+                group_id="billing",
+                sasl_plain_password=password,
+                **options,
+            )
+
+        async with made("secret") as consumer:
+            assert counts(await polled(consumer)) == [(0, 1)]
+        async with made("wrong") as consumer:
+            with pytest.raises(AuthenticationRefused):
+                await polled(consumer)

@@ -12,6 +12,7 @@ from groupstorm.clients.brokers import read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
+from groupstorm.problems import InputError
 from groupstorm.testing import Broker, Ledger
 from groupstorm.testing.ledger import Kind, LedgerFailed
 from groupstorm.testing.ledger.entries import History, Processing
@@ -58,6 +59,14 @@ def test_a_record_comes_no_more_often_than_allowed() -> None:
     three = [work(at, at + 1, 0, complete=at == 5) for at in (1, 3, 5)]
     assert judged(*three, rules=Rules(deliveries=3)) == []
     assert judged(*three, rules=Rules(deliveries=2)) == [(Kind.TOO_OFTEN, 0, None)]
+
+
+def test_the_most_deliveries_are_a_number() -> None:
+    with (
+        groupstorm.broker({"orders": 1}) as broker,
+        pytest.raises(InputError, match="deliveries: 'two': expected a number"),
+    ):
+        Ledger(broker, "billing", deliveries="two")  # type: ignore[arg-type]  # a wrong one
 
 
 @pytest.fixture(params=["emulator", pytest.param("kafka", marks=pytest.mark.slow)])
