@@ -71,6 +71,7 @@ class FetchedRecords:
     """The records of one partition in one fetch, decoded batch by batch.
 
     ``position``: the one after the last record that was read, or after a batch without records to read.
+    ``batch_end``: the offset after the batch of the last record.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class FetchedRecords:
         how: Decoding,
     ) -> None:
         self.position = Position(offset)
+        self.batch_end = offset
         self._partition = partition
         self._data = data
         self._how = how
@@ -98,6 +100,7 @@ class FetchedRecords:
 
     def _read(self) -> Iterator[ConsumerRecord]:
         for batch, epoch in self._batches():
+            self.batch_end = batch.next_offset
             if self._how.check_crcs and not batch.validate_crc():
                 raise ValueError("wrong checksum")
             if not self._is_left_out(batch):

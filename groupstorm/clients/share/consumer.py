@@ -154,17 +154,19 @@ class ShareConsumer:
     # -- records ---------------------------------------------------------------------------------
 
     async def poll(self, timeout_ms: int = 0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """The next records, at most ``max_records`` (by default max_poll_records); none when the time is up.
+        """The next records, at most ``max_records``; none when the time is up. By default they are
+        max_poll_records, with batch_optimized up to the end of a record batch, as with Kafka's consumer.
 
         Records whose renewal has succeeded come again, before all others. Raises NotAcknowledged, Woken,
         PollInProgress, FetchRefused, RecordCorrupt, ConsumerClosed, ConsumerFailed; InputError if the broker
         is too old or refuses the credentials.
         """
-        most = self._settings.fetch.max_records if max_records is None else max_records
-        if most < 1:
-            raise InputError(f"max_records: {most}, expected 1 or more")
+        fetch = self._settings.fetch
+        if max_records is not None and max_records < 1:
+            raise InputError(f"max_records: {max_records}, expected 1 or more")
         with self._polling():
-            return await self._poll(most, timeout_ms)
+            whole_batches = max_records is None and not fetch.strict
+            return await self._poll(max_records or fetch.max_records, timeout_ms, whole_batches)
 
     def __aiter__(self) -> Self:
         return self
@@ -200,7 +202,9 @@ class ShareConsumer:
         finally:
             self._polls = False
 
-    async def _poll(self, most: int, timeout_ms: int | None) -> list[ConsumerRecord]:
+    async def _poll(
+        self, most: int, timeout_ms: int | None, whole_batches: bool = False
+    ) -> list[ConsumerRecord]:
         loop = asyncio.get_running_loop()
         ends_s = None if timeout_ms is None else loop.time() + timeout_ms / 1000
         self._check()
@@ -213,7 +217,7 @@ class ShareConsumer:
                 self._woken = False
                 raise Woken("wakeup() was called")
             _ = self._send()
-            taken = self._held.take(most)
+            taken = self._held.take(most, whole_batches)
             if not (taken or self._held.waits_for_renewal):
                 self._driver.want_records()
             again_s = loop.time() + self._driver.poll() / 1000

@@ -47,6 +47,7 @@ class _Held:
 
     record: ConsumerRecord
     source: Source
+    batch_end: int
     type: AcknowledgeType | None = None
 
 
@@ -82,7 +83,8 @@ class HeldRecords:
                         if following < record.offset:
                             unread.append(AckRange(following, record.offset - 1, GAP))
                         following = record.offset + 1
-                        self._fetched.append(_Held(record._replace(delivery_count=count), source))
+                        counted = record._replace(delivery_count=count)
+                        self._fetched.append(_Held(counted, source, records.batch_end))
                     record = records.next()
                 if following <= last:
                     unread.append(AckRange(following, last, GAP))
@@ -119,19 +121,24 @@ class HeldRecords:
     def has_fetched(self) -> bool:
         return bool(self._renewed or self._fetched)
 
-    def take(self, most: int) -> list[ConsumerRecord]:
-        """Renewed records, else at most ``most`` fetched ones. Raises RecordCorrupt in their place."""
+    def take(self, most: int, whole_batches: bool = False) -> list[ConsumerRecord]:
+        """Renewed records, else at most ``most`` fetched ones; with ``whole_batches`` up to the end of a
+        record batch: a broker keeps one state for a batch that is acknowledged as a whole. Raises
+        RecordCorrupt.
+        """
         taken: list[_Held] = []
         if self._renewed:
             taken, self._renewed = list(self._renewed), deque()
         elif not self._renewing:
-            while self._fetched and len(taken) < most:
+            while self._fetched:
                 one = self._fetched[0]
                 if isinstance(one, RecordCorrupt):
                     if taken:
                         break
                     self._fetched.popleft()
                     raise one
+                if len(taken) >= most and not (whole_batches and _are_of_one_batch(taken[-1], one)):
+                    break
                 taken.append(one)
                 self._fetched.popleft()
         for one in taken:
@@ -169,6 +176,10 @@ class HeldRecords:
                 if held is not None and one.error is Error.NONE:
                     held.type = None
                     self._renewed.append(held)
+
+
+def _are_of_one_batch(one: _Held, other: _Held) -> bool:
+    return (one.source, one.batch_end) == (other.source, other.batch_end)
 
 
 def _key(record: ConsumerRecord) -> tuple[TopicPartition, int]:

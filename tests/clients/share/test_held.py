@@ -58,6 +58,13 @@ def test_records_that_were_taken_count_as_accepted_when_more_are_asked_for() -> 
     assert said(records) == []
 
 
+def test_whole_batches_are_taken_if_wanted() -> None:
+    records = held((0, 7, 1), data=batch(0, [b"a"] * 3) + batch(3, [b"b"] * 3) + batch(6, [b"c"] * 2))
+    assert [len(records.take(2, whole_batches=True)), len(records.take(4, whole_batches=True))] == [3, 5]
+    records = held((0, 9, 1))
+    assert [len(records.take(4)), len(records.take(1, whole_batches=True))] == [4, 6]
+
+
 def test_explicitly_every_record_has_to_be_acknowledged_once() -> None:
     records = held((0, 3, 1), explicit=True)
     a, b, c, _ = records.take(4)
