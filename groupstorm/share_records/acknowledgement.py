@@ -27,6 +27,14 @@ from groupstorm.share_records.states import (
     RecordState,
 )
 
+_NOT_FOUND = "Batch record not found. The request batch offsets are not found in the cache."
+_BATCH_IS_FREE = "The batch cannot be acknowledged. The batch is not in the acquired state."
+_IS_CHANGING = "The record state is invalid. The acknowledgement of delivery could not be completed."
+
+
+def _state_error(sentence: str) -> KafkaError:
+    return KafkaError(Error.INVALID_RECORD_STATE, sentence)
+
 
 class AcknowledgementBatch(NamedTuple):
     """A range of offsets, with one type for all of them or one type for each."""
@@ -41,17 +49,23 @@ class AcknowledgementBatch(NamedTuple):
 
 def are_valid(batches: Iterable[AcknowledgementBatch], *, knows_renewal: bool, is_renewal: bool) -> bool:
     """Whether the ranges of one partition are well-formed. Neighbours may share one offset."""
-    highest = AcknowledgeType.RENEW if knows_renewal else AcknowledgeType.REJECT
     before = -1
-    for first, last, types in batches:
-        if first > last or first < before or len(types) not in (1, last - first + 1):
+    for batch in batches:
+        if not is_valid(batch, before, knows_renewal=knows_renewal, is_renewal=is_renewal):
             return False
-        if any(not AcknowledgeType.GAP <= one <= highest for one in types):
-            return False
-        if AcknowledgeType.RENEW in types and not is_renewal:
-            return False
-        before = last
+        before = batch.last_offset
     return True
+
+
+def is_valid(batch: AcknowledgementBatch, before: int, *, knows_renewal: bool, is_renewal: bool) -> bool:
+    """Whether a range is well-formed that follows one with ``before`` as its last offset."""
+    first, last, types = batch
+    if first > last or first < before or len(types) not in (1, last - first + 1):
+        return False
+    highest = AcknowledgeType.RENEW if knows_renewal else AcknowledgeType.REJECT
+    if min(types) < AcknowledgeType.GAP or max(types) > highest:
+        return False
+    return is_renewal or AcknowledgeType.RENEW not in types
 
 
 def acknowledge(
@@ -59,11 +73,12 @@ def acknowledge(
     member_id: str,
     batches: Iterable[AcknowledgementBatch],
     done: Callable[[Error], None],
-) -> None:
-    """Work on the ranges in order. The first that fails ends it and undoes the others.
+) -> str | None:
+    """Work on the ranges in order. The first that fails ends it and undoes the others; the result: why.
 
     Raises NullPointer where Kafka follows one.
     """
+    why = None
     work = _Acknowledgement(partition, member_id)
     outcome = Outcome(done)
     try:
@@ -73,9 +88,11 @@ def acknowledge(
     except KafkaError as problem:
         partition.undo(work.changes)
         outcome.complete(problem.error)
+        why = problem.sentence
     else:
         partition.commit(work.changes, outcome.complete)
     outcome.attach()
+    return why
 
 
 def release_all(partition: SharePartition, member_id: str, done: Callable[[Error], None]) -> None:
@@ -133,10 +150,7 @@ class _Acknowledgement:
                 continue
             whole = met.whole
             if whole is not None:
-                if whole.member_id != self._member_id or whole.is_changing:
-                    raise KafkaError(Error.INVALID_RECORD_STATE)
-                if whole.state is not RecordState.ACQUIRED:
-                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                self._check(whole)
                 is_whole = met.within(batch.first_offset, batch.last_offset) and len(batch.types) == 1
                 if is_whole and not partition.start_within(met.first_offset, met.last_offset):
                     self._answer(whole, met.first_offset, met.last_offset, batch.types[0])
@@ -144,11 +158,24 @@ class _Acknowledgement:
                 partition.split(met)
             first = max(batch.first_offset, partition.start_offset)
             for offset, state in met.states(first, batch.last_offset):
-                if state.state is not RecordState.ACQUIRED or state.is_changing:
-                    raise KafkaError(Error.INVALID_RECORD_STATE)
-                if state.member_id != self._member_id:
-                    raise KafkaError(Error.INVALID_RECORD_STATE)
+                self._check_offset(state)
                 self._answer(state, offset, offset, batch.type_of(offset))
+
+    def _check(self, whole: InFlightState) -> None:
+        if whole.member_id not in ("", self._member_id):
+            raise _state_error("Member is not the owner of batch record")
+        if whole.member_id and whole.is_changing:
+            raise _state_error(_IS_CHANGING)
+        if whole.state is not RecordState.ACQUIRED:
+            raise _state_error(_BATCH_IS_FREE)
+
+    def _check_offset(self, state: InFlightState) -> None:
+        if state.state is not RecordState.ACQUIRED:
+            raise _state_error("The offset cannot be acknowledged. The offset is not acquired.")
+        if state.is_changing:
+            raise _state_error(_IS_CHANGING)
+        if state.member_id != self._member_id:
+            raise _state_error("Member is not the owner of offset")
 
     def _met(self, batch: AcknowledgementBatch) -> list[InFlightBatch]:
         """The batches in flight that the range meets. Raises KafkaError if they do not cover it."""
@@ -156,22 +183,24 @@ class _Acknowledgement:
         floor = partition.batches.floor(batch.first_offset)
         if floor is None:
             if not partition.start_within(batch.first_offset, batch.last_offset):
-                raise KafkaError(Error.INVALID_RECORD_STATE)
+                raise _state_error(_NOT_FOUND)
             floor = partition.batches.floor(partition.start_offset)
             if floor is None:
                 if partition.keeps_defects:
                     raise NullPointer
-                raise KafkaError(Error.INVALID_RECORD_STATE)
+                raise _state_error(_NOT_FOUND)
         met = partition.batches.between(floor.first_offset, batch.last_offset)
         if batch.last_offset > met[-1].last_offset:
-            raise KafkaError(Error.INVALID_REQUEST)
+            which = "first" if batch.first_offset > met[-1].last_offset else "last"
+            why = f"Batch record not found. The {which} offset in request is past acquired records."
+            raise KafkaError(Error.INVALID_REQUEST, why)
         return met
 
     def _answer(self, state: InFlightState, first: int, last: int, kind: int) -> None:
         partition = self._partition
         if kind == AcknowledgeType.RENEW:
             if not partition.options.is_renew_enabled:
-                raise KafkaError(Error.INVALID_RECORD_STATE)
+                raise _state_error("Renewing acquisition locks is not enabled for the group.")
             state.unlock()
             state.lock = partition.lock_records(first, last)
             return

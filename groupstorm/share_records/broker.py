@@ -24,6 +24,7 @@ from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
+    AcknowledgeError,
     Acknowledgements,
     FetchedPartition,
     Request,
@@ -54,7 +55,10 @@ _DROPPING = (
     Error.GROUP_ID_NOT_FOUND,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
-AcknowledgeErrors = dict[TopicPartition, Error]
+AcknowledgeErrors = dict[TopicPartition, AcknowledgeError]
+_NOT_HERE = AcknowledgeError(
+    Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+)
 
 
 class Ports(NamedTuple):
@@ -203,6 +207,8 @@ class ShareBroker:
         if not wanted or not request.max_records or not max_bytes:
             done(failed)
             return
+        if not request.is_mode_known:
+            raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
         # each request begins at another partition
         turn = request.epoch % len(wanted) if request.epoch >= 1 else 0
         is_committed = self.group_options(request.group).is_committed
@@ -276,8 +282,9 @@ class ShareBroker:
             error, partitions = Error.INVALID_SHARE_SESSION_EPOCH, {}
         elif session is not None:
             partitions = session.select(partitions)
-        for one, acknowledge_error in errors.items():
-            partitions.setdefault(one, FetchedPartition()).acknowledge_error = acknowledge_error
+        for one, acknowledged in errors.items():
+            partition = partitions.setdefault(one, FetchedPartition())
+            partition.acknowledge_error, partition.acknowledge_sentence = acknowledged
         if request.epoch == FINAL_EPOCH:
             self._end_session(SessionKey(request.group, request.member_id))
         lock_ms = self.group_options(request.group).record_lock_duration_ms
@@ -306,14 +313,14 @@ class ShareBroker:
         failed, interested = self._checked(request)
         if not interested:
             # partitions without acknowledgements are in an answer only beside others
-            done({one: error for one, error in failed.items() if error is not Error.NONE})
+            done({one: failure for one, failure in failed.items() if failure.error is not Error.NONE})
             return
         errors: AcknowledgeErrors = {}
         is_begun = False
 
         def answered(one: TopicPartition, error: Error) -> None:
             self._drop_after(SharePartitionKey(request.group, one), error)
-            errors[one] = error
+            errors[one] = AcknowledgeError(error)
             finish()
 
         def finish() -> None:
@@ -325,8 +332,11 @@ class ShareBroker:
             share_partition = self.share_partitions.get(key)
             if share_partition is None:
                 answered(one, Error.UNKNOWN_TOPIC_OR_PARTITION)
+                errors[one] = _NOT_HERE
                 continue
-            acknowledge(share_partition, request.member_id, interested[one], partial(answered, one))
+            why = acknowledge(share_partition, request.member_id, interested[one], partial(answered, one))
+            if why is not None:
+                errors[one] = errors[one]._replace(sentence=why)
             self._fetches.retry(key)
         is_begun = True
         finish()
@@ -334,20 +344,29 @@ class ShareBroker:
     def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
         """The partitions whose answer is known now, and the acknowledgements for share partitions."""
         is_renewal = request.is_renewal and request.version >= 2
+        malformed = request.malformed
+        if malformed is None:
+            malformed = {
+                one
+                for one, batches in request.partitions.items()
+                if not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal)
+            }
         failed, interested = {}, {}
         for one, batches in request.partitions.items():
             if not self._cluster.has_topic(one.topic):
-                failed[one] = Error.UNKNOWN_TOPIC_ID
-            elif not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal):
-                failed[one] = Error.INVALID_REQUEST
+                error = Error.UNKNOWN_TOPIC_ID
+            elif one in malformed:
+                error = Error.INVALID_REQUEST
             elif one.topic in request.denied:
-                failed[one] = Error.TOPIC_AUTHORIZATION_FAILED
+                error = Error.TOPIC_AUTHORIZATION_FAILED
             elif not self._cluster.has_partition(one):
-                failed[one] = Error.UNKNOWN_TOPIC_OR_PARTITION
+                error = Error.UNKNOWN_TOPIC_OR_PARTITION
             elif not batches:
-                failed[one] = Error.NONE
+                error = Error.NONE
             else:
                 interested[one] = batches
+                continue
+            failed[one] = AcknowledgeError(error)
         return failed, interested
 
     # what ends

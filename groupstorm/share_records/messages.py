@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
@@ -19,7 +20,8 @@ Acknowledgements = Mapping[TopicPartition, Sequence[AcknowledgementBatch]]
 @dataclass(frozen=True, slots=True)
 class ShareFetch:
     """``partitions``: those in the request, each with its acknowledgements. ``denied``: topics that the
-    client may not read."""
+    client may not read. ``malformed``: partitions whose ranges are not `are_valid`; None: nobody has looked.
+    """
 
     group: str
     member_id: str
@@ -32,10 +34,12 @@ class ShareFetch:
     max_records: int = 500
     batch_size: int = 500
     has_record_limit: bool = False
+    is_mode_known: bool = True
     is_renewal: bool = False
     version: int = 2
     connection: str = ""
     denied: Collection[str] = ()
+    malformed: Collection[TopicPartition] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class ShareAcknowledge:
     is_renewal: bool = False
     version: int = 2
     denied: Collection[str] = ()
+    malformed: Collection[TopicPartition] | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +62,7 @@ class FetchedPartition:
     acquired: Sequence[Acquired] = ()
     batches: Sequence[RecordBatch] = ()
     acknowledge_error: Error = Error.NONE
+    acknowledge_sentence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +72,18 @@ class ShareFetchResponse:
     partitions: Mapping[TopicPartition, FetchedPartition] = field(default_factory=dict)
 
 
+class AcknowledgeError(NamedTuple):
+    """The outcome of the acknowledgements of a partition, and Kafka's sentence about it."""
+
+    error: Error
+    sentence: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ShareAcknowledgeResponse:
     error: Error
     lock_ms: int = 0
-    partitions: Mapping[TopicPartition, Error] = field(default_factory=dict)
+    partitions: Mapping[TopicPartition, AcknowledgeError] = field(default_factory=dict)
 
 
 Request = ShareFetch | ShareAcknowledge

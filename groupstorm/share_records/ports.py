@@ -13,11 +13,12 @@ from groupstorm.share_records.states import RecordState
 
 
 class KafkaError(Exception):
-    """A call that Kafka ends with an exception, as the error of an answer."""
+    """A call that Kafka ends with an exception, as the error of an answer. ``sentence``: the exception's."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: Error, sentence: str | None = None) -> None:
         super().__init__(error.name)
         self.error = error
+        self.sentence = sentence
 
 
 class NullPointer(Exception):

@@ -63,6 +63,36 @@ _ACL = {
 }
 _FILTER: dict[str, Any] = {name: value for name, value in ANY_ACL.items() if name != "resource_name_filter"}
 
+_SHARE_FETCH: dict[str, Any] = {
+    "group_id": "g",
+    "member_id": "m",
+    "share_session_epoch": 0,
+    "max_wait": milliseconds(0),
+    "min_bytes": 1,
+    "max_records": 1,
+    "batch_size": 1,
+    "forgotten_topics_data": (),
+}
+
+
+def _share_partitions(api_key: int, kind: str, ranges: tuple[Any, ...] = ()) -> Callable[[Driver], Any]:
+    topic, partition = f"{kind}Topic", f"{kind}Partition"
+    return _partitions(api_key, 2, topic, partition, named="topic", acknowledgement_batches=ranges)
+
+
+def _acknowledging(driver: Driver) -> dict[str, Any]:
+    """The acknowledgements of a member that has a session."""
+    driver.send(wire.SHARE_FETCH, 2, **_SHARE_FETCH, topics=())
+    key = wire.SHARE_ACKNOWLEDGE
+    one = structure(key, 2, "AcknowledgementBatch", first_offset=0, last_offset=0, acknowledge_types=(1,))
+    return {
+        "group_id": "g",
+        "member_id": "m",
+        "share_session_epoch": 1,
+        **_share_partitions(key, "Acknowledge", (one,))(driver),
+    }
+
+
 LONG: dict[str, AskFor] = {
     "Produce": (
         wire.PRODUCE,
@@ -249,6 +279,36 @@ LONG: dict[str, AskFor] = {
             topics=_named(wire.DESCRIBE_TOPIC_PARTITIONS, 0, "TopicRequest"),
             response_partition_limit=2000,
             cursor=None,
+        ),
+    ),
+    "ShareFetch": (wire.SHARE_FETCH, 2, _both(_share_partitions(wire.SHARE_FETCH, "Fetch"), **_SHARE_FETCH)),
+    "ShareAcknowledge": (wire.SHARE_ACKNOWLEDGE, 2, _acknowledging),
+    "DescribeShareGroupOffsets": (
+        wire.DESCRIBE_SHARE_OFFSETS,
+        1,
+        _fields(
+            groups=_named(
+                wire.DESCRIBE_SHARE_OFFSETS,
+                1,
+                "DescribeShareGroupOffsetsRequestGroup",
+                "group_id",
+                topics=None,
+            )
+        ),
+    ),
+    "AlterShareGroupOffsets": (
+        wire.ALTER_SHARE_OFFSETS,
+        0,
+        _both(
+            _partitions(
+                wire.ALTER_SHARE_OFFSETS,
+                0,
+                "AlterShareGroupOffsetsRequestTopic",
+                "AlterShareGroupOffsetsRequestPartition",
+                named="topic_name",
+                start_offset=0,
+            ),
+            group_id="g",
         ),
     ),
 }

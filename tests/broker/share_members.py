@@ -100,18 +100,23 @@ class Sharing(Driver):
         self.advance(0)
         return self.answers[connection]
 
-    def acknowledge(self, member: str, *acks: Any, **more: Any) -> Any:
-        """The error of partition 0, or of the whole request."""
-        at = more.pop("epoch", self.epochs.get(member, 0))
+    def send_acknowledgement(self, member: str, *acks: Any, epoch: int | None = None) -> int:
+        """The connection of the request."""
+        at = self.epochs.get(member, 0) if epoch is None else epoch
         self.epochs[member] = at + 1
-        values = {
-            "group_id": "g",
-            "member_id": member,
-            "share_session_epoch": at,
-            "is_renew_ack": False,
-            "topics": self.partitions("AcknowledgeTopic", 79, acks, 0),
-        }
-        answer = self.ask(wire.SHARE_ACKNOWLEDGE, 2, **(values | more))
+        return self.send(
+            wire.SHARE_ACKNOWLEDGE,
+            2,
+            group_id="g",
+            member_id=member,
+            share_session_epoch=at,
+            is_renew_ack=False,
+            topics=self.partitions("AcknowledgeTopic", wire.SHARE_ACKNOWLEDGE, acks, 0),
+        )
+
+    def acknowledge(self, member: str, *acks: Any, epoch: int | None = None) -> Any:
+        """The error of partition 0, or of the whole request."""
+        answer = self.answers[self.send_acknowledgement(member, *acks, epoch=epoch)]
         if answer.error_code or not answer.responses:
             return answer.error_code
         return answer.responses[0].partitions[0].error_code

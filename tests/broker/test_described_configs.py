@@ -39,7 +39,7 @@ def by_name(result: Any) -> dict[str, Any]:
     return {one.name: one for one in result.configs}
 
 
-@pytest.mark.parametrize(("kind", "name", "count"), [(TOPIC, "orders", 34), (GROUP, "readers", 21)])
+@pytest.mark.parametrize(("kind", "name", "count"), [(TOPIC, "orders", 37), (GROUP, "readers", 21)])
 def test_no_names_and_an_empty_list_of_names_ask_for_all(
     driver: Driver, kind: int, name: str, count: int
 ) -> None:

@@ -33,7 +33,7 @@ def test_mutated_requests_of_every_version(driver: Driver) -> None:
                 effects = driver.broker.receive(1, PEER, mutate(frame, draw), driver.now_ms)
                 for answer in effects.outputs:
                     outcomes["closed" if answer.close else "answered"] += 1
-                driver.broker.forget(1)
+                driver.broker.forget(1, driver.now_ms)
     assert min(outcomes.values()) > 100, outcomes
     assert driver.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
 

@@ -106,7 +106,7 @@ def test_the_deadline_of_an_answered_fetch_is_not_that_of_the_next_one() -> None
 
 def test_a_forgotten_fetch_is_not_answered(driver: Driver) -> None:
     waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
-    driver.broker.forget(waiting)
+    driver.broker.forget(waiting, driver.now_ms)
     produce(driver, 8)
     driver.advance(1000)
     assert waiting not in driver.answers

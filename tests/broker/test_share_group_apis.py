@@ -221,5 +221,8 @@ def test_altering_the_offsets_of_an_unknown_group_makes_it() -> None:
     assert ("new", "Empty") in [(one.group_id, one.group_state) for one in listed]
     unknown = alter(members, "new", (1, 0), topic="none").responses[0].partitions[0]
     assert unknown.error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
+    broken = alter(members, "new", (-1, 0))
+    assert broken.error_code == Error.UNKNOWN_SERVER_ERROR
+    assert broken.error_message.endswith(" -1")
     join(members, 2, "classic")
     assert alter(members, "classic", (1, 0)).error_code == Error.GROUP_ID_NOT_FOUND

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.journal import decode, encode
+from groupstorm.broker.unfinished import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create, delete_records, delete_topics, fetch
@@ -171,3 +172,17 @@ def test_rejected_records_go_to_the_dead_letter_queue(sharing: Sharing) -> None:
     records = answer.records
     assert b"__dlq.errors.offset\x021" in records
     assert b"Offset rejected by client." in records
+
+
+def test_others_are_served_while_thousands_of_ranges_are_read(sharing: Sharing) -> None:
+    """Each unit of work is ten ranges; the ranges mean nothing, which is known behind the last one."""
+    sharing.fetch("a")
+    ranges = [(0, 0, ACCEPT)] * (3 * WORK_PER_TURN * 10)
+    turns, connection = 0, sharing.send_acknowledgement("a", *ranges, (-1, -1, ACCEPT))
+    while connection not in sharing.answers:
+        other = sharing.send(wire.API_VERSIONS, 0)
+        assert other in sharing.answers
+        sharing.collect(sharing.broker.fire(sharing.now_ms))
+        turns += 1
+    assert turns > 3
+    assert sharing.answers[connection].responses[0].partitions[0].error_code == Error.INVALID_REQUEST

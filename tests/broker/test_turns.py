@@ -81,7 +81,7 @@ def test_the_client_of_a_long_request_goes_away() -> None:
     """The broker finishes the request, and answers nobody."""
     driver = Driver()
     connection = driver.send(wire.FIND_COORDINATOR, 4, **FIND_COORDINATOR_KEYS)
-    driver.broker.forget(connection)
+    driver.broker.forget(connection, driver.now_ms)
     driver.advance(0)
     assert connection not in driver.answers
     assert driver.broker.next_deadline() != driver.now_ms

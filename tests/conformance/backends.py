@@ -86,15 +86,18 @@ STREAMS = Configuration(
     },
     "4.4.0",
 )
-#: Members of share groups are told to send heartbeats often.
+#: Members of share groups are told to send heartbeats often, and a record is soon somebody else's.
 SHARES = Configuration(
     "shares",
     {
         **QUICK.settings,
         "group.share.assignment.interval.ms": "0",
-        "group.share.min.assignment.interval.ms": "0",
+        "group.share.max.size": str(MAX_SIZE),
         "group.share.min.heartbeat.interval.ms": "100",
-        "group.share.heartbeat.interval.ms": "300",
+        "group.share.heartbeat.interval.ms": "500",
+        "group.share.min.session.timeout.ms": "500",
+        "group.share.session.timeout.ms": "15000",
+        "group.share.min.record.lock.duration.ms": "1000",
     },
     "4.4.0",
 )

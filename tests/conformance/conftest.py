@@ -13,7 +13,16 @@ import pytest
 
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, KINDS, QUICK, STREAMS, Backend, Backends
+from tests.conformance.backends import (
+    ADDRESS,
+    ADDRESS_VARIABLE,
+    KINDS,
+    QUICK,
+    SHARES,
+    STREAMS,
+    Backend,
+    Backends,
+)
 from tests.conformance.members import CONFLUENT, OURS
 
 #: pytest's `record_property`: a name and a value for the table (`tests.conformance.table`).
@@ -77,5 +86,14 @@ def streams(backends: Backends, kind: str) -> Backend:
     """A broker whose streams groups form at once."""
     try:
         return backends.get(kind, STREAMS)
+    except BrokerUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+
+
+@pytest.fixture(scope="session")
+def shares(backends: Backends, kind: str) -> Backend:
+    """A broker whose share groups form at once."""
+    try:
+        return backends.get(kind, SHARES)
     except BrokerUnavailable as unavailable:
         pytest.skip(str(unavailable))

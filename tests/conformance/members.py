@@ -25,7 +25,12 @@ from tests.client_libraries.members import (
     Member,
 )
 from tests.client_libraries.our_member import OurMember
-from tests.conformance.programs.building import ProgramUnavailable, franz_go_member, java_member
+from tests.conformance.programs.building import (
+    ProgramUnavailable,
+    franz_go_member,
+    java_member,
+    share_member,
+)
 
 #: A program that is restarted may take longer than `SESSION_TIMEOUT_MS` to start on a busy machine.
 STATIC_SESSION_TIMEOUT_MS = 30_000
@@ -121,6 +126,26 @@ class JavaMember(ProgramMember):
             own["partition.assignment.strategy"] = ",".join(names)
         arguments = [f"{name}={value}" for name, value in {**options, **own}.items()]
         return java_member().command("Member", topic, *arguments)
+
+
+class JavaShareMember(ProgramMember):
+    """Kafka's share consumer. ``deliveries``: partition, offset and delivery count of each record it got."""
+
+    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+        own = {name: options[name] for name in ("bootstrap.servers", "group.id")}
+        arguments = [f"{name}={value}" for name, value in {**own, "client.id": "s"}.items()]
+        return share_member().command("ShareMember", topic, *arguments)
+
+    def _run(self) -> None:
+        self.deliveries: list[tuple[int, int, int]] = []
+        super()._run()
+
+    def _take(self, topic: str, what: str, *about: str) -> bool:
+        if what == "record":
+            partition, offset, count, value = about
+            self.deliveries.append((int(partition), int(offset), int(count)))
+            return super()._take(topic, what, partition, offset, value)
+        return super()._take(topic, what, *about)
 
 
 class FranzGoMember(ProgramMember):

@@ -1,7 +1,7 @@
 """Members of share groups, one kind per client library, unmodified, each on a thread of its own.
 
-They behave alike: poll, note what came, acknowledge each record as its value says ("release" at the first
-delivery, "reject", and accept all others), commit after every poll, and close when told to stop.
+They behave alike: poll, note what came, acknowledge each record as the first word of its value says (release,
+reject, and accept all others), commit after every poll, and close when told to stop.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ import pytest
 
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from tests.client_libraries.members import DEADLINE_S
-from tests.conformance.programs.building import ProgramUnavailable, java_share_member
+from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java, share_member
 
-RELEASE, REJECT = "release", "reject"
 _POLL_MS = 50
 
 
@@ -32,11 +31,10 @@ class Delivered(NamedTuple):
     value: str
 
 
-def type_name(value: str, count: int) -> str:
+def type_name(value: str) -> str:
     """What a member says of a record."""
-    if value.startswith(RELEASE) and count == 1:
-        return "RELEASE"
-    return "REJECT" if value.startswith(REJECT) else "ACCEPT"
+    word = value.partition(" ")[0].upper()
+    return word if word in ("RELEASE", "REJECT") else "ACCEPT"
 
 
 class ShareMember(ABC):
@@ -91,7 +89,7 @@ class OurShareMember(ShareMember):
                     assert one.delivery_count is not None
                     found = Delivered(one.offset, one.delivery_count, one.value.decode())
                     self.delivered.append(found)
-                    consumer.acknowledge(one, AcknowledgeType[type_name(found.value, found.deliveries)])
+                    consumer.acknowledge(one, AcknowledgeType[type_name(found.value)])
                 assert set((await consumer.commit_sync()).values()) <= {None}
 
 
@@ -112,9 +110,14 @@ class ConfluentShareMember(ShareMember):
                 assert one.error() is None, one.error()
                 found = Delivered(one.offset(), one.delivery_count(), one.value().decode())
                 self.delivered.append(found)
-                consumer.acknowledge(one, getattr(Type, type_name(found.value, found.deliveries)))
+                consumer.acknowledge(one, getattr(Type, type_name(found.value)))
             consumer.commit_sync()
         consumer.close()
+
+
+def java_share_member(release: str) -> Java:
+    """Kafka's share consumer of a release. Raises ProgramUnavailable."""
+    return share_member()._replace(jars=kafka_java(release).jars)
 
 
 class JavaShareMember(ShareMember):
@@ -123,12 +126,7 @@ class JavaShareMember(ShareMember):
     release = "4.3.1"
 
     def run(self) -> None:
-        options = {
-            "bootstrap.servers": self.address,
-            "group.id": self.group,
-            "share.acknowledgement.mode": "explicit",
-        }
-        arguments = [f"{name}={value}" for name, value in options.items()]
+        arguments = [f"bootstrap.servers={self.address}", f"group.id={self.group}"]
         said = deque[str](maxlen=10)
         with subprocess.Popen(
             java_share_member(self.release).command("ShareMember", self.topic, *arguments),
@@ -142,12 +140,13 @@ class JavaShareMember(ShareMember):
                 self.wake()
             assert process.stdout is not None
             for line in process.stdout:
-                parts = line.rstrip("\n").split("\t")
-                if len(parts) == len(Delivered._fields):
-                    self.delivered.append(Delivered(int(parts[0]), int(parts[1]), parts[2]))
+                what, *about = line.rstrip("\n").split("\t")
+                if what == "record":
+                    self.delivered.append(Delivered(int(about[1]), int(about[2]), about[3]))
                 else:
                     said.append(line)
             assert process.wait() == 0, "".join(said)
+            assert not [line for line in said if line.startswith("refused")], "".join(said)
 
     def wake(self) -> None:
         process: subprocess.Popen[str] | None = getattr(self, "_process", None)

@@ -11,6 +11,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import BrokerState, Call, Done
 from groupstorm.broker.apis.key_32_describe_configs import BROKER, GROUP, TOPIC, broker_of, check_rights
+from groupstorm.broker.apis.rights import may_on_cluster
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.dynamic_configs import DYNAMIC_OPTIONS, kept_option
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
@@ -64,6 +65,8 @@ def check_values(values: Mapping[str, str | None]) -> dict[str, str]:
 
 def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> None:
     kind, name = asked.resource_type, asked.resource_name
+    if kind == BROKER and not may_on_cluster(state, call, Operation.ALTER_CONFIGS):
+        raise Refused(Error.CLUSTER_AUTHORIZATION_FAILED, "")  # Kafka 4.4.0 says nothing about it
     check_rights(state, call, kind, name, Operation.ALTER_CONFIGS)
     if len({one.name for one in asked.configs}) < len(asked.configs):
         raise Refused(Error.INVALID_REQUEST, "Error due to duplicate config keys")

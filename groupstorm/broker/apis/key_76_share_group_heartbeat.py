@@ -17,6 +17,8 @@ from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGrou
 from groupstorm.javahash import string_hash
 from groupstorm.turns import Turns
 
+_MEMBER_ID_MAX = 36
+
 
 def read_share_heartbeat(message: Any, version: int, client_id: str) -> ShareGroupHeartbeat:
     """The request of kio's message of this version."""
@@ -38,6 +40,8 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     def finish(answers: Sequence[ShareGroupHeartbeatResponse]) -> Any:
         return heartbeat_response(call, answers[0])
 
+    if not 0 < len(request.member_id) <= _MEMBER_ID_MAX:
+        return Done(heartbeat_response(call, ShareGroupHeartbeatResponse(Error.INVALID_REQUEST)))
     size = 0
     for name in request.topics or ():
         if topic_error(state, call, name) is not Error.NONE:

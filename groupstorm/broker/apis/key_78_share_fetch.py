@@ -23,7 +23,7 @@ from groupstorm.share_records.messages import FetchedPartition, ShareFetch, Shar
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.turns import Turns
 
-_RECORD_LIMIT = 1
+_BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1
 #: In front of a response; its size counts with it.
 _LENGTH_BYTES = 4
 #: So many bytes of records are copied in the time of a unit of work.
@@ -34,12 +34,13 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     message = call.message
     if message.group_id is None:
         return Done(refused(call, Error.INVALID_REQUEST))
-    partitions = yield from read_partitions(message.topics)
+    partitions, malformed = yield from read_partitions(call)
     forgotten = [
         TopicPartition(key_of(topic.topic_id), number)
         for topic in message.forgotten_topics_data
         for number in topic.partitions
     ]
+    mode = getattr(message, "share_acquire_mode", _BATCH_OPTIMIZED)
     most = state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client)
     max_bytes = message.max_bytes if most is None else min(message.max_bytes, int(most))
     request = ShareFetch(
@@ -53,11 +54,13 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
         max_bytes=max_bytes,
         max_records=message.max_records,
         batch_size=message.batch_size,
-        has_record_limit=getattr(message, "share_acquire_mode", 0) == _RECORD_LIMIT,
+        has_record_limit=mode == _RECORD_LIMIT,
+        is_mode_known=mode in (_BATCH_OPTIMIZED, _RECORD_LIMIT),
         is_renewal=getattr(message, "is_renew_ack", False),
         version=call.version,
         connection=call.connection,
         denied=denied_topics(state, call, partitions),
+        malformed=malformed,
     )
 
     def finish(answer: ShareFetchResponse) -> Any:
@@ -89,7 +92,7 @@ def _response(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Tur
             one,
             error,
             acknowledge_error_code=found.acknowledge_error,
-            acknowledge_error_message=None,
+            acknowledge_error_message=found.acknowledge_sentence,
             records=records,
             acquired_records=tuple(
                 call.types.make("AcquiredRecords", first_offset=first, last_offset=last, delivery_count=count)

@@ -23,7 +23,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     message = call.message
     if message.group_id is None:
         return Done(refused(call, Error.INVALID_REQUEST))
-    partitions = yield from read_partitions(message.topics)
+    partitions, malformed = yield from read_partitions(call)
     request = ShareAcknowledge(
         group=message.group_id,
         member_id=message.member_id or "",
@@ -32,6 +32,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
         is_renewal=getattr(message, "is_renew_ack", False),
         version=call.version,
         denied=denied_topics(state, call, partitions),
+        malformed=malformed,
     )
 
     def finish(answer: ShareAcknowledgeResponse) -> Any:
@@ -47,8 +48,8 @@ API = Api(79, "ShareAcknowledge", 1, 2, handle, older=(), needs=(READ_GROUP,), o
 
 def _response(state: BrokerState, call: Call, answer: ShareAcknowledgeResponse) -> Turns[Any]:
     topics = AnswerTopics(state, call)
-    for one, error in answer.partitions.items():
-        topics.add(one, error)
+    for one, (error, sentence) in answer.partitions.items():
+        topics.add(one, error, error_message=sentence)
         yield 2
     return call.types.response(
         error_code=Error.NONE,

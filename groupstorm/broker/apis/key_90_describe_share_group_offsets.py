@@ -24,6 +24,7 @@ from groupstorm.coordinator.share.messages import ListSharePartitions, ListShare
 from groupstorm.turns import Turns, in_turns
 
 _UNKNOWN = -1
+_BROKEN_OFF = "The server experienced an unexpected error when processing the request."
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
@@ -47,6 +48,8 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
                 answer = next(left)
                 topics = yield from _of_all(state, call, group.group_id, answer.partitions)
                 groups.append(_group(call, group.group_id, answer.error, topics))
+            elif _names_none(state, group):
+                groups.append(_group(call, group.group_id, Error.UNKNOWN_SERVER_ERROR, (), _BROKEN_OFF))
             else:
                 topics = yield from _of_some(state, call, group)
                 groups.append(_group(call, group.group_id, Error.NONE, topics))
@@ -56,19 +59,25 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(requests, finish)
 
 
+def _names_none(state: BrokerState, group: Any) -> bool:
+    """Whether a number is no partition's. Kafka's share coordinator breaks off at it."""
+    known = [topic for topic in group.topics if state.topics.get(topic.topic_name) is not None]
+    return any(number < 0 for topic in known for number in topic.partitions)
+
+
 API = AskingApi(
     90, "DescribeShareGroupOffsets", 0, 1, handle, older=(), on_topics=Operation.DESCRIBE,
     on_groups=Operation.DESCRIBE,
 )  # fmt: skip
 
 
-def _group(call: Call, name: str, error: Error, topics: Sequence[Any]) -> Any:
+def _group(call: Call, name: str, error: Error, topics: Sequence[Any], sentence: str | None = None) -> Any:
     return call.types.make(
         "DescribeShareGroupOffsetsResponseGroup",
         group_id=name,
         topics=tuple(topics),
         error_code=error,
-        error_message=None,
+        error_message=sentence,
     )
 
 

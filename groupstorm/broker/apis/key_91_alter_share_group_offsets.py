@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi
 from groupstorm.broker.apis.rights import READ_GROUP, SENTENCES, topic_error
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
@@ -69,6 +69,8 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator((AlterShareGroupOffsets(call.message.group_id, wanted),), finish)
 
 
-API = AskingApi(
-    91, "AlterShareGroupOffsets", 0, 0, handle, older=(), needs=(READ_GROUP,), on_topics=Operation.READ
-)
+API = CoordinatorsApi(
+    91, "AlterShareGroupOffsets", 0, 0, handle, older=(),
+    needs=(READ_GROUP._replace(sentence=SENTENCES[Error.GROUP_AUTHORIZATION_FAILED]),),
+    on_topics=Operation.READ,
+)  # fmt: skip

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Right
+from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Right
 from groupstorm.broker.apis.rights import SENTENCES, topic_error
 from groupstorm.broker.authorization.acls import Operation, ResourceType
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import DeleteShareGroupOffsets, DeleteShareGroupOffsetsResponse
 from groupstorm.turns import Turns, in_turns
+
+_DENIED = SENTENCES[Error.GROUP_AUTHORIZATION_FAILED]
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
@@ -46,7 +48,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator((DeleteShareGroupOffsets(call.message.group_id, tuple(allowed)),), finish)
 
 
-API = AskingApi(
+API = CoordinatorsApi(
     92, "DeleteShareGroupOffsets", 0, 0, handle, older=(),
-    needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id"),), on_topics=Operation.READ,
+    needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id", _DENIED),), on_topics=Operation.READ,
 )  # fmt: skip

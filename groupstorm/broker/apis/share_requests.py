@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -11,30 +11,43 @@ from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.share.logs import id_of, key_of, topic_of
 from groupstorm.coordinator.errors import Error
-from groupstorm.share_records.acknowledgement import AcknowledgementBatch
+from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
 from groupstorm.share_records.messages import Acknowledgements
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.turns import Turns
 
 #: So many ranges of acknowledgements are read in the time of a unit of work.
 _RANGES_PER_WORK = 10
+_FIRST_WITH_RENEWAL = 2
 #: Errors with which a client is told who leads the partition.
 _MOVED = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
-def read_partitions(topics: Iterable[Any]) -> Turns[Acknowledgements]:
-    """The partitions of a request, each with its acknowledgements; of one that stands twice the last hold."""
+def read_partitions(call: Call) -> Turns[tuple[Acknowledgements, Collection[TopicPartition]]]:
+    """The partitions of a request, each with its acknowledgements, and those whose ranges are malformed; of a
+    partition that stands twice the last hold."""
+    renewal = {
+        "knows_renewal": call.version >= _FIRST_WITH_RENEWAL,
+        "is_renewal": call.version >= _FIRST_WITH_RENEWAL and call.message.is_renew_ack,
+    }
     partitions: dict[TopicPartition, list[AcknowledgementBatch]] = {}
-    for topic in topics:
+    malformed: set[TopicPartition] = set()
+    for topic in call.message.topics:
         key = key_of(topic.topic_id)
         for partition in topic.partitions:
-            ranges = partitions[TopicPartition(key, partition.partition_index)] = []
+            where = TopicPartition(key, partition.partition_index)
+            ranges = partitions[where] = []
+            before, is_wrong = -1, False
             for number, one in enumerate(partition.acknowledgement_batches, 1):
-                ranges.append(AcknowledgementBatch(one.first_offset, one.last_offset, one.acknowledge_types))
+                batch = AcknowledgementBatch(one.first_offset, one.last_offset, one.acknowledge_types)
+                is_wrong = is_wrong or not is_valid(batch, before, **renewal)
+                before = batch.last_offset
+                ranges.append(batch)
                 if number % _RANGES_PER_WORK == 0:
                     yield 1
+            (malformed.add if is_wrong else malformed.discard)(where)
             yield 1
-    return partitions
+    return partitions, malformed
 
 
 def denied_topics(state: BrokerState, call: Call, partitions: Iterable[TopicPartition]) -> frozenset[str]:
@@ -69,9 +82,8 @@ class AnswerTopics:
             "PartitionData",
             partition_index=one.partition,
             error_code=error,
-            error_message=None,
             current_leader=make("LeaderIdAndEpoch", leader_id=leader, leader_epoch=epoch),
-            **fields,
+            **{"error_message": None, **fields},
         )
         self._topics.setdefault(id_of(one.topic), []).append(data)
 

@@ -6,6 +6,7 @@ completeDeleteShareGroupOffsets; GroupCoordinatorService around them.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from uuid import UUID
 
 from groupstorm.coordinator.effects import PendingReply
@@ -67,7 +68,13 @@ def handle_alter_share_offsets(
     for topic_name, offsets in request.topics.items():
         topic = shard.topics.by_name.get(topic_name)
         for number, offset in offsets.items():
-            is_there = topic is not None and 0 <= number < topic.partitions
+            if topic is not None and number < 0:
+                where = f"{name} {urlsafe_b64encode(topic.id.bytes).decode().rstrip('=')} {number}"
+                sentence = f"Initialize share group parameters has invalid partitionId - {where}"
+                broken = AlterShareGroupOffsetsResponse(Error.UNKNOWN_SERVER_ERROR, error_message=sentence)
+                shard.answer(reply, broken)
+                return None
+            is_there = topic is not None and number < topic.partitions
             results.append((topic_name, number, Error.NONE if is_there else Error.UNKNOWN_TOPIC_OR_PARTITION))
             if topic is not None and is_there:
                 starts.setdefault(topic.id, {})[number] = offset

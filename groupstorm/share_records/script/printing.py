@@ -25,7 +25,7 @@ def print_answer(response: Response) -> dict[str, Any]:
         parts: list[Any] = [_print_part(name_of(one), data) for one, data in response.partitions.items()]
         parts.sort(key=lambda part: part["p"])
         return {"error": response.error.name, "lock_ms": response.lock_ms, "parts": parts}
-    errors = sorted([name_of(one), error.name] for one, error in response.partitions.items())
+    errors = sorted([name_of(one), failed.error.name] for one, failed in response.partitions.items())
     return {"error": response.error.name, "parts": errors}
 
 

@@ -27,7 +27,7 @@ RECORDED: dict[str, Sequence[Probe]] = {
     "share": share.PROBES,
 }
 #: The release that has answered them, if it is another one than the JVM's default.
-_RELEASES = dict.fromkeys(("streams", "share"), "4.4.0")
+_RELEASES = dict.fromkeys(("rights", "streams", "share"), "4.4.0")
 
 
 async def heard_from_kafka(name: str) -> list[Heard]:

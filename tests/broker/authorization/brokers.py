@@ -104,7 +104,9 @@ class Emulator:
         return wire.parse_response(api_key, version, output.payload[4:])[1]
 
     def settle(self) -> None:
-        """A request's changes count for the next one."""
+        """Do what the broker has put off: it asks for the partitions of a share group behind an answer."""
+        while (deadline_ms := self.broker.next_deadline()) is not None and deadline_ms <= self.now_ms:
+            self.broker.fire(self.now_ms)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
         return {topic.name: topic.topic_id for topic in self.broker.state.topics}

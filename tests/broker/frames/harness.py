@@ -127,7 +127,7 @@ class World:
 
     def lost(self, number: int, /) -> None:
         del self.connections[number]
-        self.broker.forget(number)
+        self._carry_out(self.broker.forget(number, self.now_ms))
 
     def received(self, number: int, peer: Peer, frame: bytes, /) -> None:
         self._carry_out(self.broker.receive(number, peer, frame, self.now_ms))

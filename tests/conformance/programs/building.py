@@ -63,16 +63,16 @@ def java_member() -> Java:
     return java_program(SOURCES / "java" / "Member.java", "conformance-java")
 
 
-def java_share_member(release: str) -> Java:
-    """Kafka's share consumer of a release (`java/ShareMember.java`). Raises ProgramUnavailable."""
-    built = java_program(SOURCES / "java" / "ShareMember.java", "conformance-java-share")
-    return built._replace(jars=kafka_java(release).jars)
+def share_member() -> Java:
+    """Kafka's share consumer (`java/ShareMember.java`). Raises ProgramUnavailable."""
+    source = SOURCES / "java" / "ShareMember.java"
+    return java_program(source, "conformance-share", "4.4.0")
 
 
 @cache
-def java_program(source: Path, name: str) -> Java:
+def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
-    return _java_program(kafka_java(), source, name)
+    return _java_program(kafka_java(version), source, name)
 
 
 @cache

@@ -66,7 +66,8 @@ def plain(message: Any, names: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _in_order(name: str, values: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(values, key=repr) if name in _UNORDERED else values
+    by_id = name == "responses" and any("topic_id" in one for one in values)
+    return sorted(values, key=repr) if name in _UNORDERED or by_id else values
 
 
 def _leaf(value: Any, names: Mapping[str, str]) -> Any:

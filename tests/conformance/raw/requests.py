@@ -13,6 +13,7 @@ from tests.conformance.raw.steps import GenerationOf, MemberOf, Producer, Reques
 
 #: API -> key.
 APIS = {
+    "Produce": 0,
     "OffsetCommit": 8,
     "OffsetFetch": 9,
     "FindCoordinator": 10,
@@ -32,8 +33,15 @@ APIS = {
     "OffsetDelete": 47,
     "ConsumerGroupHeartbeat": 68,
     "ConsumerGroupDescribe": 69,
+    "ShareGroupHeartbeat": 76,
+    "ShareGroupDescribe": 77,
+    "ShareFetch": 78,
+    "ShareAcknowledge": 79,
     "StreamsGroupHeartbeat": 88,
     "StreamsGroupDescribe": 89,
+    "DescribeShareGroupOffsets": 90,
+    "AlterShareGroupOffsets": 91,
+    "DeleteShareGroupOffsets": 92,
     "StreamsGroupTopologyDescriptionUpdate": 93,
 }
 

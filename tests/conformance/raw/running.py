@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance.backends import CONSUMERS, STREAMS, Backend, Backends, Configuration
-from tests.conformance.raw import streams_requests
+from tests.conformance.backends import CONSUMERS, SHARES, STREAMS, Backend, Backends, Configuration
+from tests.conformance.raw import share_requests, streams_requests
 from tests.conformance.raw.consumer_requests import LEAVE, beat, enter
 from tests.conformance.raw.memory import Ids
 from tests.conformance.raw.playing import Measured, Played, Player
@@ -111,6 +111,18 @@ _KNOWS_THE_TOPIC_TOO = Case(
     ),
     STREAMS,
 )
+_KNOWS_THE_TOPIC_AS_WELL = Case(
+    "knows-the-topic-as-well",
+    "a share group of the case's name gets the topic's partitions, and is deleted again",
+    (
+        Again(
+            "probe", share_requests.enter(), {"assignment": {"topic_partitions": [{"partitions": [0, 1, 2]}]}}
+        ),
+        ask("probe", share_requests.beat(epoch=LEAVE), OK),
+        Again("probe", delete_groups(), {"results": [{"error_code": "NONE"}]}),
+    ),
+    SHARES,
+)
 _KNOWS_THE_TOPIC = Case(
     "knows-the-topic",
     "a consumer group of the case's name gets the topic's partitions, and is deleted again",
@@ -130,8 +142,8 @@ async def _play_one(place: _Place, case: Case) -> Played:
         coordinator = (await cluster.find_coordinator(ids.group)).endpoint
     finally:
         cluster.close()
-    for configuration, probe in ((CONSUMERS, _KNOWS_THE_TOPIC), (STREAMS, _KNOWS_THE_TOPIC_TOO)):
-        if case.configuration is not configuration:
+    for probe in (_KNOWS_THE_TOPIC, _KNOWS_THE_TOPIC_TOO, _KNOWS_THE_TOPIC_AS_WELL):
+        if case.configuration is not probe.configuration:
             continue
         knows = await Player(coordinator, probe, ids).play()
         if knows.failure:

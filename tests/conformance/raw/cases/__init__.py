@@ -15,6 +15,7 @@ from tests.conformance.raw.cases import (
     offsets,
     protocols,
     rounds,
+    share_groups,
     static_members,
     streams_bad_input,
     streams_members,
@@ -41,5 +42,6 @@ ROOMS = (
     consumer_configs,
     streams_members,
     streams_bad_input,
+    share_groups,
 )
 CASES: tuple[Case, ...] = tuple(case for room in ROOMS for case in room.CASES)

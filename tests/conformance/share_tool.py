@@ -1,0 +1,98 @@
+"""kafka-share-groups, Kafka's own command, on one group: what it prints in each step of the group's life.
+
+`python -m tests.conformance.share_tool` runs it on Kafka and writes the file that all brokers are held
+against.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from groupstorm.clients.brokers import JVM
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from tests.client_libraries.groups import stopping
+from tests.client_libraries.members import Member, wait_until
+from tests.client_libraries.producers import produce_with_confluent
+from tests.conformance.backends import SHARES, Backend, Backends
+from tests.conformance.members import JavaShareMember
+from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.conformance.tool import Said, say, write_file
+
+#: Kafka 4.4.0: each command after a `$`, then what it prints.
+FILE = Path(__file__).with_name("share-groups.kafka-4.4.0.txt")
+MAIN = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+_CONFIGS = "org.apache.kafka.tools.ConfigCommand"
+_FROM_THE_FIRST = (
+    "--alter --entity-type groups --entity-name GROUP --add-config share.auto.offset.reset=earliest"
+)
+
+WITH_MEMBERS: Sequence[str] = (
+    "--list",
+    "--list --state",
+    "--list --state stable",
+    "--list --state empty",
+    "--describe --group GROUP --members",
+    "--describe --group GROUP --members --verbose",
+    "--describe --group GROUP --state",
+    "--describe --group GROUP --state --verbose",
+    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --execute",
+    "--delete-offsets --group GROUP --topic TOPIC",
+    "--delete --group GROUP",
+)
+WITHOUT_MEMBERS: Sequence[str] = (
+    "--describe --group GROUP --state",
+    "--describe --group GROUP --members",
+    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --dry-run",
+    "--reset-offsets --group GROUP --topic TOPIC --to-latest --execute",
+    "--describe --group GROUP",
+    "--describe --group GROUP --offsets --verbose",
+    "--reset-offsets --group GROUP --topic TOPIC:1 --to-earliest --execute",
+    "--reset-offsets --group GROUP --topic TOPIC:0 --to-datetime 2100-01-01T00:00:00.000 --execute",
+    "--describe --group GROUP --offsets",
+    "--delete-offsets --group GROUP --topic TOPIC",
+    "--delete-offsets --group GROUP --topic TOPIC",
+    "--describe --group GROUP --offsets",
+    "--delete --group GROUP",
+    "--describe --group GROUP",
+    "--delete --group GROUP",
+    "--list --state",
+)
+
+
+def run(backend: Backend) -> list[Said]:
+    """All commands on a group of two members. Raises ProgramUnavailable."""
+    java = kafka_java(SHARES.version)
+    topic, group = backend.topic(2), backend.group("sharing")
+    names = {group: "GROUP", topic: "TOPIC"}
+
+    def ask(command: str) -> Said:
+        return say(java, MAIN, backend, command, names)
+
+    said = [say(java, _CONFIGS, backend, _FROM_THE_FIRST, names)]
+    produce_with_confluent(backend.address, [(number % 2, "accept") for number in range(12)], topic)
+    two: list[Member] = [JavaShareMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
+    with stopping(two) as members:
+        wait_until(lambda: sum(len(member.values) for member in members) >= 12, "all records are read")
+        wait_until(
+            lambda: "#MEMBERS" in " ".join(ask("--describe --group GROUP --state").lines), "they are there"
+        )
+        said += [ask(command) for command in WITH_MEMBERS]
+    return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def main() -> int:
+    backends = Backends()
+    try:
+        write_file(run(backends.get(JVM, SHARES)), FILE)
+    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
+        print(unavailable, file=sys.stderr)
+        return 2
+    finally:
+        backends.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
