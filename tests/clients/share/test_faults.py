@@ -9,7 +9,6 @@ import pytest
 import groupstorm
 from groupstorm.clients.consumer import ConsumerFailed
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
-from groupstorm.clients.share.settings import ShareOptions
 from groupstorm.clients.wire.security import AuthenticationRefused
 from groupstorm.problems import InputError
 from groupstorm.testing import Ledger, secured
@@ -27,6 +26,7 @@ async def test_a_broken_connection_gives_the_records_to_others_at_once(faulty: M
         holder.acknowledge(record)
     (refused,) = (await holder.commit_sync()).values()
     assert refused is not None
+    assert refused.error == "INVALID_SHARE_SESSION_EPOCH"
     await other.close()
     faulty.broker.produce("single", "c")
     assert counts(await polled(holder)) == [(2, 1)]
@@ -125,19 +125,16 @@ async def test_a_broker_that_asks_for_a_user() -> None:
     async with groupstorm.broker({"orders": 1}, SETTINGS, security=security) as broker:
         broker.group("billing").configure({"share.auto.offset.reset": "earliest"})
         broker.produce("orders", "a")
-        options: ShareOptions = {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": "SCRAM-SHA-256",
-            "sasl_plain_username": "eve",
-        }
 
         def made(password: str) -> ShareConsumer:
             return ShareConsumer(
                 "orders",
                 bootstrap_servers=broker.bootstrap_servers,
                 group_id="billing",
+                security_protocol="SASL_PLAINTEXT",
+                sasl_mechanism="SCRAM-SHA-256",
+                sasl_plain_username="eve",
                 sasl_plain_password=password,
-                **options,
             )
 
         async with made("secret") as consumer:

@@ -52,8 +52,8 @@ class Network:
                         self.refreshes += 1
                     case Left():
                         self.has_left = True
-        (only,) = sent or [None]
-        return only
+        assert len(sent) <= 1
+        return sent[0] if sent else None
 
     def exchange(
         self, epoch: int, assignment: dict[UUID, tuple[int, ...]] | None = None

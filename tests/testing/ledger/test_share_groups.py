@@ -52,6 +52,7 @@ def test_a_record_may_come_again_but_not_to_two_at_once() -> None:
     assert judged(*one_after_the_other) == [(Kind.TWICE, 0, Allowed.YES)]
     assert judged(*one_after_the_other, rules=Rules(exactly_once=True)) == [(Kind.TWICE, 0, Allowed.NEVER)]
     assert judged(work(1, 9, 0), work(3, 4, 0, "b", complete=False)) == [(Kind.TWO_AT_ONCE, 0, None)]
+    assert judged(work(1, 9, 0), work(3, 4, 0)) == [(Kind.TWICE, 0, Allowed.YES)], "one instance"
     assert judged(work(1, None, 0), work(3, 4, 0, "b")) == [], "nobody says that it went on"
 
 
