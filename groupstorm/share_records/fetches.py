@@ -6,10 +6,12 @@ that was looked up last is looked up in the log; its records count if the fetch 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
@@ -25,6 +27,7 @@ from groupstorm.share_records.ports import (
 )
 from groupstorm.share_records.timers import Timer, Timers
 
+_base_offset = attrgetter("base_offset")
 Fetched = dict[TopicPartition, FetchedPartition]
 #: What a fetch waits for: anything about a share partition, or records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
@@ -197,7 +200,8 @@ class DelayedShareFetch:
             if start.offset > end.offset:
                 return True
             if start.offset < end.offset:
-                total += log.bytes_between(start, end, sizes[key])
+                missing = max(self.parameters.min_bytes - total, 0)
+                total += log.bytes_between(start, end, min(sizes[key], missing))
         return total >= self.parameters.min_bytes
 
     def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:
@@ -254,15 +258,8 @@ class DelayedShareFetch:
 def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
     """The batches from the one that holds the first acquired record to the one that holds the last."""
     first, last = acquired[0].first_offset, acquired[-1].last_offset
-    start = 0
-    for index, batch in enumerate(batches):
-        if batch.base_offset <= first:
-            start = index
-    return [
-        batch
-        for index, batch in enumerate(batches)
-        if index >= start and (index == start or batch.base_offset <= last)
-    ]
+    start = max(bisect_right(batches, first, key=_base_offset) - 1, 0)
+    return batches[start : max(bisect_right(batches, last, key=_base_offset), start + 1)]
 
 
 def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:

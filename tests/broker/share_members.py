@@ -6,6 +6,7 @@ from typing import Any
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.changes import Change
+from groupstorm.broker.log.partition import PartitionLog
 from tests.broker import wire
 from tests.broker.asking import alter_configs, produce, topic_id
 from tests.broker.driver import Driver
@@ -45,6 +46,12 @@ class Sharing(Driver):
         """Each value is a batch of its own."""
         for value in values:
             produce(self, 9, partition, wire.batch([value]))
+
+    def log(self) -> PartitionLog:
+        """Partition 0."""
+        log = self.broker.state.topics.partition("orders", 0)
+        assert log is not None
+        return log
 
     def partitions(self, kind: str, key: int, acks: tuple[Any, ...], *numbers: int) -> tuple[Any, ...]:
         """The topics of a request. ``acks``: of partition 0, (first, last, type)."""

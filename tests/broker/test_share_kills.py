@@ -73,7 +73,7 @@ class _Member:
     def send_acknowledgement(self, offset: int) -> None:
         """Without waiting for the answer."""
         key = wire.SHARE_ACKNOWLEDGE
-        fields = {
+        fields: dict[str, Any] = {
             "group_id": "g",
             "member_id": "m",
             "share_session_epoch": self.epoch,

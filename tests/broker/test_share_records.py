@@ -28,7 +28,7 @@ def test_members_share_the_records_of_a_partition(sharing: Sharing) -> None:
     assert acquired(answer) == [(0, 1, 1)]
     assert answer.acquisition_lock_timeout == wire.milliseconds(LOCK_MS)
     records = b"".join(one.records for one in answer.responses[0].partitions)
-    assert records == b"".join(sharing.broker.state.topics.partition("orders", 0).read(0, 10**6, True)[:2])
+    assert records == b"".join(sharing.log().read(0, 10**6, True)[:2])
     assert sharing.fetch("b") == [(2, 3, 1)]
     assert sharing.acknowledge("a", (0, 0, ACCEPT), (1, 1, RELEASE)) == Error.NONE
     assert sharing.fetch("b", (2, 3, ACCEPT)) == [(1, 1, 2)]
@@ -48,7 +48,7 @@ def test_a_fetch_waits_until_there_are_records(sharing: Sharing) -> None:
 
 def test_a_fetch_waits_for_so_many_bytes(sharing: Sharing) -> None:
     sharing.produce(b"0")
-    size = sharing.broker.state.topics.partition("orders", 0).size_bytes
+    size = sharing.log().size_bytes
     waiting = sharing.send_fetch("a", wait_ms=500, min_bytes=2 * size)
     assert waiting not in sharing.answers
     sharing.produce(b"1")

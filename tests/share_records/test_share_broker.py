@@ -15,6 +15,7 @@ from groupstorm.share_records.broker import Ports, ShareBroker
 from groupstorm.share_records.config import ShareConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
 from groupstorm.share_records.messages import (
+    AcknowledgeError,
     Response,
     ShareAcknowledge,
     ShareAcknowledgeResponse,
@@ -94,7 +95,16 @@ def _after_the_log_moved(compatibility: Compatibility) -> _World:
         (Compatibility.KAFKA_4_4_0, ShareAcknowledgeResponse(Error.UNKNOWN_SERVER_ERROR)),
         (
             Compatibility.REPAIRED_4_4_0,
-            ShareAcknowledgeResponse(Error.NONE, 30_000, {_FOO: Error.INVALID_RECORD_STATE}),
+            ShareAcknowledgeResponse(
+                Error.NONE,
+                30_000,
+                {
+                    _FOO: AcknowledgeError(
+                        Error.INVALID_RECORD_STATE,
+                        "Batch record not found. The request batch offsets are not found in the cache.",
+                    )
+                },
+            ),
         ),
     ],
 )

@@ -125,9 +125,10 @@ def _records(state: BrokerState, one: TopicPartition, found: FetchedPartition) -
     log = None if topic is None else topic.partition(one.partition)
     if log is None or not found.batches:
         return b"", found.error
-    indices = (log.batches.index_of(batch.base_offset) for batch in found.batches)
+    first, last = found.batches[0].base_offset, found.batches[-1].base_offset
+    indices = range(log.batches.from_base(first), log.batches.from_base(last + 1))
     try:
-        return b"".join(log.batches.data(index) for index in indices if index is not None), found.error
+        return b"".join(map(log.batches.data, indices)), found.error
     except OSError:
         return b"", Error.KAFKA_STORAGE_ERROR
 

@@ -129,10 +129,14 @@ class BrokersLog(ShareLog):
         position = _position(log, offset)
         start = end = position.byte
         last = min(log.batches.from_base(upper), start + _MOST_BATCHES)
-        size, sizes = 0, log.batches.columns.sizes
-        while end < last and (size + sizes[end] <= max_bytes or (one_at_least and end == start)):
-            size += sizes[end]
-            end += 1
+        size, sizes = log.batches.size_of(start, last), log.batches.columns.sizes
+        if size <= max_bytes:
+            end = last
+        else:
+            size = 0
+            while size + sizes[end] <= max_bytes or (one_at_least and end == start):
+                size += sizes[end]
+                end += 1
         aborted = log.transactions.aborted_between(offset, upper) if is_committed and end > start else ()
         batches = _Batches(log, start, end, with_producers=bool(aborted))
         return LogRead(

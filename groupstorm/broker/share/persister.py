@@ -92,4 +92,4 @@ class SharePersister:
                 ShareStateUpdated(*where, start, complete, leader_epoch, state_epoch, tuple(batches))
             )
         elif record is not None:
-            changes.append(kept(key, self._state.share_states.states[key]))
+            changes.append(kept(key, self._state.share_states.summary(key)[1]))

@@ -31,7 +31,7 @@ _LONG_MAX, _LONG_MIN = 2**63 - 1, -(2**63)
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
 _LEAVE = -1
 _INVALID = Error.INVALID_REQUEST
-_WITH_STATE = {"groups": [{"topics": [{"partitions": [{}, {}, {}]}]}]}
+_WITH_STATE: dict[str, Any] = {"groups": [{"topics": [{"partitions": [{}, {}, {}]}]}]}
 
 
 def _case(name: str, about: str, *steps: Any) -> Case:
