@@ -223,6 +223,10 @@ class _EmulatedGroup(GroupUnderTest):
     def view(self) -> GroupView:
         return self._embedded.call(lambda: self._control.view(self.id))
 
+    def configure(self, settings: Mapping[str, Setting]) -> None:
+        given = as_settings(settings)
+        self._embedded.call(lambda: self._control.configure_group(self.id, given))
+
     def _topic(self, name: str) -> str:
         return name
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import number, one_of, optional_number, text
+from groupstorm.testing.arguments import Setting, number, one_of, optional_number, text
 from groupstorm.testing.lag import Progress
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
@@ -18,7 +18,7 @@ from groupstorm.trace.events.group_states import GroupState
 STATES = tuple(dict.fromkeys([*map(str, GroupState), *map(str, ConsumerGroupState), DEAD]))
 
 #: The types of a group, and the protocols of a member, by Kafka's names.
-CLASSIC, CONSUMER = "classic", "consumer"
+CLASSIC, CONSUMER, SHARE = "classic", "consumer", "share"
 
 
 class GroupTimeout(AssertionError):
@@ -28,9 +28,10 @@ class GroupTimeout(AssertionError):
 class MemberView(NamedTuple):
     """A member of a group. ``client_host`` as Kafka prints it; ``partitions`` likewise: orders-0.
 
-    ``protocol``: the one that the member speaks, `classic` or `consumer`. ``epoch`` and ``target``: in a
-    consumer group (KIP-848) the epoch that the member has reached, and the partitions that it shall have. In
-    such a group ``partitions`` has those too that the member has to give up and may still own.
+    ``protocol``: the one that the member speaks, `classic`, `consumer` or `share`. ``epoch`` and ``target``:
+    in a consumer group (KIP-848) and a share group (KIP-932) the epoch that the member has reached, and the
+    partitions that it shall have. In a consumer group ``partitions`` has those too that the member has to
+    give up and may still own.
     """
 
     client_id: str
@@ -47,9 +48,9 @@ class GroupView(NamedTuple):
     """A group at one moment.
 
     ``state``: Kafka's name, Dead if there is no such group. ``generation``: None if the broker does not tell
-    it; of a consumer group it is the group epoch. ``is_settled``: the broker has sent every member its
-    assignment; in a consumer group every member has also said that it owns nothing else. ``type``: `classic`
-    or `consumer`, None if there is no such group.
+    it; of a consumer or share group it is the group epoch. ``is_settled``: the broker has sent every member
+    its assignment; in a consumer group every member has also said that it owns nothing else. ``type``:
+    `classic`, `consumer` or `share`, None if there is no such group.
     """
 
     state: str
@@ -193,15 +194,20 @@ class GroupUnderTest(ABC):
         wanted = own_condition(condition, what)
         wait(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
+    @abstractmethod
+    def configure(self, settings: Mapping[str, Setting]) -> None:
+        """Set options of the group, by Kafka's names: share.auto.offset.reset. Raises InputError."""
+
     @property
     def type(self) -> str | None:
-        """``classic`` or ``consumer`` (KIP-848); None if there is no such group. It may change."""
+        """``classic``, ``consumer`` (KIP-848) or ``share`` (KIP-932); None if there is no such group. It may
+        change."""
         return self.view().type
 
     @property
     def state(self) -> str:
         """Empty, PreparingRebalance, CompletingRebalance, Stable; of a consumer group Empty, Assigning,
-        Reconciling, Stable; Dead if there is no such group."""
+        Reconciling, Stable; of a share group Empty, Stable; Dead if there is no such group."""
         return self.view().state
 
     @property
@@ -226,8 +232,8 @@ class GroupUnderTest(ABC):
 
     @property
     def generation(self) -> int | None:
-        """A classic group's generation; None on a real broker, which does not tell it. A consumer group's
-        epoch. None if there is no group."""
+        """A classic group's generation; None on a real broker, which does not tell it. The epoch of another
+        group. None if there is no group."""
         return self.view().generation
 
     @abstractmethod
@@ -244,7 +250,8 @@ class GroupUnderTest(ABC):
         self, topic: str | None = None, partition: int | None = None
     ) -> Mapping[str, int] | int | None:
         """The committed offset of a partition, None if the group has not committed any; without arguments all
-        that it has, by partition (orders-0)."""
+        that it has, by partition (orders-0). Of a share group the end of the log less the records that it is
+        not done with: it may be done with some and not with others before them."""
         if topic is None and partition is None:
             return self._progress(()).committed
         name = self._topic(text("topic", topic))
@@ -325,7 +332,7 @@ def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
 
 
 def _described(view: GroupView) -> str:
-    word = "epoch" if view.type == CONSUMER else "generation"
+    word = "epoch" if view.type in (CONSUMER, SHARE) else "generation"
     generation = "" if view.generation is None else f", {word} {view.generation}"
     count = len(view.members)
     return f"{view.state}{generation}, with {count} member{'' if count == 1 else 's'}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -13,28 +13,42 @@ from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker, new_prefix
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.clients.wire.admin import (
+    CONSUMER_GROUP_DESCRIBE,
     await_coordinator,
     committed_offsets,
+    configure_group,
     create_topics,
     delete_group,
     delete_topics,
     describe_group,
+    share_group_lag,
 )
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.clients.wire.logs import append_batch, fetch_batches, log_ends
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import Setting, Topics, as_settings, as_topics, number, text
+from groupstorm.testing.arguments import (
+    Setting,
+    Topics,
+    as_settings,
+    as_topics,
+    number,
+    text,
+)
 from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.faults import Fault
-from groupstorm.testing.groups import NO_GROUP, GroupUnderTest, GroupView, Wanted
+from groupstorm.testing.groups import NO_GROUP, SHARE, GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.lag import LogEnds, Progress, topics_of
 from groupstorm.testing.proxy.proxy import FaultProxy
 from groupstorm.testing.records import decoded
 from groupstorm.testing.shared import SharedBrokers
-from groupstorm.testing.viewed import described_classic_group, described_consumer_group
+from groupstorm.testing.viewed import (
+    described_classic_group,
+    described_consumer_group,
+    described_share_group,
+)
 from groupstorm.testing.waiting import WaitFuture
 
 _CLIENT_ID = "groupstorm-testing"
@@ -42,7 +56,11 @@ _REQUEST_TIMEOUT_MS = 30_000
 #: How often the broker is asked about a group that a test waits for.
 POLL_S = 0.05
 
-_CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
+#: The requests that describe groups of the newer types.
+_DESCRIBED: Mapping[ClientApi, Callable[[Any], GroupView]] = {
+    CONSUMER_GROUP_DESCRIBE: described_consumer_group,
+    ClientApi(77, "ShareGroupDescribe", 1, 1): described_share_group,
+}
 
 
 class RealBroker(BrokerUnderTest):
@@ -80,6 +98,7 @@ class RealBroker(BrokerUnderTest):
         self._thread = LoopThread("real-broker")
         self._open = AsyncExitStack()
         self._groups: set[str] = set()
+        self._configured: dict[str, set[str]] = {}
         self._topics: dict[str, int] = {}
         self._prefix = ""
         self._running: RunningBroker | None = None
@@ -141,6 +160,8 @@ class RealBroker(BrokerUnderTest):
 
     async def _clean_up(self, cluster: ClusterClient) -> None:
         problems = []
+        for group, names in self._configured.items():
+            await configure_group(cluster, group, dict.fromkeys(names))
         for group in sorted(self._groups):
             try:
                 await delete_group(cluster, group)
@@ -183,6 +204,11 @@ class RealBroker(BrokerUnderTest):
         group = name if name.startswith(self._prefix) else self._prefix + name
         self._groups.add(group)
         return _RealGroup(group, self, self._there(), self._thread)
+
+    def configure_group(self, group: str, options: Mapping[str, str]) -> None:
+        """On a shared cluster the options go with the group."""
+        self._configured.setdefault(group, set()).update(options)
+        self._thread.run(configure_group(self._there(), group, options))
 
     # faults
 
@@ -250,9 +276,7 @@ class RealBroker(BrokerUnderTest):
 class _RealGroup(GroupUnderTest):
     """A real broker does not tell its events: while a test waits, it is asked every `POLL_S`."""
 
-    def __init__(
-        self, group_id: str, broker: BrokerUnderTest, cluster: ClusterClient, thread: LoopThread
-    ) -> None:
+    def __init__(self, group_id: str, broker: RealBroker, cluster: ClusterClient, thread: LoopThread) -> None:
         super().__init__(group_id)
         self._broker = broker
         self._cluster = cluster
@@ -261,6 +285,9 @@ class _RealGroup(GroupUnderTest):
     def view(self) -> GroupView:
         return self._thread.run(self._look())
 
+    def configure(self, settings: Mapping[str, Setting]) -> None:
+        self._broker.configure_group(self.id, as_settings(settings))
+
     def _topic(self, name: str) -> str:
         return self._broker.topic(name)
 
@@ -268,12 +295,15 @@ class _RealGroup(GroupUnderTest):
         return self._thread.run(self._look_at_progress(topics))
 
     async def _look_at_progress(self, topics: Sequence[str] | None) -> Progress:
-        committed = await committed_offsets(self._cluster, self.id)
-        assigned = (await self._look()).owners.keys()
-        wanted = topics_of([*committed, *assigned]) if topics is None else topics
-        ends = await log_ends(self._cluster, wanted)
+        view = await self._look()
+        lag = await share_group_lag(self._cluster, self.id) if view.type == SHARE else {}
+        committed = {} if lag else await committed_offsets(self._cluster, self.id)
+        assigned = view.owners.keys()
+        wanted = topics_of([*committed, *lag, *assigned]) if topics is None else topics
+        ends = await log_ends(self._cluster, {*wanted, *topics_of(lag)})
         by_partition = {f"{one.topic}-{one.partition}": LogEnds(*found) for one, found in ends.items()}
-        return Progress(by_partition, committed, assigned)
+        done = {one: by_partition[one].end - left for one, left in lag.items() if one in by_partition}
+        return Progress(by_partition, committed | done, assigned)
 
     def _waiting_caught_up(self, topics: Sequence[str]) -> WaitFuture:
         return self._thread.begin(self._until_caught_up(topics))
@@ -288,27 +318,25 @@ class _RealGroup(GroupUnderTest):
 
     async def _look(self) -> GroupView:
         classic = described_classic_group(await describe_group(self._cluster, self.id))
-        return await self._look_for_consumers() if classic == NO_GROUP else classic
+        return await self._look_for_newer_types() if classic == NO_GROUP else classic
 
-    async def _look_for_consumers(self) -> GroupView:
-        """The group if it is a consumer group: DescribeGroups says of these that they do not exist."""
+    async def _look_for_newer_types(self) -> GroupView:
+        """The group if it is one of another type: DescribeGroups says of these that they do not exist."""
         found = await self._cluster.find_coordinator(self.id)
         if found.error is not Error.NONE:
             return NO_GROUP
         connection = await self._cluster.connect(found.endpoint)
         try:
-            answer = await connection.ask(
-                _CONSUMER_GROUP_DESCRIBE,
-                _CONSUMER_GROUP_DESCRIBE.highest,
-                self._describe,
-                _REQUEST_TIMEOUT_MS,
-            )
-        except InputError:  # a Kafka before 4.0 does not have the request, and no such groups
-            return NO_GROUP
+            for api, described in _DESCRIBED.items():
+                answer = await connection.ask(api, api.highest, self._describe, _REQUEST_TIMEOUT_MS)
+                (group,) = answer.groups
+                if not group.error_code:
+                    return described(group)
+        except InputError:  # an older Kafka does not have the request, and no such groups
+            pass
         finally:
             connection.close()
-        (group,) = answer.groups
-        return NO_GROUP if group.error_code else described_consumer_group(group)
+        return NO_GROUP
 
     def _describe(self, types: RequestTypes) -> Any:
         return types.make(types.root.__name__, group_ids=(self.id,), include_authorized_operations=False)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.log.batches import BatchError
+from groupstorm.broker.share.persister import share_key
 from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import BrokerEffects
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import Group
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.conditions import Conditions
@@ -24,7 +31,7 @@ from groupstorm.testing.interception import Interception
 from groupstorm.testing.lag import LogEnds, Progress
 from groupstorm.testing.pauses import PausedBrokers
 from groupstorm.testing.records import decoded
-from groupstorm.testing.viewed import classic_group, consumer_group
+from groupstorm.testing.viewed import classic_group, consumer_group, share_group
 from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name
@@ -33,6 +40,8 @@ from groupstorm.trace.schema import Source
 #: Microseconds since the server started, and an event of the coordinator.
 TimedEvent = tuple[int, Event]
 
+#: How often the records of a share group are looked at.
+_SOON_S = 0.02
 #: How many events the message of a failed wait has.
 _LAST_EVENTS = 12
 
@@ -48,6 +57,7 @@ class ServerControl:
         self.forgotten = 0
         self._server = server
         self._conditions = Conditions()
+        self._soon: asyncio.TimerHandle | None = None
         self._paused = PausedBrokers(server)
         self._interception = Interception(server, self.faults, self._conditions.look_again)
         server.intercept = self._interception
@@ -132,6 +142,20 @@ class ServerControl:
         self._server.apply(lambda broker, now_ms: broker.expire_session(group, member_id, now_ms))
         return member_id
 
+    def configure_group(self, group: str, options: Mapping[str, str]) -> None:
+        """Set these options of a group. Raises InputError."""
+        state = self._server.broker.state
+        try:
+            configs = check_group({**state.group_configs.get(group, {}), **options}, state.coordinator_config)
+        except ConfigError as problem:
+            raise InputError(f"settings: {problem}") from problem
+
+        def act(broker: Broker, now_ms: int) -> BrokerEffects:
+            broker.state.configure_group(group, configs)
+            return broker.fire(now_ms)
+
+        self._server.apply(act)
+
     def _known_group(self, group: str) -> Group:
         known = self._group(text("group", group))
         if known is None:
@@ -197,6 +221,8 @@ class ServerControl:
             return classic_group(known)
         if isinstance(known, ConsumerGroup):
             return consumer_group(known, self._coordinator.topic_name)
+        if isinstance(known, ShareGroup):
+            return share_group(known, self._coordinator.topic_name)
         return NO_GROUP
 
     def committed(self, group: str, topic: str, partition: int) -> int | None:
@@ -214,7 +240,22 @@ class ServerControl:
             for topic in self._server.broker.state.topics
             for number, log in enumerate(topic.partitions)
         }
-        return Progress(ends, self.all_committed(group), self.view(group).owners.keys())
+        committed = self.all_committed(group)
+        if isinstance(self._group(group), ShareGroup):
+            committed = self._done_of_share_group(group, ends)
+        return Progress(ends, committed, self.view(group).owners.keys())
+
+    def _done_of_share_group(self, group: str, ends: Mapping[str, LogEnds]) -> dict[str, int]:
+        """The ends of logs less the records that the group is not done with, as DescribeShareGroupOffsets
+        tells the lag."""
+        state = self._server.broker.state
+        found = {}
+        for topic in state.topics:
+            for number in range(len(topic.partitions)):
+                error, summary = state.share_states.summary(share_key(group, topic.topic_id, number))
+                if error is Error.NONE and summary.start >= 0:
+                    found[f"{topic.name}-{number}"] = summary.start + max(0, summary.complete)
+        return found
 
     def trace(self, since: int = 0) -> list[dict[str, object]]:
         """The kept rows of a trace (docs/trace.md), from this number on."""
@@ -234,7 +275,7 @@ class ServerControl:
     def wait_for(self, group: str, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
         coordinator."""
-        return self._conditions.when(lambda: wanted.is_met(self.view(group)))
+        return self._conditions.when(lambda: wanted.is_met(self.view(group)) or self._look_later(group))
 
     def wait_caught_up(self, group: str, topics: Sequence[str]) -> WaitFuture:
         """Is done as soon as the group has committed the ends of these topics; none: of those that it has."""
@@ -242,9 +283,21 @@ class ServerControl:
         def is_so() -> bool:
             progress = self.progress(group)
             wanted = topics or progress.topics
-            return bool(wanted) and not progress.behind(wanted)
+            is_caught_up = bool(wanted) and not progress.behind(wanted)
+            return is_caught_up or self._look_later(group)
 
         return self._conditions.when(is_so)
+
+    def _look_later(self, group: str) -> Literal[False]:
+        """Look at the conditions again in a moment if it is a share group: what its members acknowledge, and
+        that they have reached an epoch, are no events of the coordinator."""
+        if self._soon is None and isinstance(self._group(group), ShareGroup):
+            self._soon = asyncio.get_running_loop().call_later(_SOON_S, self._look_again)
+        return False
+
+    def _look_again(self) -> None:
+        self._soon = None
+        self._conditions.look_again()
 
     def wait_for_fault(self, fault: Fault) -> WaitFuture:
         """Is done as soon as the fault has taken all its requests."""

@@ -11,7 +11,8 @@ from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.messages import DescribedMember, DescribeGroupResponse
-from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, GroupView, MemberView
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, SHARE, GroupView, MemberView
 
 #: ConsumerGroupDescribeResponse.Member.memberType of a member that speaks the classic protocol.
 _CLASSIC_MEMBER = 0
@@ -61,6 +62,32 @@ def consumer_group(group: ConsumerGroup, topic_name: TopicName) -> GroupView:
     return _consumer_view(group.state, group.epoch, members)
 
 
+def share_group(group: ShareGroup, topic_name: TopicName) -> GroupView:
+    """A share group of the emulator."""
+    members = tuple(
+        [
+            MemberView(
+                member.client_id,
+                member.member_id,
+                None,
+                member.client_host,
+                _named(member.assigned.items(), topic_name),
+                SHARE,
+                member.epoch,
+                _named(group.target(member.member_id).items(), topic_name),
+            )
+            for member in group.members.values()
+        ]
+    )
+    return _share_view(group.state, group.epoch, group.assignment_epoch, members)
+
+
+def _share_view(state: str, epoch: int, target_epoch: int, members: tuple[MemberView, ...]) -> GroupView:
+    """Such a group is Stable as soon as it has members: it has settled when each has the newest target."""
+    settled = epoch == target_epoch and all(member.epoch == epoch for member in members)
+    return GroupView(str(state), epoch, members, settled, SHARE)
+
+
 def _named(partitions: Iterable[tuple[UUID, Iterable[int]]], topic_name: TopicName) -> tuple[str, ...]:
     """As Kafka prints them; topics that no longer exist are left out."""
     known = [(name, numbers) for topic, numbers in partitions if (name := topic_name(topic)) is not None]
@@ -106,3 +133,21 @@ def described_consumer_group(described: Any) -> GroupView:
 
 def _pairs(assignment: Any) -> Mapping[str, tuple[int, ...]]:
     return {topic.topic_name: topic.partitions for topic in assignment.topic_partitions}
+
+
+def described_share_group(described: Any) -> GroupView:
+    """A share group of a real broker, which tells no targets; ``described``: kio's, of ShareGroupDescribe."""
+    members = tuple(
+        MemberView(
+            member.client_id,
+            member.member_id,
+            None,
+            member.client_host,
+            (has := _printed(_pairs(member.assignment).items())),
+            SHARE,
+            member.member_epoch,
+            has,
+        )
+        for member in described.members
+    )
+    return _share_view(described.group_state, described.group_epoch, described.assignment_epoch, members)

@@ -24,6 +24,7 @@ QUICK = [
     "TestConsumeRegex",
     "Test848RegexBrokerResolves",
     "TestGroupSimple",
+    "TestShareGroupOffsetsAdmin",
     "TestIssue769",
     "TestSCRAMAuth",
     "TestSCRAMAuthBadCredentials",

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from groupstorm.clients.consumer.settings import DEFAULTS
+from groupstorm.clients.share.settings import SHARE_DEFAULTS
 from tests.generated_pages import check_section
-from tools.documentation.clients import OPTION_NOTES, options_table, profiles_table
+from tools.documentation.clients import (
+    OPTION_NOTES,
+    SHARE_OPTION_NOTES,
+    options_table,
+    profiles_table,
+    share_options_table,
+)
 
 
 def test_the_consumers_options_are_those_of_the_code() -> None:
     check_section("asyncio-consumer.md", "options", options_table())
 
 
-def test_the_table_of_options_has_every_option() -> None:
+def test_the_share_consumers_options_are_those_of_the_code() -> None:
+    check_section("asyncio-consumer.md", "share-options", share_options_table())
+
+
+def test_the_tables_of_options_have_every_option() -> None:
     assert OPTION_NOTES.keys() == DEFAULTS.keys()
+    assert SHARE_OPTION_NOTES.keys() == SHARE_DEFAULTS.keys() - DEFAULTS.keys()
 
 
 def test_the_client_profiles_are_those_of_the_code() -> None:

@@ -183,6 +183,8 @@ CALLS: list[tuple[str, Call, str]] = [
     ("committed", lambda _, g: g.committed("orders"), "partition: None: expected a number from 0"),
     ("wait_caught_up", lambda _, g: g.wait_caught_up(1), "topics: 1: expected a text"),
     ("wait_caught_up", lambda _, g: g.wait_caught_up(timeout_s=-1), "timeout_s: -1: expected seconds from 0"),
+    ("configure", lambda _, g: g.configure({1: 2}), "settings: 1: expected the name of one of Kafka's"),
+    ("configure", lambda _, g: g.configure({"a.b": 1}), "settings: Unknown group config name: a.b"),
     ("slow", lambda b, _: b.slow(-1), "delay_ms: -1: expected a number from 0"),
     ("slow", lambda b, _: b.slow(5, "heartbeat"), "api: 'heartbeat': no API of that name is served"),
     ("produce", lambda b, _: b.produce("nope", "a"), "topic: 'nope': there is no such topic; there are: "),

@@ -75,6 +75,16 @@ async def test_a_key_chooses_the_partition_that_a_client_chooses(both: Any) -> N
     assert set(theirs) == {0, 1}
 
 
+def test_a_leader_that_does_not_know_itself_yet_is_asked_again() -> None:
+    with (
+        groupstorm.broker(settings=AT_ONCE) as cluster,
+        RealBroker(read_kind(cluster.bootstrap_servers), {"orders": 1}, allow_writes=True) as broker,
+    ):
+        fault = cluster.fail("Produce", "NOT_LEADER_OR_FOLLOWER", count=2)
+        assert [place.offset for place in broker.produce("orders", "a")] == [0]
+        assert fault.hits == 2
+
+
 def test_many_records_take_several_batches(both: Any) -> None:
     values = [f"{number:04d}" * 25_000 for number in range(30)]
     places = both.broker.produce("orders", *values, partition=0)

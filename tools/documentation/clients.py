@@ -16,6 +16,7 @@ from groupstorm.clients.profiles import (
     CooperativeUserData,
     FirstHeartbeat,
 )
+from groupstorm.clients.share.settings import SHARE_DEFAULTS, SHARE_WORDS
 from groupstorm.clients.wire.security import MECHANISMS
 
 #: A note on each option, in the order of the table.
@@ -59,6 +60,13 @@ OPTION_NOTES: Mapping[str, str] = {
     "client_id": "`None`: made from the host's name and the process id",
 }
 
+#: Those of a share consumer that another one does not have.
+SHARE_OPTION_NOTES: Mapping[str, str] = {
+    "share_acknowledgement_mode": "",
+    "share_acquire_mode": "needs Kafka 4.2; it locks `max_poll_records` records at most",
+    "client_rack": "the rack, for the broker's assignment",
+}
+
 _CONFIG_DEFAULTS = {
     field.name: field.default for field in fields(ConsumerConfig) if field.default is not MISSING
 }
@@ -66,11 +74,22 @@ _CONFIG_DEFAULTS = {
 
 def options_table() -> str:
     """The consumer's options as a Markdown table: name, default, what else it may be."""
+    return _options_table(OPTION_NOTES, DEFAULTS, WORDS)
+
+
+def share_options_table() -> str:
+    """The same of what a share consumer has besides."""
+    return _options_table(SHARE_OPTION_NOTES, SHARE_DEFAULTS, SHARE_WORDS)
+
+
+def _options_table(
+    notes: Mapping[str, str], defaults: Mapping[str, Any], words: Mapping[str, Mapping[str, Any]]
+) -> str:
     rows = ["| option | default | |", "|---|---|---|"]
-    for name, note in OPTION_NOTES.items():
-        default = DEFAULTS[name]
-        shown = default if name in WORDS else repr(default)
-        others = " or ".join(f"`{word}`" for word in WORDS.get(name, ()) if word != default)
+    for name, note in notes.items():
+        default = defaults[name]
+        shown = default if name in words else repr(default)
+        others = " or ".join(f"`{word}`" for word in words.get(name, ()) if word != default)
         rows.append(
             f"| `{name}` | `{shown}` | {'; '.join(filter(None, (others and f'or {others}', note)))} |"
         )

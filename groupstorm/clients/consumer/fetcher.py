@@ -15,8 +15,9 @@ from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, Offs
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
-from groupstorm.clients.wire.connection import BrokerConnection, ConnectionLost
+from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
+from groupstorm.clients.wire.leader_connections import LeaderConnections
 from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.clients.wire.waiting import ChangeNotifier
@@ -59,7 +60,7 @@ class Fetcher:
         self._on_problem = on_problem
         self._changes = ChangeNotifier()
         self._busy: set[int] = set()
-        self._connections: dict[int, BrokerConnection] = {}
+        self._connections = LeaderConnections(member.cluster)
 
     def wake(self) -> None:
         """Look again for partitions to fetch."""
@@ -75,8 +76,7 @@ class Fetcher:
                         group.create_task(self._fetch(node_id, plan))
                     await self._changes.wait()
         finally:
-            for connection in tuple(self._connections.values()):
-                connection.abort()
+            self._connections.abort()
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -94,7 +94,7 @@ class Fetcher:
     async def _fetch(self, node_id: int, plan: _Plan) -> None:
         settled = False
         try:
-            connection = await self._connection(node_id)
+            connection = await self._connections.to(node_id)
             timeout_ms = self._config.request_timeout_ms + self._settings.sizes.max_wait_ms
             read_committed = self._settings.decoding.read_committed
             build = fetch_request(self._cluster, plan, self._settings.sizes, read_committed)
@@ -107,22 +107,6 @@ class Fetcher:
             await asyncio.sleep(self._config.retry_backoff_ms / 1000)
         self._busy.discard(node_id)
         self._changes.notify()
-
-    async def _connection(self, node_id: int) -> BrokerConnection:
-        """A connection for fetches alone: a parked fetch delays all later requests of its connection."""
-        connection = self._connections.get(node_id)
-        if connection is None:
-            endpoint = self._cluster.endpoint(node_id)
-            if endpoint is None:
-                raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
-            connection = await self._cluster.connect(endpoint)
-            self._connections[node_id] = connection
-            connection.on_lost = lambda lost: self._forget(node_id, lost)
-        return connection
-
-    def _forget(self, node_id: int, lost: BrokerConnection) -> None:
-        if self._connections.get(node_id) is lost:
-            del self._connections[node_id]
 
     async def _take(self, answer: Any, plan: _Plan) -> bool:
         """Take the records of a response. Returns whether the next fetch may follow at once."""

@@ -18,7 +18,10 @@ _ABORT_MARKER = b"\0\0\0\0"
 
 
 class ConsumerRecord(NamedTuple):
-    """One record. ``timestamp``: milliseconds; ``timestamp_type`` 0: the producer's, 1: the broker's."""
+    """One record. ``timestamp``: milliseconds; ``timestamp_type`` 0: the producer's, 1: the broker's.
+
+    ``delivery_count``: how often a share group has given it out, this time included; else None.
+    """
 
     topic: str
     partition: int
@@ -29,6 +32,7 @@ class ConsumerRecord(NamedTuple):
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...]
     leader_epoch: int = -1
+    delivery_count: int | None = None
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -67,6 +71,7 @@ class FetchedRecords:
     """The records of one partition in one fetch, decoded batch by batch.
 
     ``position``: the one after the last record that was read, or after a batch without records to read.
+    ``batch_end``: the offset after the batch of the last record.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class FetchedRecords:
         how: Decoding,
     ) -> None:
         self.position = Position(offset)
+        self.batch_end = offset
         self._partition = partition
         self._data = data
         self._how = how
@@ -94,6 +100,7 @@ class FetchedRecords:
 
     def _read(self) -> Iterator[ConsumerRecord]:
         for batch, epoch in self._batches():
+            self.batch_end = batch.next_offset
             if self._how.check_crcs and not batch.validate_crc():
                 raise ValueError("wrong checksum")
             if not self._is_left_out(batch):

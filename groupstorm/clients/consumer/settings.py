@@ -95,8 +95,44 @@ WORDS: Mapping[str, Mapping[str, Any]] = {
     "isolation_level": {"read_uncommitted": False, "read_committed": True},
     "security_protocol": SECURITY_PROTOCOLS,
 }
-_TYPES = get_type_hints(Options)
-_CONFIG_NAMES = _TYPES.keys() & {field.name for field in fields(ConsumerConfig)}
+
+
+class OptionTable(NamedTuple):
+    """The options of one kind of consumer: types, defaults, and the words that some of them may be."""
+
+    types: Mapping[str, Any]
+    defaults: Mapping[str, Any]
+    words: Mapping[str, Mapping[str, Any]]
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The value of every option, or its word's meaning. Raises InputError, which names the option."""
+        for name in given:
+            if name not in self.defaults:
+                known = ", ".join(sorted(self.defaults))
+                raise InputError(f"{name}: no such option, expected one of {known}")
+        return {name: self._checked(name, value) for name, value in {**self.defaults, **given}.items()}
+
+    def _checked(self, name: str, value: Any) -> Any:
+        kind = self.types[name]
+        if name in self.words:
+            if value not in self.words[name]:
+                raise InputError(f"{name}: {value!r}, expected one of {', '.join(self.words[name])}")
+            return self.words[name][value]
+        if kind is int:
+            least = 0 if name in _MAY_BE_ZERO else 1
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(f"{name}: {value!r}, expected a whole number, {least} or more")
+        elif kind in (bool, bool | None):
+            if not isinstance(value, bool | None):
+                raise InputError(f"{name}: {value!r}, expected True or False")
+            return value is not False if kind is bool else value
+        elif kind in (str, str | None) and not isinstance(value, str | None):
+            raise InputError(f"{name}: {value!r}, expected a text")
+        return value
+
+
+_TABLE = OptionTable(get_type_hints(Options), DEFAULTS, WORDS)
+_CONFIG_NAMES = _TABLE.types.keys() & {field.name for field in fields(ConsumerConfig)}
 
 
 class ConsumerSettings(NamedTuple):
@@ -115,12 +151,8 @@ def read_settings(
 ) -> ConsumerSettings:
     """Raises InputError, which names the option."""
     given: Mapping[str, Any] = {**options}
-    for name in given:
-        if name not in DEFAULTS:
-            raise InputError(f"{name}: no such option, expected one of {', '.join(sorted(DEFAULTS))}")
-    if not group_id:
-        raise InputError("group_id: a group is needed")
-    values = {name: _checked(name, value) for name, value in {**DEFAULTS, **given}.items()}
+    values = _TABLE.read(given)
+    bootstrap = read_bootstrap(bootstrap_servers, group_id)
     names = tuple(dict.fromkeys(topics))
     if names and values["subscription_pattern"] is not None:
         raise InputError(
@@ -129,11 +161,10 @@ def read_settings(
         )
     given = {name.replace("_", "."): value for name, value in given.items() if value is not None}
     refuse_settings(values["group_protocol"], given)
-    servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
     return ConsumerSettings(
         _config(names, group_id, values),
-        read_addresses(servers),
-        _security(values),
+        bootstrap,
+        read_security(values),
         FetchSettings(
             decoding(values["check_crcs"], values["isolation_level"]),
             values["auto_offset_reset"],
@@ -156,12 +187,25 @@ def _config(topics: tuple[str, ...], group_id: str, values: Mapping[str, Any]) -
     for name in strategy:
         _ = get(name)  # raises InputError with the names that exist
     options = {name: values[name] for name in _CONFIG_NAMES}
-    options["client_id"] = values["client_id"] or f"groupstorm-{socket.gethostname()}-{os.getpid()}"
+    options["client_id"] = values["client_id"] or default_client_id()
     options["partition_assignment_strategy"] = tuple(strategy)
     return ConsumerConfig(group_id, topics=topics, **options)
 
 
-def _security(values: Mapping[str, Any]) -> ClientSecurity:
+def default_client_id() -> str:
+    return f"groupstorm-{socket.gethostname()}-{os.getpid()}"
+
+
+def read_bootstrap(bootstrap_servers: str | Iterable[str], group_id: str) -> tuple[Endpoint, ...]:
+    """Raises InputError, also without a group."""
+    if not group_id:
+        raise InputError("group_id: a group is needed")
+    servers = bootstrap_servers if isinstance(bootstrap_servers, str) else ",".join(bootstrap_servers)
+    return read_addresses(servers)
+
+
+def read_security(values: Mapping[str, Any]) -> ClientSecurity:
+    """Raises InputError if the protocol lacks what it needs."""
     with_tls, with_sasl = values["security_protocol"]
     context, mechanism = values["ssl_context"], values["sasl_mechanism"]
     if with_tls and context is None:
@@ -176,23 +220,3 @@ def _security(values: Mapping[str, Any]) -> ClientSecurity:
         values["sasl_plain_username"] or "",
         values["sasl_plain_password"] or "",
     )
-
-
-def _checked(name: str, value: Any) -> Any:
-    """The value of an option, or its word's meaning. Raises InputError if it is not of the option's type."""
-    kind = _TYPES[name]
-    if name in WORDS:
-        if value not in WORDS[name]:
-            raise InputError(f"{name}: {value!r}, expected one of {', '.join(WORDS[name])}")
-        return WORDS[name][value]
-    if kind is int:
-        least = 0 if name in _MAY_BE_ZERO else 1
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name}: {value!r}, expected a whole number, {least} or more")
-    elif kind in (bool, bool | None):
-        if not isinstance(value, bool | None):
-            raise InputError(f"{name}: {value!r}, expected True or False")
-        return value is not False if kind is bool else value
-    elif kind in (str, str | None) and not isinstance(value, str | None):
-        raise InputError(f"{name}: {value!r}, expected a text")
-    return value

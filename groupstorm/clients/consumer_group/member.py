@@ -13,9 +13,16 @@ from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember, n
 from groupstorm.clients.consumer_group.reconciling import LocalAssignment, Reconciliation, reconciliation
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import CommitAttempts
-from groupstorm.clients.operations import Disconnected, HeartbeatResponse, RefreshTopics, SendHeartbeat
+from groupstorm.clients.operations import (
+    Disconnected,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    RefreshTopics,
+    SendHeartbeat,
+)
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 
 
 class ConsumerGroupMember(HeartbeatingMember[Partitions]):
@@ -51,7 +58,7 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
 
     # -- heartbeats ------------------------------------------------------------------------------
 
-    def _heartbeat_fields(self, epoch: int, joins: bool) -> ConsumerGroupHeartbeat:
+    def _heartbeat_fields(self, epoch: int, joins: bool) -> HeartbeatRequest:
         return self._fields.heartbeat(epoch, self._subscription, self._current, joins)
 
     def _forget(self) -> None:
@@ -64,7 +71,7 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
             self._forget()
 
     def _take(self, response: HeartbeatResponse) -> None:
-        assert isinstance(response, ConsumerGroupHeartbeatResponse)
+        assert isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse)
         if response.assignment is not None:
             self._assigned(
                 {topic: tuple(sorted(set(numbers))) for topic, numbers in response.assignment.items()}

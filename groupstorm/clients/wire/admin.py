@@ -38,14 +38,17 @@ CREATE_TOPICS = ClientApi(19, "CreateTopics", 2, 7)
 DELETE_TOPICS = ClientApi(20, "DeleteTopics", 1, 5)
 CREATE_PARTITIONS = ClientApi(37, "CreatePartitions", 1, 3)
 DELETE_GROUPS = ClientApi(42, "DeleteGroups", 0, 2)
+INCREMENTAL_ALTER_CONFIGS = ClientApi(44, "IncrementalAlterConfigs", 0, 1)
 DESCRIBE_CONFIGS = ClientApi(32, "DescribeConfigs", 1, 4)
 CONSUMER_GROUP_DESCRIBE = ClientApi(69, "ConsumerGroupDescribe", 0, 1)
+#: The first version that tells the lag.
+DESCRIBE_SHARE_GROUP_OFFSETS = ClientApi(90, "DescribeShareGroupOffsets", 1, 1)
 
 #: Errors of a coordinator that is not ready.
 _NOT_YET = COORDINATOR_MOVED | {Error.COORDINATOR_LOAD_IN_PROGRESS}
 
 #: ConfigResource.Type
-_BROKER = 4
+_BROKER, _GROUP = 4, 32
 
 _TIMEOUT = datetime.timedelta(seconds=30)
 _POLL_S = 0.05
@@ -153,6 +156,48 @@ async def committed_offsets(cluster: ClusterClient, group: str) -> dict[str, int
     response = await ask_coordinator(cluster, OffsetFetch(group, None, version=8))
     assert isinstance(response, OffsetFetchResponse)
     return {f"{topic}-{partition}": offset.offset for topic, partition, offset, _ in response.partitions}
+
+
+async def configure_group(cluster: ClusterClient, group: str, configs: Mapping[str, str | None]) -> None:
+    """Set these options of a group; None: the broker's counts again. Raises ConnectionLost, and InputError if
+    the cluster refuses.
+    """
+
+    def build(types: RequestTypes) -> Any:
+        changes = tuple(
+            types.make("AlterableConfig", name=name, config_operation=int(value is None), value=value)
+            for name, value in configs.items()
+        )
+        resource = types.make(
+            "AlterConfigsResource", resource_type=_GROUP, resource_name=group, configs=changes
+        )
+        return types.make(types.root.__name__, resources=(resource,), validate_only=False)
+
+    answer = await cluster.ask_any(INCREMENTAL_ALTER_CONFIGS, build)
+    _check("group", ((one.resource_name, one.error_code, one.error_message) for one in answer.responses))
+
+
+async def share_group_lag(cluster: ClusterClient, group: str) -> dict[str, int]:
+    """The records that a share group is not done with, by partition as Kafka prints it; without partitions
+    that it has not begun. Raises ConnectionLost, and InputError if the cluster refuses.
+    """
+
+    def build(types: RequestTypes) -> Any:
+        asked = types.make("DescribeShareGroupOffsetsRequestGroup", group_id=group, topics=None)
+        return types.make(types.root.__name__, groups=(asked,))
+
+    found = await cluster.find_coordinator(group)
+    _check("group", [(group, found.error, None)])
+    async with _connected(cluster, found.endpoint) as connection:
+        answer = await _ask(cluster, connection, DESCRIBE_SHARE_GROUP_OFFSETS, build)
+    (described,) = answer.groups
+    _check("group", [(group, described.error_code, described.error_message)])
+    return {
+        f"{topic.topic_name}-{one.partition_index}": one.lag
+        for topic in described.topics
+        for one in topic.partitions
+        if one.lag >= 0
+    }
 
 
 async def ask_coordinator(

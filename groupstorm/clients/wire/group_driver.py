@@ -68,7 +68,7 @@ class GroupDriver(MembershipDriver):
         self.failure: str | None = None
         self._member = ConsumerGroupMember(
             parts.config,
-            _new_member_id(),
+            new_member_id(),
             lambda: parts.cluster.topic_names,
             lambda: bool(parts.positions.to_commit()),
             parts.clock() // 1000,
@@ -355,7 +355,7 @@ class GroupDriver(MembershipDriver):
         return self.parts.clock() // 1000
 
 
-def _new_member_id() -> str:
+def new_member_id() -> str:
     """As Kafka's Uuid.randomUuid(): no id begins with a dash."""
     while True:
         member_id = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.coordinator.errors import Error
@@ -35,6 +36,7 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 
 #: The first version of LeaveGroup for several members; before it one member leaves by its id.
 _FIRST_LEAVE_OF_SEVERAL = 3
@@ -258,9 +260,23 @@ def _write_group_heartbeat(types: RequestTypes, request: ConsumerGroupHeartbeat)
     )
 
 
-def _read_group_heartbeat(response: Any) -> ConsumerGroupHeartbeatResponse:
+def _write_share_heartbeat(types: RequestTypes, request: ShareGroupHeartbeat) -> Any:
+    return types.make(
+        "ShareGroupHeartbeatRequest",
+        group_id=request.group,
+        member_id=request.member_id,
+        member_epoch=request.member_epoch,
+        rack_id=request.rack,
+        subscribed_topic_names=request.topics,
+    )
+
+
+_Heartbeaten = TypeVar("_Heartbeaten", ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
+
+
+def _read_assignment(kind: type[_Heartbeaten], response: Any) -> _Heartbeaten:
     assigned = response.assignment
-    return ConsumerGroupHeartbeatResponse(
+    return kind(
         Error(response.error_code),
         response.member_id,
         response.member_epoch,
@@ -291,7 +307,14 @@ REQUEST_CODECS: Mapping[type[Request], RequestCodec] = {
     OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
     OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
     ConsumerGroupHeartbeat: RequestCodec(
-        ClientApi(68, "ConsumerGroupHeartbeat", 1, 1), _write_group_heartbeat, _read_group_heartbeat
+        ClientApi(68, "ConsumerGroupHeartbeat", 1, 1),
+        _write_group_heartbeat,
+        partial(_read_assignment, ConsumerGroupHeartbeatResponse),
+    ),
+    ShareGroupHeartbeat: RequestCodec(
+        ClientApi(76, "ShareGroupHeartbeat", 1, 1),
+        _write_share_heartbeat,
+        partial(_read_assignment, ShareGroupHeartbeatResponse),
     ),
     DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
 }

@@ -11,12 +11,15 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, ConnectionLost, RequestTypes
 from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, ask_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 
 PRODUCE = ClientApi(0, "Produce", 3, 12)
 
 _ALL = -1
+#: A leader that refuses to be one is asked so often, for about ten seconds.
+_ATTEMPTS, _RETRY_MS = 12, 100
 _TIMEOUT = datetime.timedelta(seconds=30)
 #: A fetch waits so long for records that are there: replication may hold them back for a moment.
 _MAX_WAIT_MS = 500
@@ -86,7 +89,8 @@ async def fetch_batches(
 async def append_batch(cluster: ClusterClient, partition: TopicPartition, batch: bytes) -> int:
     """Append a record batch; return the offset of its first record.
 
-    Raises ConnectionLost, and InputError if the leader refuses it.
+    A new topic's leader may be known to others before it knows itself: it is asked again for a while. Raises
+    ConnectionLost, and InputError if the leader refuses it.
     """
     topic, number = partition
 
@@ -100,8 +104,15 @@ async def append_batch(cluster: ClusterClient, partition: TopicPartition, batch:
             topic_data=(types.make("TopicProduceData", name=topic, partition_data=(data,)),),
         )
 
-    answer = await cluster.ask_node(_leader(cluster, partition), PRODUCE, build, cluster.request_timeout_ms)
-    ((found,),) = ([*one.partition_responses] for one in answer.responses)
+    retries = Retries(_RETRY_MS)
+    for _ in range(_ATTEMPTS):
+        leader = _leader(cluster, partition)
+        answer = await cluster.ask_node(leader, PRODUCE, build, cluster.request_timeout_ms)
+        ((found,),) = ([*one.partition_responses] for one in answer.responses)
+        if Error(found.error_code) is not Error.NOT_LEADER_OR_FOLLOWER:
+            break
+        await retries.pause()
+        await cluster.refresh([topic])
     _check(partition, found.error_code)
     offset: int = found.base_offset
     return offset

@@ -27,7 +27,7 @@ class MembershipDriver(ABC):
     ) -> None:
         self.parts = parts
         self.membership = membership
-        self.watch = TopicWatch(parts, membership, self.changed)
+        self.watch = TopicWatch(parts.cluster, membership, self.changed)
         self.commits = Commits(parts, membership)
         self.offsets = OffsetLookup(parts, membership, self.coordinator_moved, self._positions_found)
         self.partitions = OwnedPartitions(parts, membership, work)

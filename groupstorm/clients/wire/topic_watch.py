@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+from uuid import UUID
 
 from groupstorm.assignors.userdata import UserDataError, decode_subscription
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
-from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
 from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.messages import JoinGroupMember
+
+
+class TopicReader(Protocol):
+    """A member whose topics are refreshed."""
+
+    config: ConsumerConfig
+
+    @property
+    def is_leader(self) -> bool: ...
+
+    @property
+    def assigned_topic_ids(self) -> Collection[UUID]: ...
+
+    def metadata_refreshed(self) -> None:
+        """New topic metadata has arrived."""
+        ...
 
 
 class TopicWatch:
@@ -19,10 +38,12 @@ class TopicWatch:
     ``on_change`` is called after each refresh.
     """
 
-    def __init__(self, parts: ConsumerParts, membership: MemberStatus, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: ClusterClient, membership: TopicReader, on_change: Callable[[], None]
+    ) -> None:
         self.known = asyncio.Event()
-        self._config = parts.config
-        self._cluster = parts.cluster
+        self._config = membership.config
+        self._cluster = cluster
         self._membership = membership
         self._on_change = on_change
         self._group_topics: frozenset[str] = frozenset()

@@ -97,6 +97,7 @@ class History:
     """All entries of a run. ``start_us``: times are printed from there on.
 
     ``knows_owners``: every assignment of the group is among the entries, to the instances by their names.
+    ``is_shared``: it is a share group; ``finished``: the partitions of which it is done with all records.
     """
 
     start_us: int
@@ -107,3 +108,5 @@ class History:
     started: list[Started] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     knows_owners: bool = False
+    is_shared: bool = False
+    finished: frozenset[str] = frozenset()

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     TWICE = "processed twice"
     TWO_AT_ONCE = "processed by two at once"
     OUT_OF_ORDER = "out of order within a partition"
+    TOO_OFTEN = "delivered too often"
 
 
 #: What each kind of finding says of the records that it counts: one, and several.
@@ -27,6 +28,7 @@ MEANINGS: Final = {
     Kind.TWICE: "it was processed again",
     Kind.TWO_AT_ONCE: "an instance went on with the partition while another one had it",
     Kind.OUT_OF_ORDER: "it was processed after a record behind it, by the same instance",
+    Kind.TOO_OFTEN: "it was given out more often than the share group allows",
 }
 
 

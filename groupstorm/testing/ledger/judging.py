@@ -27,13 +27,15 @@ class Rules(NamedTuple):
     ``exactly_once``: no record is processed twice. ``is_ordered``: an instance processes the records of a
     partition in their order. ``notice_us``: how long an instance that has lost a partition may begin records
     before it notices, from its first sign of life on; None: it may not even finish the record in hand.
-    ``is_over``: whatever is not processed now will never be.
+    ``is_over``: whatever is not processed now will never be. ``deliveries``: how often a share group may give
+    a record out; None: that is not judged.
     """
 
     exactly_once: bool = False
     is_ordered: bool = True
     notice_us: int | None = 3_000_000
     is_over: bool = True
+    deliveries: int | None = None
 
 
 class Judge:

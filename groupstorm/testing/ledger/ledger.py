@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import flag, number, seconds, text
+from groupstorm.testing.arguments import flag, number, optional_number, seconds, text
 from groupstorm.testing.broker import BrokerUnderTest
+from groupstorm.testing.groups import SHARE
 from groupstorm.testing.ledger.entries import (
     Assigned,
     History,
@@ -51,7 +52,8 @@ class Ledger:
     partition in their order; False for a service that works on several of them at once. ``notice_s``: how
     long an instance may go on with a partition that another one has got: until its next heartbeat, or, if it
     works through a batch before it polls again, as long as a batch takes; None: it must not even finish the
-    record that it has in hand.
+    record that it has in hand. A share group is judged by rules of its own; ``deliveries``: how often it may
+    give a record out (share.delivery.count.limit).
     """
 
     def __init__(
@@ -62,12 +64,14 @@ class Ledger:
         exactly_once: bool = False,
         ordered: bool = True,
         notice_s: float | None = NOTICE_S,
+        deliveries: int | None = None,
     ) -> None:
         self._broker = broker
         self._group = broker.group(group)
         self._exactly_once = flag("exactly_once", exactly_once)
         self._ordered = flag("ordered", ordered)
         self._notice_us = None if notice_s is None else round(seconds("notice_s", notice_s) * 1_000_000)
+        self._deliveries = optional_number("deliveries", deliveries)
         self._source = source_of(broker, self._group, self._exactly_once)
         self._start_us = now_us()
         self._wall_us = time.time_ns() // 1000 - self._start_us
@@ -222,7 +226,9 @@ class Ledger:
 
     def report(self, *, over: bool = True) -> Report:
         """The findings so far. ``over``: whatever is not processed now will never be."""
-        rules = Rules(self._exactly_once, self._ordered, self._notice_us, flag("over", over))
+        rules = Rules(
+            self._exactly_once, self._ordered, self._notice_us, flag("over", over), self._deliveries
+        )
         return report(self._history(), rules)
 
     def check(self, *, over: bool = True) -> Report:
@@ -244,6 +250,9 @@ class Ledger:
         )
         self._source.fill(history)
         history.knows_owners = self._source.knows_owners
+        history.is_shared = self._group.type == SHARE
+        if history.is_shared:
+            history.finished = frozenset(one for one, left in self._group.lag().items() if left == 0)
         return history
 
     # -- the context -----------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from groupstorm.testing.ledger.entries import (
 )
 from groupstorm.testing.ledger.findings import MEANINGS, Allowed, Finding, Kind
 from groupstorm.testing.ledger.judging import Judge, Rules
+from groupstorm.testing.ledger.share_judging import ShareJudge
 
 _SECOND_US = 1_000_000
 #: A time with wider bounds is printed with both.
@@ -118,7 +119,8 @@ def report(history: History, rules: Rules) -> Report:
     """Judge a history."""
     numbers = {(one.partition, one.offset): one.number for one in history.inputs}
     done = {(one.partition, one.offset) for one in history.processings if one.is_complete}
-    found = tuple(Judge(history, rules).findings())
+    judge = ShareJudge(history, rules) if history.is_shared else Judge(history, rules)
+    found = tuple(judge.findings())
     return Report(found, history.start_us, numbers, len(done & numbers.keys()))
 
 

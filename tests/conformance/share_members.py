@@ -1,0 +1,192 @@
+"""Members of share groups, one kind per client library, unmodified, each on a thread of its own.
+
+They behave alike: poll, note what came, acknowledge each record as the first word of its value says (release,
+reject, and accept all others), commit after every poll, and close when told to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from groupstorm.clients.share import AcknowledgeType, ShareConsumer
+from tests.client_libraries.members import DEADLINE_S
+from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java, share_member
+
+_POLL_MS = 50
+
+
+class Delivered(NamedTuple):
+    """A record that came to a member."""
+
+    offset: int
+    deliveries: int
+    value: str
+
+
+def type_name(value: str) -> str:
+    """What a member says of a record."""
+    word = value.partition(" ")[0].upper()
+    return word if word in ("RELEASE", "REJECT") else "ACCEPT"
+
+
+class ShareMember(ABC):
+    """Runs from its construction until `stop`, which raises what has ended it before."""
+
+    def __init__(self, address: str, topic: str, group: str) -> None:
+        self.address, self.topic, self.group = address, topic, group
+        self.delivered: list[Delivered] = []
+        self.stopping = threading.Event()
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.wake()
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive(), f"it did not close within {DEADLINE_S} s"
+        if self._problem is not None:
+            raise self._problem
+
+    def _work(self) -> None:
+        try:
+            self.run()
+        except BaseException as problem:  # noqa: BLE001  # `stop` raises it in the test's thread
+            self._problem = problem
+
+    @abstractmethod
+    def run(self) -> None:
+        """Until `stopping` is set."""
+
+    def wake(self) -> None:
+        """`stopping` has been set: a member that waits is told so."""
+        return
+
+
+class OurShareMember(ShareMember):
+    def run(self) -> None:
+        asyncio.run(self._consume())
+
+    async def _consume(self) -> None:
+        consumer = ShareConsumer(
+            self.topic,
+            bootstrap_servers=self.address,
+            group_id=self.group,
+            share_acknowledgement_mode="explicit",
+        )
+        async with consumer:
+            while not self.stopping.is_set():
+                for one in await consumer.poll(_POLL_MS):
+                    assert one.value is not None
+                    assert one.delivery_count is not None
+                    found = Delivered(one.offset, one.delivery_count, one.value.decode())
+                    self.delivered.append(found)
+                    consumer.acknowledge(one, AcknowledgeType[type_name(found.value)])
+                assert set((await consumer.commit_sync()).values()) <= {None}
+
+
+class ConfluentShareMember(ShareMember):
+    def run(self) -> None:
+        from confluent_kafka import AcknowledgeType as Type
+        from confluent_kafka import ShareConsumer as Consumer
+
+        config = {
+            "bootstrap.servers": self.address,
+            "group.id": self.group,
+            "share.acknowledgement.mode": "explicit",
+        }
+        consumer = Consumer(config)
+        consumer.subscribe([self.topic])
+        while not self.stopping.is_set():
+            for one in consumer.poll(timeout=_POLL_MS / 1000):
+                assert one.error() is None, one.error()
+                found = Delivered(one.offset(), one.delivery_count(), one.value().decode())
+                self.delivered.append(found)
+                consumer.acknowledge(one, getattr(Type, type_name(found.value)))
+            consumer.commit_sync()
+        consumer.close()
+
+
+def java_share_member(release: str) -> Java:
+    """Kafka's share consumer of a release. Raises ProgramUnavailable."""
+    return share_member()._replace(jars=kafka_java(release).jars)
+
+
+class JavaShareMember(ShareMember):
+    """Kafka's KafkaShareConsumer of one release."""
+
+    release = "4.3.1"
+
+    def run(self) -> None:
+        arguments = [f"bootstrap.servers={self.address}", f"group.id={self.group}"]
+        said = deque[str](maxlen=10)
+        with subprocess.Popen(
+            java_share_member(self.release).command("ShareMember", self.topic, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self._process = process
+            if self.stopping.is_set():
+                self.wake()
+            assert process.stdout is not None
+            for line in process.stdout:
+                what, *about = line.rstrip("\n").split("\t")
+                if what == "record":
+                    self.delivered.append(Delivered(int(about[1]), int(about[2]), about[3]))
+                else:
+                    said.append(line)
+            assert process.wait() == 0, "".join(said)
+            assert not [line for line in said if line.startswith("refused")], "".join(said)
+
+    def wake(self) -> None:
+        process: subprocess.Popen[str] | None = getattr(self, "_process", None)
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+
+class Java44ShareMember(JavaShareMember):
+    release = "4.4.0"
+
+
+class ShareLibrary(NamedTuple):
+    """A client library's member, and the check for what it needs."""
+
+    member: Callable[[str, str, str], ShareMember]
+    needs: Callable[[], Any]
+
+    def check(self) -> None:
+        """Skip the test where the library cannot be had."""
+        try:
+            self.needs()
+        except ProgramUnavailable as unavailable:
+            pytest.skip(str(unavailable))
+
+
+def _confluent() -> None:
+    confluent = pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka (extra `kafka`)")
+    if not hasattr(confluent, "ShareConsumer"):
+        pytest.skip(f"confluent-kafka {confluent.version()} has no ShareConsumer")
+
+
+OURS, CONFLUENT, JAVA, JAVA_44 = "ShareConsumer", "confluent-kafka", "Java 4.3.1", "Java 4.4.0"
+SHARE_LIBRARIES: Mapping[str, ShareLibrary] = {
+    OURS: ShareLibrary(OurShareMember, lambda: pytest.importorskip("aiokafka")),
+    CONFLUENT: ShareLibrary(ConfluentShareMember, _confluent),
+    JAVA: ShareLibrary(JavaShareMember, lambda: java_share_member(JavaShareMember.release)),
+    JAVA_44: ShareLibrary(Java44ShareMember, lambda: java_share_member(Java44ShareMember.release)),
+}
+
+
+def values(members: Sequence[ShareMember]) -> list[str]:
+    """The values of all that was delivered, in no order across members."""
+    return [one.value for member in members for one in member.delivered]

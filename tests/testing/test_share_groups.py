@@ -1,0 +1,115 @@
+"""Share groups (KIP-932) as tests see them: the same on the emulator and on a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+import groupstorm
+from groupstorm.clients.brokers import read_kind
+from groupstorm.clients.brokers.contract import BrokerUnavailable
+from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.share import AcknowledgeType
+from groupstorm.problems import InputError
+from groupstorm.testing import Broker, GroupTimeout
+from groupstorm.testing.real import RealBroker
+from tests.clients.share.members import SETTINGS, Members, polled
+
+DEADLINE_S = 30.0
+KAFKA = "4.4.0"
+
+
+@pytest.fixture(params=["emulator", "address", pytest.param("kafka", marks=pytest.mark.slow)])
+async def members(request: pytest.FixtureRequest) -> AsyncIterator[Members]:
+    """`address`: the code that looks at real brokers, on an emulated one."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    if request.param == "kafka":
+        try:
+            async with jvm(SETTINGS, KAFKA) as kafka:
+                async for made in _at(kafka.address):
+                    yield made
+        except BrokerUnavailable as unavailable:
+            pytest.skip(str(unavailable))
+        return
+    topics = {} if request.param == "address" else {"orders": 2}
+    async with groupstorm.broker(topics, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as emulated:
+        if request.param == "emulator":
+            async for made in _members(emulated):
+                yield made
+            return
+        async for made in _at(emulated.bootstrap_servers):
+            yield made
+
+
+async def _at(address: str) -> AsyncIterator[Members]:
+    async with RealBroker(read_kind(address), {"orders": 2}, allow_writes=True) as reached:
+        async for made in _members(reached):
+            yield made
+
+
+async def _members(broker: Broker) -> AsyncIterator[Members]:
+    made = Members(broker)
+    made.configure()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def test_the_group_tells_its_members_and_what_is_left(members: Members) -> None:
+    broker = members.broker
+    group, orders = broker.group("billing"), broker.topic("orders")
+    assert (group.type, group.state, dict(group.committed())) == (None, "Dead", {})
+    with pytest.raises(InputError, match=r"share\.isolation\.level|Invalid value"):
+        group.configure({"share.isolation.level": "none"})
+    broker.produce("orders", *map(str, range(10)), partition=0)
+    first = await members.explicit("orders", client_id="a")
+    await group.stable(1, partitions=2, timeout_s=DEADLINE_S)
+    assert (group.type, group.state, group.settled) == ("share", "Stable", True)
+    assert group.owners == {f"{orders}-0": ("a",), f"{orders}-1": ("a",)}
+    second = await members.explicit("orders", client_id="b")
+    await group.until(lambda view: {one.client_id for one in view.members} == {"a", "b"})
+    await group.stable(2, timeout_s=DEADLINE_S)
+    assert {member.member_id for member in group.members} == {first.member_id, second.member_id}
+    assert {(one.protocol, one.epoch) for one in group.members} == {("share", group.generation)}
+    reader = first if group.owners[f"{orders}-0"] == ("a",) else second
+    found = await polled(reader)
+    assert len(found) == 10
+    for record in found:
+        reader.acknowledge(record, AcknowledgeType.RELEASE if record.offset == 3 else AcknowledgeType.ACCEPT)
+    assert await reader.commit_sync() == {found[0].topic_partition: None}
+    assert group.lag()[f"{orders}-0"] == 1
+    with pytest.raises(GroupTimeout, match=r"orders-0: 1 record left"):
+        await group.caught_up("orders", timeout_s=0)
+    (again,) = await polled(reader)
+    reader.acknowledge(again)
+    reader.commit_async()
+    await group.caught_up("orders", timeout_s=DEADLINE_S)
+    assert group.committed("orders", 0) == 10
+    await first.close()
+    await second.close()
+    await group.reaches("Empty", timeout_s=DEADLINE_S)
+    assert (group.type, group.members) == ("share", ())
+
+
+async def test_a_member_of_a_share_group_expires() -> None:
+    """The emulator ends its session at once; it joins again by itself."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    async with groupstorm.broker({"orders": 2}, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
+        members = Members(broker)
+        members.configure()
+        consumer = await members.start("orders", client_id="a")
+        group = broker.group("billing")
+        await group.stable(1, timeout_s=DEADLINE_S)
+        epoch = group.generation
+        assert epoch is not None
+        with pytest.raises(InputError, match="'c' is not in group billing"):
+            broker.expire_member("billing", "c")
+        broker.expire_member("billing", "a")
+        await group.until(
+            lambda view: len(view.members) == 1 and (view.generation or 0) > epoch + 1, timeout_s=DEADLINE_S
+        )
+        broker.produce("orders", "after")
+        await polled(consumer)
+        await members.close()
