@@ -19,6 +19,7 @@ from groupstorm.coordinator.messages import (
     JoinGroupResponse,
     Request,
 )
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.trace.events import member as events
 
@@ -155,8 +156,10 @@ Operation = (
 
 
 #: Heartbeats of members whose broker assigns, and their answers.
-HeartbeatRequest = ConsumerGroupHeartbeat | StreamsGroupHeartbeat
-HeartbeatResponse = ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
+HeartbeatRequest = ConsumerGroupHeartbeat | ShareGroupHeartbeat | StreamsGroupHeartbeat
+HeartbeatResponse = (
+    ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
+)
 
 
 class SendHeartbeat(NamedTuple):

@@ -6,6 +6,7 @@ that was looked up last is looked up in the log; its records count if the fetch 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -252,16 +253,13 @@ class DelayedShareFetch:
 
 def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
     """The batches from the one that holds the first acquired record to the one that holds the last."""
-    first, last = acquired[0].first_offset, acquired[-1].last_offset
-    start = 0
-    for index, batch in enumerate(batches):
-        if batch.base_offset <= first:
-            start = index
-    return [
-        batch
-        for index, batch in enumerate(batches)
-        if index >= start and (index == start or batch.base_offset <= last)
-    ]
+    start = max(0, bisect_right(batches, acquired[0].first_offset, key=_base_offset) - 1)
+    end = bisect_right(batches, acquired[-1].last_offset, key=_base_offset)
+    return batches[start : max(start + 1, end)]
+
+
+def _base_offset(batch: RecordBatch) -> int:
+    return batch.base_offset
 
 
 def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:

@@ -6,6 +6,7 @@ from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events import streams as streams_events
 from tests.generated_pages import check_section
 from tools.documentation.trace import columns_table, events_table, provenance_table
@@ -15,6 +16,7 @@ SECTIONS = {
     "coordinator": events_table(coordinator_events.Event.__args__),
     "member": events_table(member_events.Event.__args__),
     "streams": events_table(streams_events.Event.__args__),
+    "share": events_table(share_events.Event.__args__),
     "world": events_table(world_events.Event.__args__),
     "provenance": provenance_table(),
     "imported": events_table(imported_events.Event.__args__),
@@ -27,5 +29,5 @@ def test_documentation_is_made_from_the_code(section: str) -> None:
 
 
 def test_every_event_says_what_happened() -> None:
-    for section in ("coordinator", "member", "streams", "world", "imported"):
+    for section in ("coordinator", "member", "streams", "share", "world", "imported"):
         assert "|  |" not in SECTIONS[section]

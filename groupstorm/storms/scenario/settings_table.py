@@ -10,6 +10,7 @@ from groupstorm.storms.scenario.commit_settings import COMMIT_SETTINGS
 from groupstorm.storms.scenario.deployment_settings import AUTOSCALER_SETTINGS, DEPLOYMENT_SETTINGS
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import INT_MAX, MAX_MEMBERS, MAX_PARTITIONS, Setting
+from groupstorm.storms.scenario.share_settings import SHARE_SETTINGS
 from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
@@ -135,6 +136,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("group.min.session.timeout.ms", "integer", 6_000, "shortest session.timeout.ms allowed", 1),
     Setting("group.max.session.timeout.ms", "integer", 1_800_000, "longest session.timeout.ms allowed", 1),
     *CONSUMER_GROUP_SETTINGS,
+    *SHARE_SETTINGS,
     Setting("coordinator_service_us", "integer", 20, "time that the coordinator works on one request"),
     Setting(
         "append_latency_ms",

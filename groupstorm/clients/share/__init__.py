@@ -1,0 +1,1 @@
+"""A share consumer's client side (KIP-932): its membership in a share group."""
