@@ -161,8 +161,8 @@ def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contra
         yield Contradiction(
             "locks too short",
             f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} ({LOCK_DURATION}): "
-            f"others get the rest of the batch meanwhile; {counted(fitting, 'record')} (max.poll.records) would "
-            "fit",
+            f"others get the rest of the batch meanwhile; {counted(fitting, 'record')} (max.poll.records) "
+            "would fit",
         )
     load, locks = member_load(settings, steps), settings.integer(RECORD_LOCKS)
     served = len(load.partitions) * -(-locks // most)

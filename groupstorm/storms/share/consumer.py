@@ -81,8 +81,6 @@ class ShareConsumer:
         #: The application has called close().
         self.closing = False
         self.on_exit: Callable[[], None] | None = None
-        #: When it last got records.
-        self.acquired_us = 0
         self.client_clock = ClientClock(0)
         self._max_records = settings.integer("max.poll.records")
         self._poll_interval_us = settings.distribution("poll_interval_ms").largest_us
@@ -142,11 +140,6 @@ class ShareConsumer:
     def work(self) -> ShareConsumer:
         """A share consumer owns nothing alone; its partitions are those that it fetches from."""
         return self
-
-    def holds(self, partition: TopicPartition, offset: int) -> bool:
-        """Whether it was given this record and has not acknowledged it."""
-        held = [*self._buffer, *(self._batch.records if self._batch is not None else ())]
-        return any(one.partition == partition and one.first <= offset <= one.last for one in held)
 
     @property
     def settled(self) -> bool:

@@ -5,8 +5,8 @@ The decisions are those of `share_records`. Rows of the trace say what becomes o
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -53,15 +53,21 @@ _UPDATES_PER_SNAPSHOT: Final = 500
 
 
 class Holder(Protocol):
-    """A consumer, as its leader sees it. ``acquired_us``: when it last got records."""
+    """A consumer, as its leader sees it."""
 
     name: str
-    acquired_us: int
 
     @property
     def connection_id(self) -> str: ...
 
-    def holds(self, partition: TopicPartition, offset: int) -> bool: ...
+
+class Given(NamedTuple):
+    """Records that a consumer was given at ``at_us``, from offset ``first`` to ``last``."""
+
+    first: int
+    last: int
+    holder: Holder
+    at_us: int
 
 
 class Sent(NamedTuple):
@@ -74,12 +80,11 @@ class Sent(NamedTuple):
 
 
 class ShareLeader:
-    """One broker that leads all partitions. ``holders`` are the consumers that run."""
+    """One broker that leads all partitions."""
 
-    def __init__(self, environment: Environment, holders: Callable[[], Iterable[Holder]]) -> None:
+    def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._clock = environment.clock
-        self._holders = holders
         settings = environment.settings
         self._append_us = settings.integer("append_latency_ms") * 1000
         self.delivery_limit = settings.integer(DELIVERY_LIMIT)
@@ -92,6 +97,8 @@ class ShareLeader:
         self.broker.set_group_options(
             environment.group, {**own, "errors.deadletterqueue.topic.name": settings.choice(DEAD_LETTERS)}
         )
+        #: The ranges of each partition that were given out and are not all done, in that order.
+        self._given: defaultdict[TopicPartition, deque[Given]] = defaultdict(deque)
         #: Whose request, or whose end, is worked on, and why records are given back by it.
         self._acting: tuple[Holder, Request | None, str] | None = None
         self._buries = False
@@ -141,7 +148,8 @@ class ShareLeader:
                 (partition, one) for partition, found in response.partitions.items() for one in found.acquired
             ]
             if acquired:
-                sent.holder.acquired_us = self._clock.now_us
+                for partition, one in acquired:
+                    self._give(sent.holder, partition, one)
                 self._emit(self._acquired(sent.holder, acquired))
         sent.receive(response)
 
@@ -157,6 +165,12 @@ class ShareLeader:
             tuple([records.delivery_count for _, records in acquired]),
             tuple([self.share_partition(one).in_flight_count for one, _ in acquired]),
         )
+
+    def _give(self, holder: Holder, partition: TopicPartition, one: Acquired) -> None:
+        given, start = self._given[partition], self.share_partition(partition).start_offset
+        while given and given[0].last < start:
+            given.popleft()
+        given.append(Given(one.first_offset, one.last_offset, holder, self._clock.now_us))
 
     def _fire(self, alarm_us: int) -> None:
         """A lock or a fetch's wait may be over."""
@@ -276,9 +290,13 @@ class ShareLeader:
         """Emit what becomes of the records whose states are written."""
         partition, now_us = request.key.topic_partition, self._clock.now_us
         for state, first, last in _joined(request.batches):
-            holder, asked, returns = self._acting or (self._holder_of(partition, first), None, LOCK_EXPIRED)
+            last_given = next(
+                one for one in reversed(self._given[partition]) if one.first <= first <= one.last
+            )
+            holder = last_given.holder
+            _, asked, returns = self._acting or (holder, None, LOCK_EXPIRED)
             ranges = (str(partition),), (first,), (last - first + 1,)
-            group, held_us = request.key.group, now_us - holder.acquired_us
+            group, held_us = request.key.group, now_us - last_given.at_us
             if state is RecordState.ACKNOWLEDGED:
                 self._emit(events.ShareRecordsAccepted(group, holder.name, *ranges))
             elif state is RecordState.AVAILABLE:
@@ -288,9 +306,6 @@ class ShareLeader:
                 cause = REJECTED if rejected else DELIVERED_TOO_OFTEN
                 topics = self._dead_letter_topics
                 self._emit(events.ShareRecordsArchived(group, holder.name, *ranges, held_us, cause, topics))
-
-    def _holder_of(self, partition: TopicPartition, offset: int) -> Holder:
-        return next(one for one in self._holders() if one.holds(partition, offset))
 
     def _emit(self, event: events.Event) -> None:
         self._environment.trace.emit(Source.COORDINATOR, event)

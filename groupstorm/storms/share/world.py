@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.deployments.scaling_decisions import partition_lag
@@ -28,12 +28,7 @@ class ShareConsumers:
         self._environment = environment
         self._incarnations: Counter[str] = Counter()
         self.by_name: dict[str, ShareConsumer] = {}
-        #: Those that were killed: the leader may still give them records.
-        self._gone: list[ShareConsumer] = []
-        self.leader = ShareLeader(environment, self._holders)
-
-    def _holders(self) -> Iterable[ShareConsumer]:
-        return (*self.by_name.values(), *self._gone)
+        self.leader = ShareLeader(environment)
 
     @property
     def running(self) -> Mapping[str, Process]:
@@ -59,7 +54,6 @@ class ShareConsumers:
 
     def _remove(self, consumer: ShareConsumer) -> None:
         """The process is gone; its name may belong to a later one by now."""
-        self._gone.append(consumer)
         if self.by_name.get(consumer.name) is consumer:
             del self.by_name[consumer.name]
 
