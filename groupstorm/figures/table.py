@@ -72,6 +72,7 @@ class Figures:
     subtopology_imbalance: int | None
     records_per_second: float | None
     busy_consumers_percent: float | None
+    busy_consumers_mean: float | None
     consumers_without_records: int | None
     first_record_seconds: float | None
     delivery_counts: Mapping[str, int] | None

@@ -157,6 +157,7 @@ class Totals:
             subtopology_imbalance=tasks.subtopology_imbalance,
             records_per_second=_per_second(shares.accepted, shares.working_us),
             busy_consumers_percent=_percent(shares.busy_us, shares.consumer_us),
+            busy_consumers_mean=_thousandths(shares.busy_us, shares.span_us or 0),
             consumers_without_records=shares.without_records,
             first_record_seconds=_seconds(shares.first_record_us),
             delivery_counts=shares.delivery_counts,

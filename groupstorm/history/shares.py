@@ -39,6 +39,8 @@ class ShareTotals:
     working_us: int | None = None
     consumer_us: int | None = None
     busy_us: int | None = None
+    #: From the first consumer's start to the end.
+    span_us: int | None = None
     without_records: int | None = None
     #: Records that were done in the last half of the time, and how long that is.
     done_lately: int = 0
@@ -80,7 +82,7 @@ class ShareFigures:
         self._started_us: int | None = None
         self._first_record_us: int | None = None
         self._working_from_us: int | None = None
-        self._accepted_us = 0
+        self._accepted_us = self._from_us = 0
         self._deliveries: Counter[int] = Counter()
         self._redelivered: Counter[str] = Counter()
         #: Second -> records that were done in it.
@@ -107,6 +109,7 @@ class ShareFigures:
     def begin_window(self, from_us: int) -> None:
         """Forget what was; times that last count from now on."""
         self._forget()
+        self._from_us = from_us
         if self._working_from_us is not None:
             self._working_from_us = from_us
         for one in self._consumers.values():
@@ -233,6 +236,7 @@ class ShareFigures:
             working_us=None if from_us is None else max(0, self._accepted_us - from_us),
             consumer_us=self._consumer_us,
             busy_us=self._busy_us,
+            span_us=end_us - max(self._from_us, self._started_us or 0),
             without_records=self._without_records,
             done_lately=sum([count for second, count in self._done_in.items() if half <= second < end]),
             lately_us=(end - half) * _SECOND_US,

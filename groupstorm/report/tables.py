@@ -49,6 +49,7 @@ LEADING = (
     "cross_rack_usd",
     "records_per_second",
     "busy_consumers_percent",
+    "busy_consumers_mean",
     "consumers_without_records",
     "first_record_seconds",
     "lock_seconds_lost",
@@ -80,6 +81,11 @@ HEADINGS = {
     "imbalance_max": "un-even",
     "nobody_consuming_seconds": "nobody s",
     "task_downtime_seconds": "tasks down s",
+    "records_per_second": "done a s",
+    "busy_consumers_percent": "busy %",
+    "lock_seconds_lost": "locked s",
+    "records_archived": "archived",
+    "records_out_of_order": "un-ordered",
 }
 
 RANGE = "  least..most"

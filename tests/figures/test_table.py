@@ -78,6 +78,7 @@ NAMES = [
     "subtopology_imbalance",
     "records_per_second",
     "busy_consumers_percent",
+    "busy_consumers_mean",
     "consumers_without_records",
     "first_record_seconds",
     "delivery_counts",
