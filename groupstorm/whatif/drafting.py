@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE
 from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.whatif.facts import Reading
@@ -109,11 +110,18 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
 # -- what cannot be repeated -------------------------------------------------------------------------
 
 
+_OTHER_MEMBERS: Final = (
+    ("application", STREAMS, "the members are threads of a Kafka Streams application"),
+    (GROUP_PROTOCOL, SHARE, "the members are share consumers, whose partitions have no owners"),
+)
+
+
 def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if len(reading.assignors) > 1:
         yield f"the group changed its assignor ({', '.join(reading.assignors)})"
-    if reading.scenario.get("application") == STREAMS:
-        yield "the members are threads of a Kafka Streams application"
+    for name, value, who in _OTHER_MEMBERS:
+        if reading.scenario.get(name) == value:
+            yield who
     for name, what in _NOT_REPEATED.items():
         if reading.scenario.get(name):
             yield what

@@ -168,6 +168,7 @@ def test_all_records_released_with_a_limit_of_five_come_in_ever_smaller_numbers(
 def test_all_records_released_with_a_limit_of_ten_are_delivered_a_hundred_times_in_44_polls() -> None:
     found, _ = deliveries(10, ALL)
     polls = [[one for one in found if one[0] == poll] for poll in range(1, 45)]
-    assert len(found) == 100 and found[-1] == (44, 9, 10)
+    assert len(found) == 100
+    assert found[-1] == (44, 9, 10)
     assert [len(poll) for poll in polls[:10]] == [10, 10, 10, 10, 10, 5, 2, 1, 1, 1]
     assert found[60:66] == [(11, 1, 8), (12, 1, 9), (13, 1, 10), (14, 2, 7), (14, 3, 7), (15, 2, 8)]
