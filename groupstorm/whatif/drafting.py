@@ -119,9 +119,7 @@ _OTHER_MEMBERS: Final = (
 def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if len(reading.assignors) > 1:
         yield f"the group changed its assignor ({', '.join(reading.assignors)})"
-    for name, value, who in _OTHER_MEMBERS:
-        if reading.scenario.get(name) == value:
-            yield who
+    yield from (who for name, value, who in _OTHER_MEMBERS if reading.scenario.get(name) == value)
     for name, what in _NOT_REPEATED.items():
         if reading.scenario.get(name):
             yield what
