@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from tests.command import groupstorm
-from tests.storms.share.test_share_storms import SMALL, START
+from tests.storms.share.test_share_storms import SMALL
+from tests.storms.storms_in_memory import START
 
 
 @pytest.fixture(scope="module")
