@@ -12,6 +12,7 @@ import typer
 from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
 from groupstorm.cli.output_options import FromOption, GroupOption, JsonOption, ToOption, microseconds
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
+from groupstorm.explain.advice import is_share_group
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
@@ -215,6 +216,10 @@ def _without_members(history: History) -> str:
 
 
 def _unowned_unknown(history: History) -> str:
+    if is_share_group(history):
+        return (
+            "none counted, as nobody owns a partition of a share group; analyze has its deliveries and locks"
+        )
     if not history.is_imported:
         return "none counted, as at no time every partition had an owner"
     returned = any(one.cause == REPLACED for one in history.changes)

@@ -120,7 +120,7 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
         f"a member processes at most {rate(load.per_member)}"
     )
-    if load.busiest >= load.per_member:
+    if load.busiest >= load.per_member and not load.is_shared:
         yield "  more members do not help: only one of them reads the busiest partition"
     members = f"{load.members}, {added} of them added by steps" if added else f"{load.members}"
     enough = [("members", load.enough_members(), members)]

@@ -17,6 +17,8 @@ class GroupProtocol(StrEnum):
     CONSUMER = "consumer"
     #: The broker does, to threads of Kafka Streams (StreamsGroupHeartbeat, KIP-1071).
     STREAMS = "streams"
+    #: The broker does, each partition to several consumers (ShareGroupHeartbeat, KIP-932).
+    SHARE = "share"
 
 
 #: The protocols of plain consumers.

@@ -37,6 +37,10 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
+    if is_share_group(history):
+        text = text.replace("group.consumer.", "group.share.").replace(
+            "its partitions wait", "the others learn of it"
+        )
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
     if history.is_connect:
@@ -45,6 +49,11 @@ def advice_for(finding: Finding, history: History) -> str:
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
         return text
     return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
+
+
+def is_share_group(history: History) -> bool:
+    """Whether the storm's members are share consumers."""
+    return bool(history.settings.get("group.protocol") == "share")
 
 
 def _protocol(history: History) -> str:

@@ -26,6 +26,8 @@ def answer(
     ``unknown_moves``: it does not say when the group had settled. ``generations_are_least``: it knows the
     group at some times only. ``without_members_s``: so long it says that the group had no members.
     """
+    if figures.delivery_counts is not None:
+        return _shared(figures)
     unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
     generations = counted(figures.generations, "generation")
     parts = [f"at least {generations}" if generations_are_least else generations, unowned]
@@ -43,6 +45,47 @@ def answer(
     if (restless := finding(verdicts)) is not None:
         parts.append(f"this configuration {verdict_on(restless)} ({restless})")
     elif broken:
+        parts.append(f"violated: {', '.join(broken)}")
+    return "; ".join(parts) + "."
+
+
+#: Why records of a share group were delivered again, for people.
+_TAKEN_BACK = {
+    "released": "given back",
+    "closed": "not acknowledged before their consumer closed",
+    "connection-closed": "with a consumer whose connection closed",
+    "lock-expired": "with a consumer whose locks expired",
+}
+
+
+def _shared(figures: Figures) -> str:
+    """The sentence on a share group."""
+    done = figures.records_processed or 0
+    pace = "" if figures.records_per_second is None else f", {figures.records_per_second:,.0f} a second"
+    parts = [f"{counted(done, 'record')} done{pace}"]
+    busy = figures.busy_consumers_percent
+    if busy is not None:
+        parts.append(f"consumers had records {busy:.0f} % of their time")
+    if figures.consumers_without_records:
+        parts.append(f"{counted(figures.consumers_without_records, 'consumer')} never got any")
+    again = figures.records_duplicated or 0
+    if again:
+        causes = figures.redeliveries_by_cause or {}
+        why = ", ".join(f"{number:,} {_TAKEN_BACK[cause]}" for cause, number in causes.items())
+        parts.append(f"{counted(again, 'record')} delivered again ({why})")
+    else:
+        parts.append("every record was delivered once")
+    if figures.lock_seconds_lost:
+        parts.append(f"locks kept records from others for {seconds(figures.lock_seconds_lost)} in all")
+    if figures.records_archived:
+        dead = figures.records_dead_lettered
+        queue = f", {dead:,} of them to the dead letter queue" if dead else ""
+        parts.append(f"{counted(figures.records_archived, 'record')} archived{queue}")
+    if figures.records_out_of_order:
+        parts.append(f"{counted(figures.records_out_of_order, 'record')} done out of order")
+    parts += [part for part in (_overload(figures),) if part]
+    broken = [name for name, verdict in (figures.invariants or {}).items() if verdict != HELD]
+    if broken:
         parts.append(f"violated: {', '.join(broken)}")
     return "; ".join(parts) + "."
 

@@ -70,6 +70,18 @@ class Figures:
     tasks_from_scratch: int | None
     task_imbalance: int | None
     subtopology_imbalance: int | None
+    records_per_second: float | None
+    busy_consumers_percent: float | None
+    busy_consumers_mean: float | None
+    consumers_without_records: int | None
+    first_record_seconds: float | None
+    delivery_counts: Mapping[str, int] | None
+    redeliveries_by_cause: Mapping[str, int] | None
+    lock_seconds_lost: float | None
+    in_flight_max: int | None
+    records_archived: int | None
+    records_dead_lettered: int | None
+    records_out_of_order: int | None
     invariants: Mapping[str, str] | None
     answer: str = ""
 

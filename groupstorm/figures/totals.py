@@ -14,8 +14,9 @@ from groupstorm.figures.table import Figures
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.percentiles import percentile
 from groupstorm.history.record_model import NANO
+from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals
-from groupstorm.history.unknown import ABSENCES, DEATHS, MEMBERS, OWNERSHIP, REBALANCES, STABILITY
+from groupstorm.history.unknown import ABSENCES, DEATHS, MEMBERS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -72,6 +73,7 @@ class Totals:
     requests: tuple[tuple[str, str | None, int], ...]
     invariants: Mapping[str, str]
     tasks: TaskTotals = NO_TASKS
+    shares: ShareTotals = NO_SHARES
     #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
     #: says what to add. And whether times without an owner are lower bounds, whether it does not say when the
     #: group was Stable, whether generations are missing, and how long the group had no members.
@@ -88,7 +90,7 @@ class Totals:
         if self.moves is not None and self.moves_lower_bound is not None:
             wasted = self.moves - self.moves_lower_bound
         counted = bool(self.requests)
-        tasks = self.tasks
+        tasks, shares = self.tasks, self.shares
         ages = None if self.ages_us is None else sorted(self.ages_us.values())
         oldest = None if ages is None else max(ages, default=0)
         figures = Figures(
@@ -153,6 +155,18 @@ class Totals:
             tasks_from_scratch=tasks.tasks_from_scratch,
             task_imbalance=tasks.task_imbalance,
             subtopology_imbalance=tasks.subtopology_imbalance,
+            records_per_second=_per_second(shares.accepted, shares.working_us),
+            busy_consumers_percent=_percent(shares.busy_us, shares.consumer_us),
+            busy_consumers_mean=_thousandths(shares.busy_us, shares.span_us or 0),
+            consumers_without_records=shares.without_records,
+            first_record_seconds=_seconds(shares.first_record_us),
+            delivery_counts=shares.delivery_counts,
+            redeliveries_by_cause=shares.redeliveries_by_cause,
+            lock_seconds_lost=_seconds(shares.lock_lost_us),
+            in_flight_max=shares.in_flight_max,
+            records_archived=shares.archived,
+            records_dead_lettered=shares.dead_lettered,
+            records_out_of_order=shares.out_of_order,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
         sentence = answer(
@@ -167,6 +181,19 @@ class Totals:
         return replace(figures, answer=sentence)
 
 
+#: The totals that need partitions with one owner each.
+_OF_OWNERS = (
+    *NEEDED_BY[OWNERSHIP],
+    "imbalance_rate_max",
+    "max_poll_interval_exceeded",
+    "generations_without_progress_max",
+    "deploys",
+    "crashes",
+    "records_skipped",
+    "records_skipped_at_start",
+)
+
+
 def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
     unknown = sums.unknown
@@ -176,10 +203,18 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         totals = replace(totals, latencies=0, latency_sum_us=0)
     if MEMBERS in unknown.sentences or REBALANCES in unknown.sentences:
         totals = replace(totals, changes=0, rounds=0)
+    shares = sums.shares.totals(end_us)
     missing: dict[str, Any] = {**unknown.nothing()}
+    if shares.is_group:
+        redelivered = sum(number for count, number in (shares.delivery_counts or {}).items() if count != "1")
+        missing |= dict.fromkeys(_OF_OWNERS)
+        missing |= {"records_processed": shares.accepted, "records_duplicated": redelivered}
+        if totals.lag_growth is not None and shares.lately_us:
+            missing["lag_growth"] = _growth(totals.lag_growth, shares)
     return replace(
         totals,
         **missing,
+        shares=shares,
         unknown_owners=unknown.sentences.get(OWNERSHIP),
         unknown_absences=unknown.sentences.get(ABSENCES),
         unknown_moves=STABILITY in unknown.sentences,
@@ -256,6 +291,24 @@ def _first_of(values: Mapping[str, int] | None, value: int | None) -> str | None
     if not values or not value:
         return None
     return min(name for name, one in values.items() if one == value)
+
+
+#: A share group keeps up if it has done this part of what arrived lately, in per cent.
+_KEEPS_UP = 98
+
+
+def _growth(arriving: int, shares: ShareTotals) -> int:
+    """By how much the lag of a share group grows, in records per 1,000 seconds; what is in work varies."""
+    done = shares.done_lately * 1000 * MICRO // shares.lately_us
+    return 0 if 100 * done >= _KEEPS_UP * arriving else arriving - done
+
+
+def _per_second(count: int | None, us: int | None) -> float | None:
+    return _thousandths(None if count is None else count * MICRO, us or 0)
+
+
+def _percent(part: int | None, whole: int | None) -> float | None:
+    return _thousandths(None if part is None else 100 * part, whole or 0)
 
 
 def _mean_seconds(us: int | None, count: int | None) -> float | None:

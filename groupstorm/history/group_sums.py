@@ -10,6 +10,7 @@ from groupstorm.history.ownership import Ownership
 from groupstorm.history.progress import Progress
 from groupstorm.history.rounds import Rounds
 from groupstorm.history.settling import Settling
+from groupstorm.history.shares import ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted
@@ -29,6 +30,7 @@ class GroupSums:
         self.origins = Origins()
         self.progress = Progress()
         self.tasks = TaskFigures()
+        self.shares = ShareFigures(self.ownership)
         self.unknown = Unknown()
         #: False: the rows of the coordinator alone say who owns what.
         self.has_member_rows = True
@@ -79,4 +81,5 @@ class GroupSums:
         self.ownership.begin_window(from_us)
         self.existence.begin_window(from_us)
         self.tasks.begin_window(from_us)
+        self.shares.begin_window(from_us)
         self.unknown.begin_window()

@@ -41,7 +41,8 @@ class RowRules:
         self._progress = sums.progress
         #: The first consumer's start is known: un-owned time counts from then on.
         self._is_scenario = False
-        tasks: Handlers = {kind: (handler,) for kind, handler in sums.tasks.handlers.items()}
+        own = {**sums.tasks.handlers, **sums.shares.handlers}
+        tasks: Handlers = {kind: (handler,) for kind, handler in own.items()}
         self._of_listener = before
         self.handlers = self._behind(
             self._coordinator_handlers() | self._member_handlers() | self._scenario_handlers() | tasks

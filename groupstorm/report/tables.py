@@ -47,9 +47,21 @@ LEADING = (
     "tasks_from_scratch",
     "restored_bytes",
     "cross_rack_usd",
+    "records_per_second",
+    "busy_consumers_percent",
+    "busy_consumers_mean",
+    "consumers_without_records",
+    "first_record_seconds",
+    "lock_seconds_lost",
+    "in_flight_max",
+    "records_archived",
+    "records_dead_lettered",
+    "records_out_of_order",
 )
+#: Figures that count by name.
+COUNTS = ("requests", "errors", "commits_rejected", "delivery_counts", "redeliveries_by_cause")
 #: Figures that are no cells of a table.
-NOT_IN_TABLES = frozenset({"answer", "invariants", "requests", "errors", "commits_rejected"})
+NOT_IN_TABLES = frozenset({"answer", "invariants", *COUNTS})
 
 #: More runs than this stand one below the other.
 SIDE_BY_SIDE_MAX = 4
@@ -69,6 +81,11 @@ HEADINGS = {
     "imbalance_max": "un-even",
     "nobody_consuming_seconds": "nobody s",
     "task_downtime_seconds": "tasks down s",
+    "records_per_second": "done a s",
+    "busy_consumers_percent": "busy %",
+    "lock_seconds_lost": "locked s",
+    "records_archived": "archived",
+    "records_out_of_order": "un-ordered",
 }
 
 RANGE = "  least..most"
@@ -160,7 +177,7 @@ def _are_different_names(of_runs: Sequence[Sequence[Any]]) -> bool:
 
 def _counts(runs: Runs) -> list[Row]:
     rows = []
-    for name in ("requests", "errors", "commits_rejected"):
+    for name in COUNTS:
         every = [[getattr(figures, name) or {} for figures in each] for each in runs.values()]
         for key in sorted({key for each in every for counts in each for key in counts}):
             of_runs = [[counts.get(key, 0) for counts in each] for each in every]

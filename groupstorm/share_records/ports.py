@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from groupstorm.assignors.userdata import TopicPartition as NamedPartition
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.states import RecordState
 
@@ -49,9 +50,7 @@ class Outcome:
             self._done(self._error)
 
 
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
+TopicPartition = NamedPartition
 
 
 class SharePartitionKey(NamedTuple):

@@ -78,6 +78,19 @@ COLUMNS: tuple[Column, ...] = (
     Column("bytes", ColumnType.INT, "bytes of records"),
     Column("cross_rack_bytes", ColumnType.INT, "those of them that went from one rack to another"),
     Column("price", ColumnType.INT, "of a gigabyte between racks, both ways, in millionths of a dollar"),
+    Column(
+        "counts",
+        ColumnType.INTS,
+        "share groups, per partition: records of a range that begins at its position",
+    ),
+    Column(
+        "deliveries", ColumnType.INTS, "share groups, per partition: how often these records were delivered"
+    ),
+    Column(
+        "in_flight",
+        ColumnType.INTS,
+        "share groups, per partition: records that the group has in flight there",
+    ),
 )
 
 #: What rows of an imported trace say about themselves.

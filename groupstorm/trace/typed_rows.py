@@ -12,6 +12,7 @@ from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
 from groupstorm.trace.schema import COLUMNS, PROVENANCE_COLUMNS, ColumnType, Source
@@ -67,6 +68,7 @@ def event_types() -> Mapping[str, type]:
         coordinator_events.Event,
         member_events.Event,
         streams_events.Event,
+        share_events.Event,
         world_events.Event,
         imported_events.Event,
     )

@@ -18,6 +18,7 @@ from groupstorm.history.reasons import Reasons
 from groupstorm.verdicts.lost_and_won import lost_and_won_sentences
 from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
 from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank
+from groupstorm.verdicts.share_groups import is_shared, share_sentences
 from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
 from groupstorm.verdicts.unfit import UNFIT, unfit_variants
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
@@ -88,11 +89,14 @@ def compare_sentences(
     if not fit and len(variants) > 1:
         sentences.append("There is no best variant: none of them can be ranked.")
     sentences += [f"{UNFIT} {name}: {why}." for name, why in unfit.items() if len(variants) > 1]
-    sentences.append(_lead_sentence(lead, variants))
+    owned = {name: runs for name, runs in variants.items() if not is_shared(runs)}
+    if owned:
+        sentences.append(_lead_sentence(lead, owned))
     said = {BY_FIGURE[lead.figure].family}
     if of_tasks:
         sentences += [_balance_sentence(variants), *_traffic_sentences(variants)]
         said.add(BY_FIGURE["cross_rack_usd"].family)
+    sentences += share_sentences(variants)
     noticed, in_spread = _differences(variants, said)
     named = noticed[:DIFFERENCES_MAX]
     sentences += [_difference_sentence(difference) for difference in named]

@@ -41,6 +41,7 @@ from groupstorm.history.records import RecordSums, _Covered
 from groupstorm.history.rounds import Rounds
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.settling import Settling
+from groupstorm.history.shares import RunningConsumer, SharedPartition, ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown
 from groupstorm.trace.reader import Row
@@ -110,6 +111,11 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_down_since_us": dict[str, _Time], "_runners": dict[str, _Texts], "_complete_us": _Time,
         "_live": dict[str, None], "_placed": tuple[int, str] | None,
         "_crossing": list[tuple[int, int]],
+    },
+    ShareFigures: {
+        "_partitions": dict[str, SharedPartition], "_consumers": dict[str, RunningConsumer],
+        "_started_us": _Time, "_first_record_us": _Time, "_working_from_us": _Time,
+        "_deliveries": Counter[int], "_redelivered": Counter[str], "_done_in": Counter[int],
     },
     Unknown: {"sentences": _Texts, "_now": _Texts},
     CoordinatorView: {"_names": _Texts, "_assigned": _Partitions},

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE
 from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
@@ -111,6 +112,8 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
 def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if len(reading.assignors) > 1:
         yield f"the group changed its assignor ({', '.join(reading.assignors)})"
+    if reading.scenario.get(GROUP_PROTOCOL) == SHARE:
+        yield "the members are share consumers, whose partitions have no owners"
     for name, what in _NOT_REPEATED.items():
         if reading.scenario.get(name):
             yield what

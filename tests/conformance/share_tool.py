@@ -13,12 +13,13 @@ from pathlib import Path
 from groupstorm.clients.brokers import JVM
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import Member, wait_until
+from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import SHARES, Backend, Backends
 from tests.conformance.members import JavaShareMember
 from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 from tests.conformance.tool import Said, say, write_file
+from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
 FILE = Path(__file__).with_name("share-groups.kafka-4.4.0.txt")

@@ -10,7 +10,6 @@ import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.admin import configure_group
-from tests.client_libraries.members import wait_until
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import SHARES, Backend, Backends, with_cluster
 from tests.conformance.share_members import (
@@ -22,6 +21,7 @@ from tests.conformance.share_members import (
     ShareMember,
     values,
 )
+from tests.waiting import wait_until
 
 
 @pytest.fixture

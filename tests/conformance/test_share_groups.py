@@ -6,13 +6,14 @@ import pytest
 
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import Member, wait_until
+from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance import share_tool
 from tests.conformance.backends import Backend
 from tests.conformance.members import JavaShareMember
 from tests.conformance.programs.building import ProgramUnavailable, share_member
 from tests.conformance.tool import read_file
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -14,6 +14,7 @@ from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events import streams as streams_events
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.typed_rows import event_types, read_row
@@ -75,6 +76,18 @@ NAMES = [
     "tasks_from_scratch",
     "task_imbalance",
     "subtopology_imbalance",
+    "records_per_second",
+    "busy_consumers_percent",
+    "busy_consumers_mean",
+    "consumers_without_records",
+    "first_record_seconds",
+    "delivery_counts",
+    "redeliveries_by_cause",
+    "lock_seconds_lost",
+    "in_flight_max",
+    "records_archived",
+    "records_dead_lettered",
+    "records_out_of_order",
     "invariants",
     "answer",
 ]
@@ -108,6 +121,7 @@ def test_every_event_type_has_one_name() -> None:
     unions = (
         *(coordinator_events.Event, member_events.Event, streams_events.Event, world_events.Event),
         imported_events.Event,
+        share_events.Event,
     )
     assert len(event_types()) == sum(len(get_args(union)) for union in unions)
 

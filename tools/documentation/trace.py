@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from groupstorm.trace.events import coordinator, imported, member, scenario, streams
+from groupstorm.trace.events import coordinator, imported, member, scenario, share, streams
 from groupstorm.trace.rows import event_name
 from groupstorm.trace.schema import COLUMNS, IMPORTED_VERSION, PROVENANCE_COLUMNS, SCHEMA_VERSION, Column
 
@@ -13,6 +13,7 @@ EVENTS: Mapping[str, Iterable[type]] = {
     "of the coordinator": coordinator.Event.__args__,
     "of members": member.Event.__args__,
     "of the threads of a Kafka Streams application": streams.Event.__args__,
+    "of a share group": share.Event.__args__,
     "of the scenario": scenario.Event.__args__,
     "of imported traces": imported.Event.__args__,
 }

@@ -14,6 +14,7 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerError, ConsumerFailed, FetchRefused
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED
+from groupstorm.clients.consumer_group.share_member import ShareGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import (
     Disconnected,
@@ -26,7 +27,6 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.clients.share.acknowledgements import Acknowledgements, SharePartition
 from groupstorm.clients.share.held import HeldRecords, Source
-from groupstorm.clients.share.member import ShareGroupMember
 from groupstorm.clients.share.requests import (
     api_of,
     fetched_partitions,

@@ -70,6 +70,7 @@ class ListSharePartitions(NamedTuple):
     """Ask for the partitions of a group whose state is initialised (for DescribeShareGroupOffsets)."""
 
     group: str
+    version: int = 1
 
 
 class ListSharePartitionsResponse(NamedTuple):
@@ -84,6 +85,7 @@ class AlterShareGroupOffsets(NamedTuple):
 
     group: str
     topics: Mapping[str, Mapping[int, int]]
+    version: int = 0
 
 
 class AlterShareGroupOffsetsResponse(NamedTuple):
@@ -99,6 +101,7 @@ class DeleteShareGroupOffsets(NamedTuple):
 
     group: str
     topics: tuple[str, ...]
+    version: int = 0
 
 
 class DeleteShareGroupOffsetsResponse(NamedTuple):

@@ -41,7 +41,9 @@ from groupstorm.storms.runs.step_runner import (
 )
 from groupstorm.storms.scenario.commit_settings import NONE, OFFSET_RESET
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
@@ -125,6 +127,10 @@ def play(
     if scenario.settings.choice("application") == STREAMS:
         raise InputError(
             "application: streams: Kafka Streams members are emulated in virtual time only, without --on"
+        )
+    if is_shared(scenario.settings):
+        raise InputError(
+            f"{GROUP_PROTOCOL}: share: share groups are emulated in virtual time only, without --on"
         )
     refuse_chaos_steps(scenario.steps)
     for number, step in enumerate(scenario.steps, start=1):

@@ -10,11 +10,13 @@ from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters.role import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.storms.deployments.rolling_update import limits_of
-from groupstorm.storms.runs.load import has_records, longest_work_us, member_load, record_ns
+from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
+from groupstorm.storms.scenario.share_settings import LOCK_DURATION, RECORD_LOCKS
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.storms.scenario.streams_settings import STREAMS
@@ -80,7 +82,7 @@ def endless_work(settings: Settings) -> list[Contradiction]:
     found = dict.fromkeys(
         one for own in settings.of_profiles() for one in (*_polls(own), *_silent_rounds(own))
     )
-    if has_fatal_record(settings):
+    if has_fatal_record(settings) and not is_shared(settings):
         fatal = [_place(one) for one in _slow_records(settings) if one.crashes]
         sentence = f"a record {listed(fatal)} ends every process that reads it (slow_records, then: crash)"
         found[Contradiction("fatal record", f"{sentence}: no setting of the group gets it past that")] = None
@@ -125,6 +127,9 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
         return
     yield from endless_work(settings)
     yield from _rollouts_overlapped(settings, steps)
+    if is_shared(settings):
+        yield from of_share_group(settings, steps)
+        return
     yield from _killed_while_closing(settings, steps)
     if settings.choice("autoscaler") != "none":
         return
@@ -143,12 +148,43 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
             f"one partition gets {rate(load.busiest)} records a second, and its owner processes at most "
             f"{rate(load.per_member)}: its lag grows, whoever owns it",
         )
-    elif load.per_member is not None and load.arriving >= members * load.per_member:
+    else:
+        yield from _overload(load)
+
+
+def _overload(load: MemberLoad) -> Iterator[Contradiction]:
+    """More than all members together can do."""
+    if load.per_member is not None and load.arriving >= load.members * load.per_member:
         yield Contradiction(
             "overload",
-            f"{rate(load.arriving)} records a second arrive, and {counted(members, 'member')} process "
-            f"at most {rate(members * load.per_member)}: the lag grows",
+            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} process "
+            f"at most {rate(load.members * load.per_member)}: the lag grows",
         )
+
+
+def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
+    """Batches that outlast the locks of their records, and locks that keep consumers without records."""
+    lock_s, most = settings.integer(LOCK_DURATION) / 1000, settings.integer("max.poll.records")
+    record_s = record_ns(settings) / 1e9
+    if has_records(settings) and most * record_s >= lock_s:
+        fitting = int((lock_s - 0.001) // record_s)
+        yield Contradiction(
+            "locks too short",
+            f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} ({LOCK_DURATION}): "
+            f"others get the rest of the batch meanwhile; {counted(fitting, 'record')} (max.poll.records) "
+            "would fit",
+        )
+    load, locks = member_load(settings, steps), settings.integer(RECORD_LOCKS)
+    served = len(load.partitions) * -(-locks // most)
+    if served < load.members:
+        yield Contradiction(
+            "locked by a few",
+            f"a consumer takes up to {counted(most, 'record')} (max.poll.records), and a partition has "
+            f"{counted(locks, 'lock')} ({RECORD_LOCKS}): {counted(served, 'consumer')} can lock everything, "
+            f"and {load.members - served} get nothing while there are many records",
+        )
+    if settings.choice("autoscaler") == "none":
+        yield from _overload(load)
 
 
 def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:

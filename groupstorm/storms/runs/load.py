@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
+from groupstorm.storms.scenario.share_settings import LARGEST_GROUP
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
@@ -54,13 +56,15 @@ class MemberLoad:
     """Records a second: of all partitions, the busiest first, and what one member does.
 
     ``per_member`` None: processing takes no time. Partitions are taken to be spread evenly by number, and the
-    unluckiest member to own the busiest ones.
+    unluckiest member to own the busiest ones. ``is_shared``: of a share group, whose members have no more to
+    do than each other.
     """
 
     partitions: tuple[float, ...]
     per_member: float | None
     members: int
     concurrency: int
+    is_shared: bool = False
 
     @property
     def arriving(self) -> float:
@@ -71,14 +75,17 @@ class MemberLoad:
         return self.partitions[0] if self.partitions else 0
 
     def of_unluckiest(self, members: int) -> float:
-        """Records a second for the member that owns the busiest partitions."""
+        """Records a second for the member that has most to do."""
+        if self.is_shared:
+            return self.arriving / members
         return sum(self.partitions[: -(-len(self.partitions) // members)])
 
     def enough_members(self) -> int | None:
         """The least number of members above the present one of which none has too much to do."""
         if self.per_member is None:
             return None
-        more = range(self.members + 1, len(self.partitions) + 1)
+        most = LARGEST_GROUP if self.is_shared else len(self.partitions)
+        more = range(self.members + 1, most + 1)
         return next((count for count in more if self.of_unluckiest(count) < self.per_member), None)
 
     def enough_concurrency(self) -> int | None:
@@ -121,6 +128,7 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         1e9 / nanoseconds if nanoseconds else None,
         settings.integer("members") + members_added(settings, steps),
         settings.integer("concurrency"),
+        is_shared(settings),
     )
 
 

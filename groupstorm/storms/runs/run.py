@@ -25,6 +25,7 @@ from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
@@ -64,9 +65,9 @@ def broken_invariants(figures: Figures) -> dict[str, str]:
 def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
     """The assignors that the scenario's members offer, in their order. Raises InputError.
 
-    None for a Kafka Streams application, whose threads bring their own.
+    None for a Kafka Streams application, whose threads bring their own, and for a share group.
     """
-    if scenario.settings.choice("application") == STREAMS:
+    if scenario.settings.choice("application") == STREAMS or is_shared(scenario.settings):
         return []
     for own in scenario.settings.of_profiles():
         _refuse_cooperative(own)
@@ -89,10 +90,11 @@ def refuse_group(settings: Settings) -> None:
     """Raise InputError if the broker would refuse members for good, unless the scenario is about that."""
     if settings.choice(IF_NEVER_SETTLED) == "report":
         return
-    members, most = settings.integer("members"), settings.integer("group.max.size")
+    largest = "group.share.max.size" if is_shared(settings) else "group.max.size"
+    members, most = settings.integer("members"), settings.integer(largest)
     if members * settings.integer("num.stream.threads") > most:
         raise InputError(
-            f"group.max.size: {most}: the broker refuses further members with GROUP_MAX_SIZE_REACHED, and "
+            f"{largest}: {most}: the broker refuses further members with GROUP_MAX_SIZE_REACHED, and "
             f"the scenario starts {members} (members); {ANYWAY}"
         )
     clients = settings.at_start()

@@ -12,6 +12,7 @@ from groupstorm.storms.records.positions import Records
 from groupstorm.storms.records.rate_rows import Alarm, RecordRateRows
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
@@ -133,8 +134,10 @@ class ScenarioHost(StepHost, FinalState, Protocol):
     """The world in which a scenario runs, with what its figures and its checks need."""
 
     records: Records
-    invariants: InvariantChecks
     rate_rows: RecordRateRows
+
+    @property
+    def invariants(self) -> InvariantChecks | ShareChecks: ...
 
     @property
     def requests(self) -> Mapping[tuple[str, str | None], int]:

@@ -85,10 +85,15 @@ def _check_group_protocol(settings: Settings) -> None:
         return
     if (protocol is GroupProtocol.STREAMS) is not (settings.choice("application") == STREAMS):
         raise InputError(
-            f"{GROUP_PROTOCOL}: {protocol}: plain consumers speak classic or consumer, the threads of Kafka "
-            "Streams (application: streams) classic or streams"
+            f"{GROUP_PROTOCOL}: {protocol}: plain consumers speak classic, consumer or share, the threads of "
+            "Kafka Streams (application: streams) classic or streams"
         )
     profile = PROFILES[settings.names("client_profile")[0]]
+    if protocol is GroupProtocol.SHARE and protocol not in profile.group_protocols:
+        raise InputError(
+            f"client_profile: {profile.name}: {GROUP_PROTOCOL}: share has Java's share consumers, expected "
+            f"{JAVA.name}"
+        )
     if protocol not in profile.group_protocols:
         raise InputError(
             f"{GROUP_PROTOCOL}: {protocol}: the members of client_profile {profile.name} speak the classic "

@@ -34,6 +34,7 @@ from groupstorm.storms.scenario.names import is_name
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import check_share_group
 from groupstorm.storms.scenario.step_reading import (
     created_topics,
     read_step,
@@ -109,6 +110,7 @@ class Scenario:
         check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
         check_application(self.source, settings, steps)
         refuse_idle(settings, overlays[1:2] if self._has_other_protocols(overrides) else overlays)
+        check_share_group(self.source, settings, steps)
         chosen_seed = seed if seed is not None else self.seed or 0
         figures_from_ms = read_time(f"{self.source}: figures_from", self.figures_from, settings)
         return ResolvedScenario(

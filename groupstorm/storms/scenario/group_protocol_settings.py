@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.setting_types import INT_MAX, Setting
+from groupstorm.storms.scenario.share_settings import SHARE_HEARTBEAT, SHARE_SESSION_TIMEOUT
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 STREAMS_PROTOCOL: Final = "streams"
+SHARE: Final = "share"
 GROUP_PROTOCOL: Final = "group.protocol"
 CONSUMER_SESSION_TIMEOUT: Final = "group.consumer.session.timeout.ms"
 STREAMS_SESSION_TIMEOUT: Final = "group.streams.session.timeout.ms"
@@ -29,6 +31,10 @@ UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
     STREAMS_PROTOCOL: {
         "session.timeout.ms": STREAMS_SESSION_TIMEOUT,
         "heartbeat.interval.ms": STREAMS_HEARTBEAT,
+    },
+    SHARE: {
+        "session.timeout.ms": SHARE_SESSION_TIMEOUT,
+        "heartbeat.interval.ms": SHARE_HEARTBEAT,
     },
 }
 
@@ -66,9 +72,9 @@ PROTOCOL_SETTINGS: tuple[Setting, ...] = (
         GROUP_PROTOCOL,
         "choice",
         CLASSIC,
-        "protocol of the members: classic (JoinGroup, SyncGroup), consumer (KIP-848) or, of Kafka Streams, "
-        "streams (KIP-1071)",
-        allowed=(CLASSIC, CONSUMER, STREAMS_PROTOCOL),
+        "protocol of the members: classic (JoinGroup, SyncGroup), consumer (KIP-848), share (share consumers "
+        "of a share group, KIP-932) or, of Kafka Streams, streams (KIP-1071)",
+        allowed=(CLASSIC, CONSUMER, STREAMS_PROTOCOL, SHARE),
         in_files=False,
     ),
     Setting(

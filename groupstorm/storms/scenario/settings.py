@@ -313,6 +313,12 @@ def _pattern(row: Setting, where: str, written: Any) -> str | None:
     return written
 
 
+def _topic_name(_: Setting, where: str, written: Any) -> str:
+    if written != "" and not (isinstance(written, str) and is_topic_name(written)):
+        raise InputError(f"{where}: {written!r}: {TOPIC_NAME_EXPECTED}, or nothing")
+    return str(written)
+
+
 def _topic_partitions(row: Setting, where: str, written: Any) -> Mapping[str, int] | None:
     if written is None:
         return None
@@ -341,6 +347,7 @@ _READERS: Mapping[str, Callable[[Setting, str, Any], Any]] = {
     "integers": _integers,
     "decimal": _decimal,
     "pattern": _pattern,
+    "topic name": _topic_name,
     "topic partitions": _topic_partitions,
     "pods": _pods,
 }

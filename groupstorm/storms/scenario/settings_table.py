@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import Setting, settings_of
+from groupstorm.storms.scenario.share_settings import SHARE_SETTINGS
 from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
@@ -15,6 +16,7 @@ SETTINGS: tuple[Setting, ...] = (
     *settings_of("consumer"),
     *settings_of("application"),
     *CONSUMER_GROUP_SETTINGS,
+    *SHARE_SETTINGS,
     *settings_of("world"),
     *settings_of("deployments"),
     *STREAMS_SETTINGS,

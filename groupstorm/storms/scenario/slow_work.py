@@ -5,6 +5,7 @@ one that arrives then), or every so many of all partitions, `{every: 1000, takes
 on such a record for `takes`. If it fails, it tries `retries` more times, with `pause` before each. Then it
 goes on with the next record (`then: skip`; a dead-letter topic costs `takes` once more: `then: dead-letter`),
 or the process dies (`then: crash`): its successor, who reads from the last commit, meets the record again.
+A share consumer may also give the record back (`then: release`) or refuse it (`then: reject`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from groupstorm.storms.scenario.setting_types import MAX_PARTITIONS
 from groupstorm.units import duration_us
 
 SKIP, DEAD_LETTER, CRASH = "skip", "dead-letter", "crash"
-OUTCOMES: Final = (SKIP, DEAD_LETTER, CRASH)
+RELEASE, REJECT = "release", "reject"
+#: Acknowledgements of share consumers.
+OF_SHARE_GROUPS: Final = (RELEASE, REJECT)
+OUTCOMES: Final = (SKIP, DEAD_LETTER, CRASH, *OF_SHARE_GROUPS)
 
 MAX_FACTOR: Final = 1_000
 _FIELDS: Final = ("topic", "partition", "offset", "at", "every", "takes", "retries", "pause", "then")
@@ -36,7 +40,11 @@ class SlowRecord:
     at_us: int | None
     every: int | None
     work_us: int
-    crashes: bool
+    outcome: str = SKIP
+
+    @property
+    def crashes(self) -> bool:
+        return self.outcome == CRASH
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ def _slow_record(where: str, written: Any) -> SlowRecord:
         duration_us(f"{where}: at", written["at"]) if "at" in written else None,
         whole(f"{where}: every", written["every"], 1, 2**62) if "every" in written else None,
         attempts_us + (takes_us if then == DEAD_LETTER else 0),
-        then == CRASH,
+        then,
     )
 
 

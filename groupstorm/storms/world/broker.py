@@ -19,10 +19,11 @@ from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.topics import Topic
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import ORDER_BITS
@@ -40,6 +41,7 @@ BROKER_SETTINGS = (
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
     "group.consumer.max.size",
+    "group.share.max.size",
     "group.streams.initial.rebalance.delay.ms",
 )
 
@@ -57,6 +59,7 @@ OnCommit: TypeAlias = Callable[[OffsetCommit, Callable[[Response], None]], Calla
 #: Events after which the coordinator may answer a heartbeat differently.
 _GROUP_CHANGES = frozenset(
     {
+        coordinator_events.GroupEpochBumped,
         coordinator_events.GroupStateChanged,
         coordinator_events.MemberReconciled,
         coordinator_events.MemberRemoved,
@@ -79,21 +82,19 @@ class SeededMemberIds:
 
 
 def broker_options(settings: Settings) -> dict[str, str]:
-    """The broker's options, by Kafka's names. Streams groups are those of Kafka 4.4.0, on whose client their
-    members run."""
+    """The broker's options, by Kafka's names. Share and streams groups are those of Kafka 4.4.0, on whose
+    client their members run."""
     options = {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
     for name in _BOUNDED:
-        value = str(settings.integer(f"group.consumer.{name}"))
-        for bound in ("", "min.", "max."):
-            options[f"group.consumer.{bound}{name}"] = value
-        value = str(settings.integer(f"group.streams.{name}"))
-        for bound in ("", "min.", "max."):
-            options[f"group.streams.{bound}{name}"] = value
+        for kind in ("consumer", "share", "streams"):
+            value = str(settings.integer(f"group.{kind}.{name}"))
+            for bound in ("", "min.", "max."):
+                options[f"group.{kind}.{bound}{name}"] = value
     standbys = str(settings.integer("num.standby.replicas"))
     options |= {f"group.streams.{bound}standby.replicas": standbys for bound in ("num.", "max.")}
     policy = "group.consumer.migration.policy"
     options[policy] = settings.choice(policy)
-    if any(own.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL for own in settings.of_profiles()):
+    if any(own.choice(GROUP_PROTOCOL) in (SHARE, STREAMS_PROTOCOL) for own in settings.of_profiles()):
         options[COMPATIBILITY] = Compatibility.REPAIRED_4_4_0
     return options
 
@@ -316,9 +317,17 @@ class VirtualBroker:
         group = self.coordinator.group(GROUP)
         return group if isinstance(group, ConsumerGroup) else None
 
+    @property
+    def share_group(self) -> ShareGroup | None:
+        """The group, if it is one of KIP-932."""
+        group = self.coordinator.group(GROUP)
+        return group if isinstance(group, ShareGroup) else None
+
     def is_quiet(self, member_id: str, epoch: int) -> bool:
-        """Whether no heartbeat of the consumer group can change anything, and the member is where it should
-        be."""
+        """Whether no heartbeat of the consumer or share group can change anything, and the member is where
+        it should be."""
+        if self.share_group is not None:
+            return not self.is_writing and self.coordinator.is_at_rest(GROUP, member_id, epoch)
         group = self.consumer_group
         if group is None or group.state is not ConsumerGroupState.STABLE or self.is_writing:
             return False

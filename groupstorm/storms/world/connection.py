@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.client_timers import ClientTimers
@@ -119,7 +120,9 @@ class RequestInFlight:
 
     def _leaves_us(self, response: Response) -> int:
         """A heartbeat that brings nothing does not keep the coordinator busy: most of them are computed."""
-        if type(response) is not ConsumerGroupHeartbeatResponse or response.error or response.assignment:
+        if not isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse):
+            return self.connection.broker.response_leaves_us()
+        if response.error or response.assignment:
             return self.connection.broker.response_leaves_us()
         return self.connection.clock.now_us
 

@@ -21,9 +21,12 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
+from groupstorm.storms.scenario.share_settings import DELIVERY_LIMIT
 from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
+from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
@@ -73,6 +76,7 @@ class Environment:
         "assignor_work",
         "broker",
         "broker_assigns",
+        "checks",
         "clock",
         "exact",
         "group",
@@ -125,7 +129,11 @@ class Environment:
             figures_from_us=scenario.figures_from_ms * 1000,
             sees_commits=True,
         )
-        self.trace = TraceBuffer(self.clock, sink, self.invariants)
+        #: What the run's rows are checked by: those of share groups are others.
+        self.checks = (
+            ShareChecks(settings.integer(DELIVERY_LIMIT)) if is_shared(settings) else self.invariants
+        )
+        self.trace = TraceBuffer(self.clock, sink, self.checks)
         topics, pattern = topic_partitions(settings), settings.optional_text("topic_pattern")
         follows = topics.__contains__ if pattern is None else lambda name: bool(re.fullmatch(pattern, name))
         self.topics = Topics(topics, follows)

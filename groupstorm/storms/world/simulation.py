@@ -22,6 +22,7 @@ from groupstorm.storms.runs.step_runner import (
     emit_run_start,
 )
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.consumers import PlainConsumers
@@ -86,6 +87,13 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
         steps = StepRunner(world, "instance")
         StreamsSteps(steps, instances)
         return world, steps
+    if is_shared(environment.settings):
+        # nor does any other storm with those of share groups
+        from groupstorm.storms.share.world import ShareConsumers, ShareWorld
+
+        share_world = ShareWorld(environment, ShareConsumers(environment))
+        emit_run_start(share_world)
+        return share_world, StepRunner(share_world)
     each = environment.settings.integer("members_per_pod")
     plain = PlainConsumers(environment, assignors) if each == 1 else Pods(environment, assignors, each)
     world = World(environment, plain)

@@ -25,7 +25,7 @@ class SlowRecordTimes:
     ``fatal``: the records that kill a process, and after how long.
     """
 
-    __slots__ = ("_entries", "_every", "_logs", "_of_partition", "fatal")
+    __slots__ = ("_entries", "_every", "_logs", "_named", "_of_number", "_of_partition", "fatal")
 
     def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
         self._entries: dict[TopicPartition, list[SlowRecord]] = {}
@@ -34,6 +34,9 @@ class SlowRecordTimes:
         self.fatal: dict[TopicPartition, tuple[int, int]] = {}
         #: (number, extra time): each so-manieth record of every partition.
         self._every: list[tuple[int, int]] = []
+        #: The entry of each record that one names, and the entries of so-manieth records.
+        self._named: dict[tuple[TopicPartition, int], SlowRecord] = {}
+        self._of_number = {one.every: one for one in reversed(entries.records) if one.every is not None}
         for entry in entries.records:
             if entry.every is not None:
                 self._every.append((entry.every, entry.work_us))
@@ -53,6 +56,7 @@ class SlowRecordTimes:
             for entry in self._entries[partition]:
                 arrived = self._logs.end(partition, entry.at_us or 0)
                 offset = entry.offset if entry.offset is not None else arrived
+                self._named.setdefault((partition, offset), entry)
                 extra.setdefault(offset, NEVER_DONE_US if entry.crashes else entry.work_us)
                 if entry.crashes:
                     self.fatal.setdefault(partition, (offset, entry.work_us))
@@ -68,6 +72,14 @@ class SlowRecordTimes:
             for offset in range(-(-first // number) * number, last, number):
                 found.setdefault(offset, work_us)
         return tuple(sorted(found.items()))
+
+    def entry(self, partition: TopicPartition, offset: int) -> tuple[int, str]:
+        """How long the application works on the record, and what it does then; (0, ""): it is not slow."""
+        found = self._named.get((partition, offset))
+        numbers = [number for number, _ in self._every if not offset % number]
+        if found is None and numbers:
+            found = self._of_number[numbers[0]]
+        return (0, "") if found is None else (found.work_us, found.outcome)
 
     def next_offset(self, partition: TopicPartition, first: int) -> int | None:
         candidates = [-(-first // number) * number for number, _ in self._every]

@@ -7,10 +7,12 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.deployments.scaling_decisions import partition_lag
 from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
+from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
@@ -65,7 +67,7 @@ class World:
         self.group = environment.group
         self.clock = environment.clock
         self.records = environment.records
-        self.invariants = environment.invariants
+        self.invariants: InvariantChecks | ShareChecks = environment.checks
         self.rate_rows = RecordRateRows(self)
 
     def run_until(self, end_us: int) -> None:

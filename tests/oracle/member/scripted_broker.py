@@ -225,7 +225,7 @@ class ScriptedBroker(Broker):
         for name, partitions in self._reaction.partitions.items():
             self._grow(name, partitions)
         if self._reaction.dropped:
-            self.forget(connection)
+            _ = self.forget(connection, now_ms)
             return BrokerEffects([ConnectionOutput(connection, None, "the script drops the connection")], [])
         if api == "FindCoordinator" and self._reaction.error is not None:
             return BrokerEffects(

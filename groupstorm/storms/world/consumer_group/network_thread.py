@@ -17,8 +17,20 @@ from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.instants import Kind, moment_of, order_of
-from groupstorm.storms.world.pauses import Pauses
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+
+
+class Standstill(Protocol):
+    """The pauses of a process."""
+
+    paused_until_us: int
+
+
+class Resting(Protocol):
+    """The periodic requests of a process."""
+
+    def rest(self) -> None:
+        """Compute them from now on."""
+        ...
 
 
 class SteppingProcess(Protocol):
@@ -31,9 +43,13 @@ class SteppingProcess(Protocol):
     connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
     index: int
-    pauses: Pauses
-    periodic_requests: PeriodicRequests
     topics_to_tell: bool
+
+    @property
+    def pauses(self) -> Standstill: ...
+
+    @property
+    def periodic_requests(self) -> Resting: ...
 
     @property
     def settled(self) -> bool:

@@ -16,11 +16,13 @@ from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.instants import Kind, moment_of, order_of
 
-_API = ("ConsumerGroupHeartbeat", None)
+#: Makes an answer that brings nothing: error, member id, epoch, interval.
+NewResponse = type[ConsumerGroupHeartbeatResponse] | type[ShareGroupHeartbeatResponse]
 
 
 class BeatingProcess(Protocol):
@@ -46,12 +48,17 @@ class BeatingProcess(Protocol):
 
 
 class QuietHeartbeats:
-    """The heartbeats of one process: each leaves ``interval_ms`` after the one before."""
+    """The heartbeats of one process: each leaves ``interval_ms`` after the one before. ``response`` is their
+    answer's type."""
 
-    __slots__ = ("_due_ms", "_interval_ms", "_process")
+    __slots__ = ("_api", "_due_ms", "_interval_ms", "_process", "_response")
 
-    def __init__(self, process: BeatingProcess) -> None:
+    def __init__(
+        self, process: BeatingProcess, response: NewResponse = ConsumerGroupHeartbeatResponse
+    ) -> None:
         self._process = process
+        self._response = response
+        self._api = (response.__name__.removesuffix("Response"), None)
         #: When the first of them leaves, on the machine's clock; None: they are sent.
         self._due_ms: int | None = None
         self._interval_ms = 0
@@ -93,7 +100,7 @@ class QuietHeartbeats:
             arrived = sent - 1
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
-        broker.count(_API, arrived)
+        broker.count(self._api, arrived)
         member.step(last_ms)
         for operation in member.operations():
             assert isinstance(operation, SendHeartbeat), operation
@@ -102,9 +109,7 @@ class QuietHeartbeats:
             if arrival_us > arrived_us:
                 connection.overtake(operation.request, sent_us, timeout_ms, take)
                 continue
-            response = ConsumerGroupHeartbeatResponse(
-                NO_ERROR, member.member_id, member.epoch, self._interval_ms
-            )
+            response = self._response(NO_ERROR, member.member_id, member.epoch, self._interval_ms)
             answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
             if answered_us > answers_us:
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)

@@ -30,16 +30,18 @@ class RestingMembers:
 
     Commits by hand are computed all the time, until the coordinator refuses them.
 
-    ``is_possible``: the group does not move.
+    ``is_possible``: the group does not move. ``wakes_by_epoch``: a new epoch is news to all members, as in a
+    share group, which has no states for it.
     """
 
-    __slots__ = ("_by_member_id", "_committing", "is_possible")
+    __slots__ = ("_by_member_id", "_committing", "is_possible", "wakes_by_epoch")
 
     def __init__(self) -> None:
         self._by_member_id: dict[str, Requests] = {}
         #: What ends the commits by hand of each member: the coordinator refuses them from then on.
         self._committing: dict[str, Callable[[], None]] = {}
         self.is_possible = True
+        self.wakes_by_epoch = False
 
     def add(self, member_id: str, requests: Requests) -> None:
         self._by_member_id[member_id] = requests
@@ -73,6 +75,9 @@ class RestingMembers:
                 for stop in tuple(self._committing.values()):
                     stop()  # the member has not joined: its generation is over
             elif not self.is_possible:
+                self.wake_heartbeats()
+        elif isinstance(event, events.GroupEpochBumped):
+            if self.wakes_by_epoch:
                 self.wake_heartbeats()
         elif isinstance(event, events.MemberReconciled):
             self._wake(event.member_id)

@@ -1,0 +1,170 @@
+"""Storms of share groups: the same traces in both modes, deployments, figures, refused settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.problems import InputError
+from groupstorm.storms.live.play import play
+from groupstorm.storms.runs.contradictions import contradictions
+from groupstorm.trace.events import share as events
+from groupstorm.trace.events.scenario import ScenarioStarted
+from groupstorm.trace.schema import Source
+from groupstorm.verdicts.comparison import compare_sentences
+from tests.storms.storms_in_memory import START, MemorySink, scenario, storm
+
+SMALL = {
+    "group.protocol": "share",
+    "members": 5,
+    "partitions": 3,
+    "process_ms": 300,
+    "record_rate": 2,
+    "max.poll.records": 4,
+    "records_per_batch": 3,
+    "warm_up_ms": 20_000,
+    "start_ms": 2_000,
+    "least_duration_ms": 60_000,
+    "settle_timeout_ms": 20_000,
+}
+STEPS = [
+    START,
+    {"at_ms": 20_000, "do": "crash-restart", "members": [1]},
+    {"at_ms": 25_000, "do": "pause", "members": [2], "for_ms": 50_000},
+    {"at_ms": 30_000, "do": "disconnect", "members": [3], "for_ms": 3_000},
+    {"at_ms": 35_000, "do": "rolling-restart"},
+    {"at_ms": 40_000, "do": "add", "count": 1},
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_computed_heartbeats_give_the_trace_of_simulated_ones(seed: int) -> None:
+    what = scenario(STEPS, **SMALL)
+    computed, simulated = storm(what, seed), storm(what, seed, exact=True)
+    assert computed.rows == simulated.rows
+    assert set((computed.figures.invariants or {}).values()) == {"held"}
+
+
+@pytest.mark.parametrize(("mode", "again"), [("implicit", 10), ("explicit", 5)])
+def test_a_consumer_that_closes_gives_back_what_it_has_not_acknowledged(mode: str, again: int) -> None:
+    """Ten records of a second each, fetched after the heartbeat at 5 s; SIGTERM comes 5.5 s after that."""
+    settings: dict[str, Any] = {
+        **SMALL,
+        "members": 1,
+        "partitions": 1,
+        "phases": "aligned",
+        "net_latency_ms": 0,
+        "process_ms": 1_000,
+        "share.auto.offset.reset": "earliest",
+        "share.acknowledgement.mode": mode,
+        "record_rate": 10,
+        "record_rate_over_time": [{"at": "1s", "factor": 0}],
+        "records_per_batch": 10,
+        "max.poll.records": 10,
+        "append_latency_ms": 0,
+        "least_duration_ms": 0,
+    }
+    run = storm(scenario([START, {"at_ms": 10_500, "do": "restart", "members": [0]}], **settings))
+    assert run.figures.redeliveries_by_cause == {"closed": again}
+    assert run.figures.records_duplicated == again
+    assert run.figures.records_processed == 10
+
+
+def test_figures_of_a_trace_that_was_made_by_hand() -> None:
+    """Two consumers: the one gets 0..3 and loses them after 6 s, the other 4..9, and then 0..3."""
+    group, of = "g", ("t-0",)
+    rows: list[tuple[int, Any]] = [
+        (0, ScenarioStarted(group, '{"settings": {}}', of, 1, 0)),
+        (0, events.ShareConsumerStarted(group, "a", ("t",))),
+        (0, events.ShareConsumerStarted(group, "b", ("t",))),
+        (5, events.SharePartitionsLoaded(group, of, (0,))),
+        (5, events.ShareRecordsAcquired(group, "a", of, (0,), (4,), (1,), (4,))),
+        (5, events.ShareRecordsAcquired(group, "b", of, (4,), (6,), (1,), (10,))),
+        (9, events.ShareRecordsAccepted(group, "b", of, (4,), (6,))),
+        (11, events.ShareRecordsReturned(group, "a", of, (0,), (4,), 6_000_000, "lock-expired")),
+        (11, events.ShareRecordsAcquired(group, "b", of, (0,), (4,), (2,), (10,))),
+        (15, events.ShareRecordsAccepted(group, "b", of, (0,), (3,))),
+        (15, events.ShareRecordsArchived(group, "b", of, (3,), (1,), 4_000_000, "rejected", ("dlq",))),
+        (20, events.ShareConsumerGone(group, "a", "closed")),
+    ]
+    figures = FiguresAccumulator()
+    for second, event in rows:
+        figures.add(second * 1_000_000, Source.MEMBER, event)
+    made = figures.figures(20_000_000)
+    assert made.delivery_counts == {"1": 10, "2": 4}
+    assert (made.records_processed, made.records_duplicated) == (9, 4)
+    assert made.redeliveries_by_cause == {"lock-expired": 4}
+    assert made.lock_seconds_lost == 24
+    assert made.in_flight_max == 10
+    assert (made.records_archived, made.records_dead_lettered, made.records_out_of_order) == (1, 1, 3)
+    assert made.records_per_second == 0.9  # nine in the ten seconds from the first delivery on
+    assert made.busy_consumers_percent == 35  # 6 s and 4 + 4 s of 40
+    assert made.busy_consumers_mean == 0.7
+    assert made.first_record_seconds == 5
+    assert made.staleness_max_seconds == 14  # record 0 arrived after a second
+    assert made.lag_peak == 15
+    assert (made.moves, made.unowned_partition_seconds, made.dual_owner_seconds) == (None, None, None)
+
+
+def test_a_comparison_says_how_many_consumers_would_do_and_what_is_lost() -> None:
+    shared = storm(scenario([START], **SMALL)).figures
+    owned = storm(scenario([START], **SMALL | {"group.protocol": "consumer", "records_per_batch": 1})).figures
+    sentences = compare_sentences({"share": [shared], "consumer": [owned]})
+    assert any("consumers would do" in one for one in sentences)
+    assert any(one.startswith("What a share group loses is the order: consumer") for one in sentences)
+
+
+def answer_of(**settings: Any) -> Figures:
+    return storm(scenario([START], **{**SMALL, **settings})).figures
+
+
+def test_the_answer_speaks_of_deliveries() -> None:
+    assert "every record was delivered once" in answer_of().answer
+
+
+def test_locks_that_batches_outlast_are_said_before_any_run() -> None:
+    settings = {**SMALL, "process_ms": 1_000, "max.poll.records": 500, "members": 20}
+    resolved = scenario([START], **settings).resolve(None, 0, {})
+    short, few = [one for one in contradictions({"a": resolved.settings}) if "lock" in one]
+    assert "29 records (max.poll.records) would fit" in short
+    assert "12 consumers can lock everything, and 8 get nothing" in few
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"commits": "batch"}, "commits: 'batch' has no effect.*share.acknowledgement.mode"),
+        ({"auto.offset.reset": "earliest"}, "auto.offset.reset: 'earliest'.*use share.auto.offset.reset"),
+        ({"revoke_callback_ms": 5}, "revoke_callback_ms: 5 has no effect.*no rebalance listener"),
+        ({"client_profile": ["aiokafka"]}, "client_profile: aiokafka: .*expected java"),
+        (
+            {"slow_records": [{"partition": 0, "offset": 1, "takes": 1, "then": "release"}]},
+            "'release' needs share.acknowledgement.mode: explicit",
+        ),
+        ({"member_settings": [{"members": [0], "settings": {"group.protocol": "classic"}}]}, "share beside"),
+        ({"errors.deadletterqueue.topic.name": "a b"}, "errors.deadletterqueue.topic.name: 'a b'"),
+    ],
+)
+def test_settings_that_do_nothing_there_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        scenario([START], **SMALL | settings).resolve(None, 0, {})
+
+
+def test_other_groups_have_no_acknowledgements() -> None:
+    slow = [{"partition": 0, "offset": 1, "takes": 1, "then": "reject"}]
+    with pytest.raises(InputError, match=r"'reject' needs group.protocol: share"):
+        scenario([START], slow_records=slow).resolve(None, 0, {})
+
+
+def test_steps_that_are_not_simulated_are_refused() -> None:
+    step = {"at_ms": 1, "do": "coordinator-failover", "for_ms": 1_000}
+    with pytest.raises(InputError, match=r"do: 'coordinator-failover' is not simulated"):
+        scenario([START, step], **SMALL).resolve(None, 0, {})
+
+
+def test_share_groups_do_not_run_against_a_broker() -> None:
+    resolved = scenario([START], **SMALL).resolve(None, 0, {})
+    with pytest.raises(InputError, match=r"group.protocol: share: .* in virtual time only"):
+        play(resolved, lambda *_: pytest.fail("no broker is wanted"), MemorySink())
