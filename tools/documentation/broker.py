@@ -76,6 +76,7 @@ LIMITS: tuple[tuple[str | int, str, str], ...] = (
     ("connections.max.idle.ms", "", "a connection without requests is closed, during its handshake too"),
     ("group.max.size", "", "GROUP_MAX_SIZE_REACHED for further members"),
     ("group.consumer.max.size", "", "the same"),
+    ("group.share.max.size", "", "the same"),
     ("group.streams.max.size", "", "the same"),
     ("groupstorm.max.groups", "ours", "POLICY_VIOLATION for a request that would make one more"),
     ("groupstorm.max.topics", "ours", "the same; Metadata says it of the topic"),
