@@ -173,9 +173,9 @@ def test_a_comparison_of_runs_that_cost_the_same_says_so() -> None:
 
 
 def test_the_protocol_belongs_to_the_application() -> None:
-    with pytest.raises(InputError, match="plain consumers speak classic or consumer"):
+    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
         streams(application="consumer")
-    with pytest.raises(InputError, match="plain consumers speak classic or consumer"):
+    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
         streams(group__protocol="consumer")
     with pytest.raises(InputError, match=r"group\.streams\.heartbeat\.interval\.ms: 45000 must be lower"):
         streams(group__streams__heartbeat__interval__ms=45_000)
