@@ -67,12 +67,15 @@ class Defaults(NamedTuple):
 class Choice(NamedTuple):
     """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
 
-    ``is_only``: no other configuration can be ranked.
+    ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
+    worse than ``chosen`` in ``worse_in``.
     """
 
     chosen: str | None
     others: Sequence[str]
     is_only: bool = False
+    beaten: Sequence[str] = ()
+    worse_in: Sequence[Measure] = ()
 
 
 class Change(NamedTuple):
@@ -99,11 +102,14 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
     verdict = rank(sound, weights)
     if verdict is None:
         return Choice(next(iter(sound)), (), is_only=True) if len(sound) == 1 < len(fit) else None
-    best = _unbeaten(verdict, sound)
+    found = {name: _better_in(name, verdict, sound) for name in verdict.best}
+    best = [name for name in verdict.best if not any(name in beaten for beaten in found.values())]
     if len(best) == len(sound) and verdict.within_spread:
         return Choice(None, best)
     chosen = min(best, key=lambda name: (defaults.distances[name], verdict.costs[name].median))
-    return Choice(chosen, [name for name in best if name != chosen])
+    worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
+    others = [name for name in best if name != chosen]
+    return Choice(chosen, others, False, [*found[chosen]], [*worse_in])
 
 
 def recommendation(
@@ -113,14 +119,14 @@ def recommendation(
     choice = choose(variants, defaults, weights)
     if choice is None:
         return []
-    chosen, others, is_only = choice
+    chosen, others, is_only, *_ = choice
     if chosen is None:
         return [_seeds_decide(others, defaults)]
     if is_only:
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
-        sentences = [_chosen(chosen, others, defaults)]
+        sentences = [_chosen(chosen, others, defaults), _beaten(choice)]
     sentences.append(_price(variants[chosen]))
     plain = defaults.has_them
     if plain is None:
@@ -134,22 +140,21 @@ def recommendation(
     return [sentence for sentence in sentences if sentence]
 
 
-def _unbeaten(verdict: Verdict, variants: Runs) -> list[str]:
-    """The best ones, without those that another one beats in a figure that was not weighed, at no cost."""
+def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Measure]]:
+    """The best ones that ``one`` beats at no cost, each with the figures: those that were not weighed."""
     every = [figures for runs in variants.values() for figures in runs]
     weighed = verdict.families | _SAID_BY_UNOWNED
-
-    def beats(one: str, other: str) -> bool:
-        better = False
+    found: dict[str, list[Measure]] = {}
+    for other in verdict.best:
+        differing = []
         for measure in _SET_APART:
             mine, its = _spread(measure, variants[one]), _spread(measure, variants[other])
             if mine and its and differ(measure, its, mine, every):
-                if mine.median > its.median:
-                    return False
-                better = better or measure.family not in weighed
-        return better
-
-    return [name for name in verdict.best if not any(beats(other, name) for other in verdict.best)]
+                differing.append((measure, mine.median < its.median))
+        better = [measure for measure, _ in differing if measure.family not in weighed]
+        if better and all(is_less for _, is_less in differing):
+            found[other] = better
+    return found
 
 
 def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:
@@ -164,6 +169,15 @@ def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:
     is_nearest = all(defaults.distances[chosen] < defaults.distances[other] for other in others)
     further = f", but further from {defaults.called}" if is_nearest else ""
     return f"Recommendation: {chosen}. As good{further}: {named}."
+
+
+def _beaten(choice: Choice) -> str:
+    """The ones that are as good by the ranking, and why they are not recommended."""
+    if not choice.beaten:
+        return ""
+    verb = "is" if len(choice.beaten) == 1 else "are"
+    worse = listed(list(dict.fromkeys(measure.phrase for measure in choice.worse_in)))
+    return f"{listed(choice.beaten)} {verb} as good by the ranking, but worse in {worse}."
 
 
 def _seeds_decide(best: Sequence[str], defaults: Defaults) -> str:

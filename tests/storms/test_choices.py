@@ -169,3 +169,14 @@ def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None
     found = defaults_among({"20": shorter, "60": longer})
     assert found is not None
     assert found.has_them is None
+
+
+def test_a_record_lock_below_the_default_is_a_caution_with_its_duration() -> None:
+    locks = {
+        str(s): resolved(**{"group.protocol": "share", "group.share.record.lock.duration.ms": s * 1000})
+        for s in (15, 30)
+    }
+    found = defaults_among(locks)
+    assert found is not None
+    assert list(found.cautions) == ["15"]
+    assert "delivers records again that a consumer has worked on for 15.0 s" in found.cautions["15"]

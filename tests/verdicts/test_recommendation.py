@@ -170,7 +170,10 @@ def test_of_several_that_are_as_good_by_the_ranking_one_that_another_beats_is_no
         "other": [figures(unowned_partition_seconds=1, imbalance_records_max=0)],
     }
     said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
-    assert said[0] == "Recommendation: other."
+    assert said[:2] == [
+        "Recommendation: other.",
+        "plain is as good by the ranking, but worse in records that one member has more than another.",
+    ]
     assert said[-1].startswith(
         "Against the defaults (plain) it buys: records that one member has more than another 4,560 -> 0."
     )

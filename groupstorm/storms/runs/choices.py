@@ -18,6 +18,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_P
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.share_settings import LOCK_DURATION
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
 from groupstorm.wording import seconds
@@ -140,7 +141,15 @@ def _on_long_batches(scenario: ResolvedScenario) -> str:
     )
 
 
-_ON_SHORTER: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches}
+def _on_short_locks(scenario: ResolvedScenario) -> str:
+    longest = seconds(scenario.settings.integer(LOCK_DURATION) / 1000)
+    return (
+        f"A {LOCK_DURATION} below the default delivers records again that a consumer has worked on for "
+        f"{longest}: check how long the records of one poll() take at the longest."
+    )
+
+
+_ON_SHORTER: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches, LOCK_DURATION: _on_short_locks}
 
 
 def _is_choice(setting: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from math import ceil
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from groupstorm.trace.events import share as events
 from groupstorm.trace.events.scenario import ScenarioStarted
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.comparison import compare_sentences
+from groupstorm.wording import counted
 from tests.storms.storms_in_memory import START, MemorySink, scenario, storm
 
 SMALL = {
@@ -108,11 +111,16 @@ def test_figures_of_a_trace_that_was_made_by_hand() -> None:
     assert (made.moves, made.unowned_partition_seconds, made.dual_owner_seconds) == (None, None, None)
 
 
-def test_a_comparison_says_how_many_consumers_would_do_and_what_is_lost() -> None:
+def test_a_comparison_says_how_many_consumers_it_takes_and_what_is_lost() -> None:
     shared = storm(scenario([START], **SMALL)).figures
     owned = storm(scenario([START], **SMALL | {"group.protocol": "consumer", "records_per_batch": 1})).figures
-    sentences = compare_sentences({"share": [shared], "consumer": [owned]})
-    assert any("consumers would do" in one for one in sentences)
+    sentences = compare_sentences({"share": [shared], "other": [shared], "consumer": [owned]})
+    [takes] = [one for one in sentences if one.startswith("share and other kept ")]
+    assert takes.endswith(
+        f"that takes {counted(ceil(shared.busy_consumers_mean or 0), 'consumer')} at least."
+    )
+    order = r"Of the records \d+ % under share and other were done out of order\."
+    assert any(re.fullmatch(order, one) for one in sentences)
     assert any(one.startswith("What a share group loses is the order: consumer") for one in sentences)
 
 
