@@ -11,11 +11,9 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.group_descriptions import Description, describe, epochs
 from groupstorm.broker.apis.key_88_streams_group_heartbeat import task_ids
-from groupstorm.broker.apis.lookup import allowed_groups
-from groupstorm.broker.apis.rights import authorized_operations, topic_error
-from groupstorm.broker.authorization.acls import Operation, ResourceType
-from groupstorm.coordinator.errors import Error
+from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.streams.member import Tasks, listed
 from groupstorm.coordinator.streams.messages import (
     DescribedStreamsMember,
@@ -23,29 +21,17 @@ from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroupResponse,
 )
 from groupstorm.coordinator.streams.topology import Subtopology, TopicInfo, Topology
-from groupstorm.turns import Turns, in_turns
+from groupstorm.turns import Turns
 
 _HIDDEN_TOPICS = "The described group uses topics that the client is not authorized to describe."
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     with_description = getattr(call.message, "include_topology_description", False)
-    requests = yield from in_turns(
+    requests = (
         DescribeStreamsGroup(group, with_description, call.version) for group in call.message.group_ids
     )
-    allowed, denied = yield from allowed_groups(state, call, requests)
-
-    def finish(answers: Sequence[DescribeStreamsGroupResponse]) -> Turns[Any]:
-        groups = []
-        for error in denied:
-            groups.append((yield from _group(state, call, error)))
-        for answer in answers:
-            shown = answer if _may_see(state, call, answer.topology) else _hidden(answer)
-            groups.append((yield from _group(state, call, shown)))
-            yield 1
-        return call.types.response(groups=tuple(groups))
-
-    return AskCoordinator(allowed, finish)
+    return describe(state, call, requests, _DESCRIPTION)
 
 
 API = AskingApi(
@@ -54,39 +40,20 @@ API = AskingApi(
 )  # fmt: skip
 
 
-def _may_see(state: BrokerState, call: Call, topology: Topology | None) -> bool:
-    topics = {
+def _topics(answer: DescribeStreamsGroupResponse) -> set[str]:
+    return {
         topic
-        for one in (() if topology is None else topology.subtopologies)
+        for one in (() if answer.topology is None else answer.topology.subtopologies)
         for topic in (*one.inputs, *one.sinks, *(changelog.name for changelog in one.changelogs))
     }
-    return all(topic_error(state, call, topic) is Error.NONE for topic in topics)
 
 
-def _hidden(answer: DescribeStreamsGroupResponse) -> DescribeStreamsGroupResponse:
-    error = Error.TOPIC_AUTHORIZATION_FAILED
-    return DescribeStreamsGroupResponse(error, answer.group, error_message=_HIDDEN_TOPICS)
-
-
-def _group(state: BrokerState, call: Call, answer: Any) -> Turns[Any]:
-    asked = call.message.include_authorized_operations and answer.error is Error.NONE
-    members = yield from in_turns((_member(call, member) for member in answer.members), work=10)
-    yield 2
-    return call.types.make(
-        "DescribedGroup",
-        error_code=answer.error,
-        error_message=answer.error_message,
-        group_id=answer.group,
-        group_state=answer.state,
-        group_epoch=answer.epoch,
-        assignment_epoch=answer.assignment_epoch,
-        topology=None if answer.topology is None else _topology(call, answer.topology),
-        members=members,
-        authorized_operations=authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
-        topology_description=None,
-        topology_description_status=answer.description_status,
-        assignor_name=answer.assignor,
-    )
+def _fields(call: Call, answer: DescribeStreamsGroupResponse) -> dict[str, Any]:
+    return epochs(call, answer) | {
+        "topology": None if answer.topology is None else _topology(call, answer.topology),
+        "topology_description": None,
+        "topology_description_status": answer.description_status,
+    }
 
 
 def _topology(call: Call, topology: Topology) -> Any:
@@ -119,7 +86,7 @@ def _pairs(call: Call, pairs: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
     return tuple(call.types.make("KeyValue", key=key, value=value) for key, value in pairs)
 
 
-def _member(call: Call, described: DescribedStreamsMember) -> Any:
+def _member(_: BrokerState, call: Call, described: DescribedStreamsMember) -> Any:
     member, make = described.member, call.types.make
     endpoint = member.endpoint
     return make(
@@ -152,3 +119,6 @@ def _offsets(call: Call, offsets: Mapping[Task, int]) -> tuple[Any, ...]:
 def _assignment(call: Call, tasks: Tasks) -> Any:
     active, standby, warmup = (task_ids(call, listed(kind)) for kind in tasks)
     return call.types.make("Assignment", active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+
+
+_DESCRIPTION = Description(_member, _fields, _topics, _HIDDEN_TOPICS)

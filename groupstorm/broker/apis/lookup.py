@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import group_error, topic_error
+from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
 from groupstorm.broker.log.topics import Topic
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import CommittedOffset, DescribeConsumerGroup, DescribeGroup, Response
-from groupstorm.coordinator.share.messages import DescribeShareGroup
-from groupstorm.coordinator.streams.messages import DescribeStreamsGroup
+from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.turns import Turns, in_turns
 
 NO_EPOCH = -1
-_Request = TypeVar("_Request", DescribeGroup, DescribeConsumerGroup, DescribeStreamsGroup, DescribeShareGroup)
 
 #: A topic's name or id.
 TopicKey: TypeAlias = str | UUID | None
@@ -116,21 +112,6 @@ def find_log(call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) ->
         error = Error.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else Error.FENCED_LEADER_EPOCH
         return Led(None, error)
     return Led(log, Error.NONE)
-
-
-def allowed_groups(
-    state: BrokerState, call: Call, requests: Iterable[_Request]
-) -> Turns[tuple[list[_Request], list[Response]]]:
-    """The requests about groups that the client may use, and the answers to those about others."""
-    allowed, denied = [], []
-    for request in requests:
-        error = group_error(state, call, request.group)
-        if error is Error.NONE:
-            allowed.append(request)
-        else:
-            denied.append(error_response(request, error))
-        yield 1
-    return allowed, denied
 
 
 def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:
