@@ -95,7 +95,7 @@ def generated(results: Sequence[Result]) -> str:
 
 def rooms_by_group() -> Mapping[str, Sequence[ModuleType]]:
     """The groups of cases by the kind of group that they are about."""
-    found: dict[str, list[ModuleType]] = {"classic": [], "consumer": [], "streams": []}
+    found: dict[str, list[ModuleType]] = {"classic": [], "consumer": [], "share": [], "streams": []}
     for room in ROOMS:
         word = name_of(room).partition(" ")[0]
         found[word if word in found else "classic"].append(room)

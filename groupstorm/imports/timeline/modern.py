@@ -21,6 +21,7 @@ EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "St
 
 _ASSIGNING = "state: the group epoch is above the epoch of the targets"
 _RECONCILING = "state: the targets have the group epoch, and members are not there yet"
+_MEMBER_THERE = "state: a member has the group epoch, so the targets have it, and others are not there yet"
 _MEMBER_AWAY = "state: a static member has left for a while, so not every member is at the group epoch"
 _NEW_GROUP = "previous_state: a group at its first epoch has had no members"
 _STABLE = "state: every member is at the group epoch and STABLE"
@@ -220,6 +221,8 @@ class ModernGroup(GroupPart):
         group.emit(line, event, self._named(line, member_id))
         if self._is_stable():
             self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+        elif group.state == ASSIGNING and epoch == self._epoch:  # targets that change nothing are not logged
+            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_THERE)
 
     def _reconciled(self, fields: Mapping[str, Any]) -> events.MemberReconciled:
         group, member_id = self._group, fields["member_id"]
