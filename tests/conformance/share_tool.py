@@ -6,6 +6,7 @@ against.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from tests.waiting import wait_until
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
 FILE = Path(__file__).with_name("share-groups.kafka-4.4.0.txt")
 MAIN = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
+#: The epoch of the group, twice, in front of the number of its members.
+_STABLE = re.compile(r" Stable (\d+) \1 2$")
 _CONFIGS = "org.apache.kafka.tools.ConfigCommand"
 _FROM_THE_FIRST = (
     "--alter --entity-type groups --entity-name GROUP --add-config share.auto.offset.reset=earliest"
@@ -79,8 +82,27 @@ def run(backend: Backend) -> list[Said]:
         wait_until(
             lambda: "#MEMBERS" in " ".join(ask("--describe --group GROUP --state").lines), "they are there"
         )
-        said += [ask(command) for command in WITH_MEMBERS]
+        said += _with_named_epoch([ask(command) for command in WITH_MEMBERS])
     return said + [ask(command) for command in WITHOUT_MEMBERS]
+
+
+def _with_named_epoch(said: Sequence[Said]) -> list[Said]:
+    """With a word for the epoch of the group and its members: the number depends on how far apart the members
+    have started."""
+    [epoch] = {match[1] for one in said for line in one.lines if (match := _STABLE.search(line))}
+    return [
+        one._replace(
+            lines=tuple(
+                line.replace(f"Stable {epoch} {epoch} ", "Stable EPOCH EPOCH ").replace(
+                    f" {epoch} TOPIC:", " EPOCH TOPIC:"
+                )
+                for line in one.lines
+            )
+        )
+        if "--verbose" in one.command
+        else one
+        for one in said
+    ]
 
 
 def main() -> int:
