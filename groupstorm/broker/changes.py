@@ -201,7 +201,7 @@ class ShareStateKept(NamedTuple):
 
 
 class ShareStateUpdated(NamedTuple):
-    """What a leader has written behind the last snapshot."""
+    """A leader has written this behind the last snapshot."""
 
     group: str
     topic_id: uuid.UUID

@@ -1,4 +1,4 @@
-"""What the log of one member alone says: its own part in the rebalances, and for how long it had nothing."""
+"""The log of one member alone: its own part in the rebalances, and for how long it had nothing."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ _MAGIC: Final = 2
 
 
 class SourceKind(StrEnum):
-    """How a source is read."""
+    """The way in which a source is read."""
 
     LOG = "log"
     DUMP = "dump"

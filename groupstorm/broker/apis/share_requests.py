@@ -1,4 +1,4 @@
-"""What ShareFetch and ShareAcknowledge have in common: their partitions, and the leaders in their answers."""
+"""The common parts of ShareFetch and ShareAcknowledge: partitions, and the leaders in answers."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class ShareConsumer:
 
     @property
     def acquisition_lock_timeout_ms(self) -> int | None:
-        """How long records stay locked for this member, as a broker told it last; None before that."""
+        """The time that records stay locked for this member, as a broker told it last; None before that."""
         return self._driver.lock_timeout_ms
 
     # -- records ---------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class ShareDriver:
         return self._member.owned
 
     async def run(self) -> None:
-        """Until it is cancelled. Raises InputError if the broker is too old or refuses the credentials."""
+        """Run until cancelled. Raises InputError if the broker is too old or refuses the credentials."""
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group

@@ -145,7 +145,7 @@ class ShareSessions:
         return made
 
     def next_ms(self, now_ms: int) -> int | None:
-        """How long until a request leaves that waits for its backoff; None: no request waits."""
+        """The time until a request leaves that waits for its backoff; None: no request waits."""
         dues = [
             min(one.due_ms, *(each.due_ms for each in one.waiting)) if one.waiting else one.due_ms
             for one in self._sessions.values()

@@ -1,4 +1,4 @@
-"""What does not go with a share group: settings and steps without effect, each with what to do instead."""
+"""Settings and steps without effect in a share group, each with what to do instead."""
 
 from __future__ import annotations
 
