@@ -1,4 +1,4 @@
-"""What records cost the broker: a share group's, acknowledged with the next fetch, beside a consumer's.
+"""The broker's cost of a share group's records, acknowledged with the next fetch, beside a consumer's.
 
     python -m benchmarks.share_records [--records 50000] [--rounds 5]
 

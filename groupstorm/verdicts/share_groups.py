@@ -1,4 +1,4 @@
-"""What a share group wins and loses, in sentences: the consumers that it needs, the order of its records."""
+"""Sentences on the gain and the loss of a share group: its consumers, and the order of its records."""
 
 from __future__ import annotations
 

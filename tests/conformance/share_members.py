@@ -32,7 +32,7 @@ class Delivered(NamedTuple):
 
 
 def type_name(value: str) -> str:
-    """What a member says of a record."""
+    """The type of the acknowledgement that a member gives a record."""
     word = value.partition(" ")[0].upper()
     return word if word in ("RELEASE", "REJECT") else "ACCEPT"
 
@@ -64,7 +64,7 @@ class ShareMember(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Until `stopping` is set."""
+        """Read and acknowledge until `stopping` is set."""
 
     def wake(self) -> None:
         """`stopping` has been set: a member that waits is told so."""
@@ -175,7 +175,7 @@ class ShareLibrary(NamedTuple):
 def _confluent() -> None:
     confluent = pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka (extra `kafka`)")
     if not hasattr(confluent, "ShareConsumer"):
-        pytest.skip(f"confluent-kafka {confluent.version()} has no ShareConsumer")
+        pytest.skip(f"confluent-kafka {confluent.version()} has no ShareConsumer: install 2.16 or newer")
 
 
 OURS, CONFLUENT, JAVA, JAVA_44 = "ShareConsumer", "confluent-kafka", "Java 4.3.1", "Java 4.4.0"

@@ -174,7 +174,7 @@ def _cell(results: Sequence[Result]) -> str:
 
 
 def _merged(cells: Mapping[str, str]) -> str:
-    """What all brokers say, or what each says."""
+    """The word of all brokers, or that of each by its name."""
     if len(set(cells.values())) > 1:
         return ", ".join(f"{cell} on {kind}" for kind, cell in cells.items())
     return "".join(set(cells.values()))

@@ -46,7 +46,7 @@ class PausedConsumer(Protocol):
 
 
 class SharePauses:
-    """Until when a process stands still."""
+    """The time until which a process stands still."""
 
     def __init__(self, clock: Clock, process: PausedConsumer) -> None:
         self.paused_until_us = 0
