@@ -98,6 +98,14 @@ def test_a_storm_comes_back(tmp_path: Path, preset: str, variant: str, seed: int
     check_clients(imported(tmp_path / "both", original, LogKind.BROKER, LogKind.JAVA), original)
 
 
+def test_a_group_with_members_that_own_nothing_comes_back(tmp_path: Path) -> None:
+    """Targets that change nothing are not logged: a member's epoch shows that they were computed."""
+    scenario = replace(load("deploy-and-crash"), figures_from=0)
+    run(scenario.resolve("consumer", 6, {"members": 6, "partitions": 3}), tmp_path / "storm")
+    original = [*read_rows(tmp_path / "storm")]
+    check_broker(imported(tmp_path, original, LogKind.BROKER), original)
+
+
 def check_broker(again: list[Row], original: list[Row]) -> None:
     """What a broker's log says of groups, members, rounds and causes."""
     assert states(again) == states(original)
