@@ -47,18 +47,9 @@ class AcknowledgementBatch(NamedTuple):
         return self.types[offset - self.first_offset] if len(self.types) > 1 else self.types[0]
 
 
-def are_valid(batches: Iterable[AcknowledgementBatch], *, knows_renewal: bool, is_renewal: bool) -> bool:
-    """Whether the ranges of one partition are well-formed. Neighbours may share one offset."""
-    before = -1
-    for batch in batches:
-        if not is_valid(batch, before, knows_renewal=knows_renewal, is_renewal=is_renewal):
-            return False
-        before = batch.last_offset
-    return True
-
-
 def is_valid(batch: AcknowledgementBatch, before: int, *, knows_renewal: bool, is_renewal: bool) -> bool:
-    """Whether a range is well-formed that follows one with ``before`` as its last offset."""
+    """Whether a range is well-formed that follows one with ``before`` as its last offset, which it may
+    share."""
     first, last, types = batch
     if first > last or first < before or len(types) not in (1, last - first + 1):
         return False

@@ -6,20 +6,14 @@ The whole surface: the caller sets ``timers.now_ms``, calls one of the methods, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.share_records.acknowledgement import acknowledge, are_valid, release_all
-from groupstorm.share_records.acquisition import AcquireRequest
+from groupstorm.share_records.acknowledgement import acknowledge, release_all
 from groupstorm.share_records.config import GroupOptions, ShareConfig
-from groupstorm.share_records.fetches import (
-    DelayedShareFetch,
-    Fetched,
-    FetchParameters,
-    FetchSurroundings,
-)
+from groupstorm.share_records.fetches import DelayedShareFetch, Fetched, FetchSurroundings
 from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
@@ -29,7 +23,6 @@ from groupstorm.share_records.messages import (
     FetchedPartition,
     Request,
     Response,
-    ShareAcknowledge,
     ShareAcknowledgeResponse,
     ShareFetch,
     ShareFetchResponse,
@@ -145,9 +138,8 @@ class ShareBroker:
         self._replies.append((token, response))
 
     def _fetch(self, request: ShareFetch, reply: Callable[[Response], None]) -> None:
-        is_renewal = request.is_renewal and request.version >= 2
         wants = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
-        if is_renewal and any(wants):
+        if request.is_renewal and any(wants):
             raise KafkaError(Error.INVALID_REQUEST)
         has_acknowledgements = any(request.partitions.values())
         try:
@@ -165,7 +157,7 @@ class ShareBroker:
             self._acknowledge(request, answer.acknowledged)
         else:
             answer.acknowledged({})
-        if is_renewal:
+        if request.is_renewal:
             answer.fetched({})
         else:
             self._fetch_records(request, partitions, answer.fetched)
@@ -212,40 +204,26 @@ class ShareBroker:
         # each request begins at another partition
         turn = request.epoch % len(wanted) if request.epoch >= 1 else 0
         is_committed = self.group_options(request.group).is_committed
-        parameters = FetchParameters(
-            request.group,
-            AcquireRequest(
-                request.member_id,
-                request.has_record_limit and request.version >= 2,
-                request.batch_size,
-                is_committed,
-            ),
-            wanted[turn:] + wanted[:turn],
-            request.max_wait_ms,
-            min(request.min_bytes, max_bytes),
-            max_bytes,
-            request.max_records,
-            lambda found: done({**found, **failed}),
+        fetch = DelayedShareFetch(
+            request, max_bytes, is_committed, self._fetches, lambda found: done({**found, **failed})
         )
-        self._begin(parameters)
+        self._begin(fetch, wanted[turn:] + wanted[:turn])
 
-    def _begin(self, parameters: FetchParameters) -> None:
+    def _begin(self, fetch: DelayedShareFetch, partitions: Sequence[TopicPartition]) -> None:
         """Load the share partitions that are not there yet, and let the fetch wait for records."""
-        working: dict[TopicPartition, SharePartition] = {}
-        for one in parameters.partitions:
-            key = SharePartitionKey(parameters.group, one)
+        for one in partitions:
+            key = SharePartitionKey(fetch.request.group, one)
             try:
                 share_partition = self._share_partition(key)
             except KafkaError as problem:
-                parameters.errors[one] = problem.error
+                fetch.errors[one] = problem.error
                 continue
-            share_partition.initialize(partial(self._initialized, key, parameters, working))
-            working[one] = share_partition
-        if len(parameters.errors) == len(parameters.partitions):
-            parameters.complete({})
-            return
-        keys = [watched for one in working for watched in (SharePartitionKey(parameters.group, one), one)]
-        self._fetches.watch(DelayedShareFetch(parameters, working, self._fetches), keys)
+            share_partition.initialize(partial(self._initialized, key, fetch))
+            fetch.share_partitions[one] = share_partition
+        if len(fetch.errors) == len(partitions):
+            fetch.answer({})
+        else:
+            self._fetches.watch(fetch)
 
     def _share_partition(self, key: SharePartitionKey) -> SharePartition:
         found = self.share_partitions.get(key)
@@ -254,18 +232,12 @@ class ShareBroker:
             self.share_partitions[key] = found
         return found
 
-    def _initialized(
-        self,
-        key: SharePartitionKey,
-        parameters: FetchParameters,
-        working: Mapping[TopicPartition, SharePartition],
-        error: Error,
-    ) -> None:
-        """A share partition is loaded, or cannot be. ``working`` has it if the fetch waits already."""
+    def _initialized(self, key: SharePartitionKey, fetch: DelayedShareFetch, error: Error) -> None:
+        """A share partition is loaded, or cannot be. The fetch has it if it waits already."""
         if error not in (Error.NONE, Error.LEADER_NOT_AVAILABLE):
             self._drop(key)
-            parameters.errors[key.topic_partition] = error
-        if key.topic_partition in working:
+            fetch.errors[key.topic_partition] = error
+        if key.topic_partition in fetch.share_partitions:
             self._fetches.retry(key)
 
     def _answer_fetch(
@@ -290,7 +262,7 @@ class ShareBroker:
         lock_ms = self.group_options(request.group).record_lock_duration_ms
         reply(ShareFetchResponse(error, lock_ms, partitions))
 
-    def _acknowledge_only(self, request: ShareAcknowledge, reply: Callable[[Response], None]) -> None:
+    def _acknowledge_only(self, request: Request, reply: Callable[[Response], None]) -> None:
         key = SessionKey(request.group, request.member_id)
         if request.epoch == INITIAL_EPOCH:
             raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
@@ -343,19 +315,11 @@ class ShareBroker:
 
     def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
         """The partitions whose answer is known now, and the acknowledgements for share partitions."""
-        is_renewal = request.is_renewal and request.version >= 2
-        malformed = request.malformed
-        if malformed is None:
-            malformed = {
-                one
-                for one, batches in request.partitions.items()
-                if not are_valid(batches, knows_renewal=request.version >= 2, is_renewal=is_renewal)
-            }
         failed, interested = {}, {}
         for one, batches in request.partitions.items():
             if not self._cluster.has_topic(one.topic):
                 error = Error.UNKNOWN_TOPIC_ID
-            elif one in malformed:
+            elif one in request.malformed:
                 error = Error.INVALID_REQUEST
             elif one.topic in request.denied:
                 error = Error.TOPIC_AUTHORIZATION_FAILED

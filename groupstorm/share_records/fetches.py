@@ -9,13 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
-from groupstorm.share_records.messages import FetchedPartition
+from groupstorm.share_records.messages import FetchedPartition, ShareFetch
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.ports import (
     Cluster,
@@ -33,25 +32,6 @@ Fetched = dict[TopicPartition, FetchedPartition]
 WatchKey = SharePartitionKey | TopicPartition
 
 
-@dataclass(slots=True)
-class FetchParameters:
-    """A fetch of one member, with its partitions in the order of work. ``done`` gets the answer."""
-
-    group: str
-    request: AcquireRequest
-    partitions: Sequence[TopicPartition]
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    max_records: int
-    done: Callable[[Fetched], None]
-    errors: dict[TopicPartition, Error] = field(default_factory=dict)
-
-    def complete(self, found: Fetched) -> None:
-        """Answer; partitions in error are answered with it alone."""
-        self.done({**found, **{key: FetchedPartition(error) for key, error in self.errors.items()}})
-
-
 class FetchSurroundings:
     """What the fetches of a broker share. ``drop``: a share partition may have to go after an error."""
 
@@ -65,14 +45,15 @@ class FetchSurroundings:
         self.deferred: list[Callable[[], None]] = []
         self._watchers: dict[WatchKey, list[DelayedShareFetch]] = defaultdict(list)
 
-    def watch(self, fetch: DelayedShareFetch, keys: Iterable[WatchKey]) -> None:
+    def watch(self, fetch: DelayedShareFetch) -> None:
         """Answer the fetch now if possible, otherwise as it gets possible, or at the end of its wait."""
         if fetch.try_complete():
             return
-        for key in keys:
-            self._watchers[key].append(fetch)
+        for partition, share_partition in fetch.share_partitions.items():
+            self._watchers[share_partition.key].append(fetch)
+            self._watchers[partition].append(fetch)
         if not fetch.try_complete():
-            fetch.timer = self.timers.schedule(fetch.parameters.max_wait_ms, fetch.force_complete)
+            fetch.timer = self.timers.schedule(fetch.request.max_wait_ms, fetch.force_complete)
 
     def retry(self, key: WatchKey) -> None:
         """Something has happened to what fetches wait for."""
@@ -85,19 +66,33 @@ class FetchSurroundings:
 
 
 class DelayedShareFetch:
-    """A fetch until its answer."""
+    """A fetch until its answer, which ``done`` gets. ``max_bytes``: within the broker's limit."""
 
     def __init__(
         self,
-        parameters: FetchParameters,
-        share_partitions: Mapping[TopicPartition, SharePartition],
+        request: ShareFetch,
+        max_bytes: int,
+        is_committed: bool,
         around: FetchSurroundings,
+        done: Callable[[Fetched], None],
     ) -> None:
-        self.parameters = parameters
+        self.request = request
+        #: The partitions that are loaded, or will be, in the order of work.
+        self.share_partitions: dict[TopicPartition, SharePartition] = {}
+        #: The partitions that are answered with an error alone.
+        self.errors: dict[TopicPartition, Error] = {}
         self.is_completed = False
         self.timer: Timer | None = None
-        self._share_partitions = share_partitions
+        self._max_bytes = max_bytes
+        self._min_bytes = min(request.min_bytes, max_bytes)
+        self._acquires = AcquireRequest(
+            request.member_id, request.has_record_limit, request.batch_size, is_committed
+        )
         self._around = around
+        self._done = done
+
+    def answer(self, found: Fetched) -> None:
+        self._done({**found, **{key: FetchedPartition(error) for key, error in self.errors.items()}})
 
     def try_complete(self) -> bool:
         """Answer if the records are there, or if a log cannot be read."""
@@ -128,17 +123,17 @@ class DelayedShareFetch:
             self.timer.cancel()
         offsets = offsets or self._lock_acquirable()
         if not offsets:
-            self.parameters.complete({})
+            self.answer({})
             return True
         try:
             missing = {key: offset for key, offset in offsets.items() if key not in reads}
             reads = {**self._read(missing, len(offsets)), **reads}
-            self.parameters.complete(self._process(offsets, reads))
+            self.answer(self._process(offsets, reads))
         except KafkaError as problem:
             for key in offsets:
                 self._around.drop(self._key(key), problem.error)
-            self.parameters.errors |= dict.fromkeys(offsets, problem.error)
-            self.parameters.complete({})
+            self.errors |= dict.fromkeys(offsets, problem.error)
+            self.answer({})
         self._unlock(offsets)
         with_data = [key for key, read in reads.items() if read.batches]
         if with_data:
@@ -151,12 +146,12 @@ class DelayedShareFetch:
             self._around.retry(key)
 
     def _key(self, partition: TopicPartition) -> SharePartitionKey:
-        return SharePartitionKey(self.parameters.group, partition)
+        return SharePartitionKey(self.request.group, partition)
 
     def _lock_acquirable(self) -> dict[TopicPartition, int]:
         """Lock the share partitions that may have records; the result: their next fetch offsets."""
         offsets = {}
-        for key, share_partition in self._share_partitions.items():
+        for key, share_partition in self.share_partitions.items():
             if share_partition.lock_for(self):
                 if share_partition.can_acquire():
                     offsets[key] = share_partition.next_fetch_offset()
@@ -166,60 +161,57 @@ class DelayedShareFetch:
 
     def _unlock(self, partitions: Iterable[TopicPartition]) -> None:
         for key in partitions:
-            self._share_partitions[key].fetch_lock = None
+            self.share_partitions[key].fetch_lock = None
 
     def _look_up(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, LogRead]:
         """Read the partitions whose next fetch offset is not the remembered one, and remember it."""
         unknown = {}
         for key, offset in offsets.items():
-            known = self._share_partitions[key].fetch_position
+            known = self.share_partitions[key].fetch_position
             if known is None or known[0] != offset:
                 unknown[key] = offset
         reads = self._read(unknown, len(offsets))
         for key, read in reads.items():
             if read.error is Error.NONE and read.position is not None:
-                self._share_partitions[key].fetch_position = (offsets[key], read.position)
+                self.share_partitions[key].fetch_position = (offsets[key], read.position)
         return reads
 
     def _has_min_bytes(self, offsets: Mapping[TopicPartition, int]) -> bool:
         """Whether the logs hold enough bytes behind the next fetch offsets, whoever has acquired them."""
-        sizes = _divide(self.parameters.max_bytes, list(offsets), len(offsets))
+        sizes = _divide(self._max_bytes, list(offsets), len(offsets))
         total = 0
         for key, offset in offsets.items():
             try:
                 log = self._around.cluster.log(key)
-                end = log.end(is_committed=self.parameters.request.is_committed)
+                end = log.end(is_committed=self._acquires.is_committed)
             except KafkaError as problem:
-                self.parameters.errors[key] = problem.error
+                self.errors[key] = problem.error
                 self._around.drop(self._key(key), problem.error)
                 continue
-            known = self._share_partitions[key].fetch_position
+            known = self.share_partitions[key].fetch_position
             if known is None or known[0] != offset:
                 continue
             start = known[1]
             if start.offset > end.offset:
                 return True
             if start.offset < end.offset:
-                missing = max(self.parameters.min_bytes - total, 0)
+                missing = max(self._min_bytes - total, 0)
                 total += log.bytes_between(start, end, min(sizes[key], missing))
-        return total >= self.parameters.min_bytes
+        return total >= self._min_bytes
 
     def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:
         """Read partitions one after the other: the first that has records gives one batch at least."""
-        parameters = self.parameters
-        wanted = {key: offset for key, offset in offsets.items() if key not in parameters.errors}
+        wanted = {key: offset for key, offset in offsets.items() if key not in self.errors}
         reads: dict[TopicPartition, LogRead] = {}
         if not offsets:
             return reads
-        sizes = _divide(parameters.max_bytes, list(offsets), working)
-        left, is_first = parameters.max_bytes, True
+        sizes = _divide(self._max_bytes, list(offsets), working)
+        left, is_first = self._max_bytes, True
         for key, offset in wanted.items():
-            is_committed = parameters.request.is_committed
+            is_committed, most = self._acquires.is_committed, min(sizes[key], left)
             try:
                 log = self._around.cluster.log(key)
-                read = log.read(
-                    offset, min(sizes[key], left), one_at_least=is_first, is_committed=is_committed
-                )
+                read = log.read(offset, most, one_at_least=is_first, is_committed=is_committed)
             except KafkaError as problem:
                 read = LogRead(problem.error)
             reads[key] = read
@@ -234,12 +226,12 @@ class DelayedShareFetch:
         found: Fetched = {}
         count = 0
         for key, read in reads.items():
-            share_partition = self._share_partitions[key]
+            share_partition = self.share_partitions[key]
             if read.error is Error.OFFSET_OUT_OF_RANGE:
                 try:
                     earliest = share_partition.log.earliest_offset()
                 except KafkaError as problem:
-                    self.parameters.errors[key] = problem.error
+                    self.errors[key] = problem.error
                     self._around.drop(self._key(key), problem.error)
                     continue
                 share_partition.follow_log_start(earliest)
@@ -247,8 +239,8 @@ class DelayedShareFetch:
             elif read.error is not Error.NONE:
                 found[key] = FetchedPartition(read.error)
             else:
-                left = self.parameters.max_records - count
-                acquired, number = acquire(share_partition, self.parameters.request, left, offsets[key], read)
+                left = self.request.max_records - count
+                acquired, number = acquire(share_partition, self._acquires, left, offsets[key], read)
                 count += number if acquired else 0
                 batches = _overlapping(read.batches, acquired) if acquired else ()
                 found[key] = FetchedPartition(Error.NONE, acquired, batches)

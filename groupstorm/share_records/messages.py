@@ -18,15 +18,29 @@ Acknowledgements = Mapping[TopicPartition, Sequence[AcknowledgementBatch]]
 
 
 @dataclass(frozen=True, slots=True)
-class ShareFetch:
+class Request:
     """``partitions``: those in the request, each with its acknowledgements. ``denied``: topics that the
-    client may not read. ``malformed``: partitions whose ranges are not `are_valid`; None: nobody has looked.
+    client may not read. ``malformed``: partitions whose ranges are not well-formed.
     """
 
     group: str
     member_id: str
     epoch: int
     partitions: Acknowledgements
+    is_renewal: bool = False
+    denied: Collection[str] = ()
+    malformed: Collection[TopicPartition] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAcknowledge(Request):
+    """A request that fetches nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFetch(Request):
+    """A request for records, too. ``forgotten``: the partitions that leave the session."""
+
     forgotten: Sequence[TopicPartition] = ()
     max_wait_ms: int = 500
     min_bytes: int = 1
@@ -35,23 +49,7 @@ class ShareFetch:
     batch_size: int = 500
     has_record_limit: bool = False
     is_mode_known: bool = True
-    is_renewal: bool = False
-    version: int = 2
     connection: str = ""
-    denied: Collection[str] = ()
-    malformed: Collection[TopicPartition] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ShareAcknowledge:
-    group: str
-    member_id: str
-    epoch: int
-    partitions: Acknowledgements
-    is_renewal: bool = False
-    version: int = 2
-    denied: Collection[str] = ()
-    malformed: Collection[TopicPartition] | None = None
 
 
 @dataclass(slots=True)
@@ -86,5 +84,4 @@ class ShareAcknowledgeResponse:
     partitions: Mapping[TopicPartition, AcknowledgeError] = field(default_factory=dict)
 
 
-Request = ShareFetch | ShareAcknowledge
 Response = ShareFetchResponse | ShareAcknowledgeResponse

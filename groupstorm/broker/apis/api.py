@@ -51,7 +51,7 @@ from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.share_records.config import ShareConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
-from groupstorm.share_records.messages import ShareAcknowledge, ShareFetch
+from groupstorm.share_records.messages import Request as ShareRequest
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.turns import Turns
 
@@ -339,7 +339,7 @@ class AskCoordinator(NamedTuple):
 class AskShareBroker(NamedTuple):
     """Ask the share broker; ``finish`` makes the response of its answer, which may come later."""
 
-    request: ShareFetch | ShareAcknowledge
+    request: ShareRequest
     finish: Callable[[Any], KioMessage | Turns[KioMessage]]
 
 

@@ -8,11 +8,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, AskShareBroker, BrokerState, Call, Done, milliseconds
 from groupstorm.broker.apis.rights import READ_GROUP
-from groupstorm.broker.apis.share_requests import AnswerTopics, denied_topics, read_partitions
+from groupstorm.broker.apis.share_requests import AnswerTopics, ask, response
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.broker.quotas.entities import CONSUMER_BYTE_RATE
 from groupstorm.broker.share.logs import key_of, topic_of
@@ -32,9 +33,6 @@ _BYTES_PER_WORK = 20_000
 
 def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     message = call.message
-    if message.group_id is None:
-        return Done(refused(call, Error.INVALID_REQUEST))
-    partitions, malformed = yield from read_partitions(call)
     forgotten = [
         TopicPartition(key_of(topic.topic_id), number)
         for topic in message.forgotten_topics_data
@@ -43,48 +41,24 @@ def handle(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     mode = getattr(message, "share_acquire_mode", _BATCH_OPTIMIZED)
     most = state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client)
     max_bytes = message.max_bytes if most is None else min(message.max_bytes, int(most))
-    request = ShareFetch(
-        group=message.group_id,
-        member_id=message.member_id or "",
-        epoch=message.share_session_epoch,
-        partitions=partitions,
-        forgotten=forgotten,
-        max_wait_ms=milliseconds(message.max_wait),
-        min_bytes=message.min_bytes,
-        max_bytes=max_bytes,
-        max_records=message.max_records,
-        batch_size=message.batch_size,
-        has_record_limit=mode == _RECORD_LIMIT,
-        is_mode_known=mode in (_BATCH_OPTIMIZED, _RECORD_LIMIT),
-        is_renewal=getattr(message, "is_renew_ack", False),
-        version=call.version,
-        connection=call.connection,
-        denied=denied_topics(state, call, partitions),
-        malformed=malformed,
-    )
-
-    def finish(answer: ShareFetchResponse) -> Any:
-        if answer.error is not Error.NONE:
-            return refused(call, answer.error)
-        return _response(state, call, answer)
-
-    return AskShareBroker(request, finish)
+    own = {
+        "forgotten": forgotten,
+        "max_wait_ms": milliseconds(message.max_wait),
+        "min_bytes": message.min_bytes,
+        "max_bytes": max_bytes,
+        "max_records": message.max_records,
+        "batch_size": message.batch_size,
+        "has_record_limit": mode == _RECORD_LIMIT,
+        "is_mode_known": mode in (_BATCH_OPTIMIZED, _RECORD_LIMIT),
+        "connection": call.connection,
+    }
+    return ask(state, call, ShareFetch, own, partial(_respond, state, call))
 
 
 API = Api(78, "ShareFetch", 1, 2, handle, older=(), needs=(READ_GROUP,), on_topics=Operation.READ)
 
 
-def refused(call: Call, error: Error) -> Any:
-    return call.types.response(
-        error_code=error,
-        error_message=None,
-        acquisition_lock_timeout=0 * MILLISECOND,
-        responses=(),
-        node_endpoints=(),
-    )
-
-
-def _response(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Turns[Any]:
+def _respond(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Turns[Any]:
     topics = AnswerTopics(state, call)
     for one, found in answer.partitions.items():
         records, error = _records(state, one, found)
@@ -100,23 +74,11 @@ def _response(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Tur
             ),
         )
         yield 2 + len(found.acquired) + len(records) // _BYTES_PER_WORK
-    response = call.types.response(
-        error_code=Error.NONE,
-        error_message=None,
-        acquisition_lock_timeout=answer.lock_ms * MILLISECOND,
-        **topics.fields("ShareFetchableTopicResponse"),
-    )
-    throttle_ms = yield from _throttle_ms(state, call, response)
+    whole = response(call, lock_ms=answer.lock_ms, **topics.fields("ShareFetchableTopicResponse"))
+    throttle_ms = yield from _throttle_ms(state, call, whole)
     if throttle_ms:
-        empty = AnswerTopics(state, call).fields("ShareFetchableTopicResponse")
-        return call.types.response(
-            throttle_time=throttle_ms * MILLISECOND,
-            error_code=Error.NONE,
-            error_message=None,
-            acquisition_lock_timeout=answer.lock_ms * MILLISECOND,
-            **empty,
-        )
-    return response
+        return response(call, lock_ms=answer.lock_ms, throttle_time=throttle_ms * MILLISECOND)
+    return whole
 
 
 def _records(state: BrokerState, one: TopicPartition, found: FetchedPartition) -> tuple[bytes, Error]:

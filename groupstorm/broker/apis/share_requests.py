@@ -1,18 +1,19 @@
-"""The common parts of ShareFetch and ShareAcknowledge: partitions, and the leaders in answers."""
+"""The common parts of ShareFetch and ShareAcknowledge: their head, partitions, and the leaders in answers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call
+from groupstorm.broker.apis.api import COORDINATORS_TOPICS, AskShareBroker, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.share.logs import id_of, key_of, topic_of
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
-from groupstorm.share_records.messages import Acknowledgements
+from groupstorm.share_records.messages import Acknowledgements, Request, Response
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.turns import Turns
 
@@ -23,7 +24,45 @@ _FIRST_WITH_RENEWAL = 2
 _MOVED = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
-def read_partitions(call: Call) -> Turns[tuple[Acknowledgements, Collection[TopicPartition]]]:
+def ask(
+    state: BrokerState,
+    call: Call,
+    kind: Callable[..., Request],
+    own: dict[str, Any],
+    respond: Callable[[Any], Turns[Any]],
+) -> Turns[AskShareBroker | Done]:
+    """Ask with a request of this kind; ``own``: the fields that only this kind has."""
+    message = call.message
+    if message.group_id is None:
+        return Done(response(call, Error.INVALID_REQUEST))
+    partitions, malformed = yield from _read_partitions(call)
+    request = kind(
+        message.group_id,
+        message.member_id or "",
+        message.share_session_epoch,
+        partitions,
+        is_renewal=getattr(message, "is_renew_ack", False),
+        denied=_denied_topics(state, call, partitions),
+        malformed=malformed,
+        **own,
+    )
+
+    def finish(answer: Response) -> Any:
+        return respond(answer) if answer.error is Error.NONE else response(call, answer.error)
+
+    return AskShareBroker(request, finish)
+
+
+def response(call: Call, error: Error = Error.NONE, lock_ms: int = 0, **fields: Any) -> Any:
+    return call.types.response(
+        error_code=error,
+        error_message=None,
+        acquisition_lock_timeout=lock_ms * MILLISECOND,
+        **{"responses": (), "node_endpoints": (), **fields},
+    )
+
+
+def _read_partitions(call: Call) -> Turns[tuple[Acknowledgements, Collection[TopicPartition]]]:
     """The partitions of a request, each with its acknowledgements, and those whose ranges are malformed; of a
     partition that stands twice the last hold."""
     renewal = {
@@ -50,7 +89,7 @@ def read_partitions(call: Call) -> Turns[tuple[Acknowledgements, Collection[Topi
     return partitions, malformed
 
 
-def denied_topics(state: BrokerState, call: Call, partitions: Iterable[TopicPartition]) -> frozenset[str]:
+def _denied_topics(state: BrokerState, call: Call, partitions: Iterable[TopicPartition]) -> frozenset[str]:
     """The topics that the client may not read; nobody reads those of coordinators."""
     denied = set()
     for key in {one.topic for one in partitions}:

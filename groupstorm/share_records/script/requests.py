@@ -9,7 +9,7 @@ from typing import Any
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import InvalidStep
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
-from groupstorm.share_records.acknowledgement import AcknowledgementBatch
+from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
 from groupstorm.share_records.messages import INITIAL_EPOCH, Acknowledgements, ShareAcknowledge, ShareFetch
 from groupstorm.share_records.ports import StateBatch, TopicPartition
 from groupstorm.share_records.script.clients import Client
@@ -17,6 +17,7 @@ from groupstorm.share_records.script.log import ScriptCluster
 from groupstorm.share_records.states import RecordState
 
 GROUP = "g"
+_FIRST_WITH_RENEWAL = 2
 _EPOCH = re.compile(r"\$([+-]\d+)?")
 
 
@@ -38,34 +39,53 @@ def read_fetch(step: Fields, label: str, client: Client, cluster: ScriptCluster)
     mode = step.text("mode", "batch_optimized")
     if mode not in ("batch_optimized", "record_limit"):
         raise InvalidStep(f"mode: {mode!r} is neither batch_optimized nor record_limit")
+    knows_renewal = _knows_renewal(step)
     return ShareFetch(
         step.text("group", GROUP),
         step.text("member", label),
         epoch,
         _grouped(named, acks),
-        forgotten,
+        is_renewal and knows_renewal,
+        malformed=_malformed(acks, knows_renewal, is_renewal and knows_renewal),
+        forgotten=forgotten,
         max_wait_ms=step.int32("wait", 0 if is_renewal else 500),
         min_bytes=step.int32("min_bytes", 0 if is_renewal else 1),
         max_bytes=step.int32("max_bytes", 0 if is_renewal else 52_428_800),
         max_records=max_records,
         batch_size=step.int32("batch_size", max_records),
-        has_record_limit=mode == "record_limit",
-        is_renewal=is_renewal,
-        version=step.version(2, 1, 2),
+        has_record_limit=mode == "record_limit" and knows_renewal,
         connection=step.text("conn", label),
     )
 
 
 def read_acknowledge(step: Fields, label: str, client: Client, _cluster: ScriptCluster) -> ShareAcknowledge:
     """The request of an `ack` step."""
+    acks, knows_renewal = _read_acks(step, client), _knows_renewal(step)
+    is_renewal = step.flag("renew") and knows_renewal
     return ShareAcknowledge(
         step.text("group", GROUP),
         step.text("member", label),
         _read_epoch(step.value("epoch", "$"), client),
-        _grouped((), _read_acks(step, client)),
-        is_renewal=step.flag("renew"),
-        version=step.version(2, 1, 2),
+        _grouped((), acks),
+        is_renewal,
+        malformed=_malformed(acks, knows_renewal, is_renewal),
     )
+
+
+def _knows_renewal(step: Fields) -> bool:
+    """Whether the request is of the version that has renewal and acquire modes."""
+    return step.version(2, 1, 2) >= _FIRST_WITH_RENEWAL
+
+
+def _malformed(acks: Acknowledgements, knows_renewal: bool, is_renewal: bool) -> list[TopicPartition]:
+    return [
+        one
+        for one, batches in acks.items()
+        if not all(
+            is_valid(batch, before, knows_renewal=knows_renewal, is_renewal=is_renewal)
+            for batch, before in zip(batches, (-1, *(batch.last_offset for batch in batches)), strict=False)
+        )
+    ]
 
 
 def _read_acks(step: Fields, client: Client) -> dict[TopicPartition, list[AcknowledgementBatch]]:
