@@ -1,6 +1,6 @@
-"""Acknowledgements of a member for its records, and the release of all that it holds.
+"""Acknowledgements of a member for its records.
 
-Kafka: KafkaApis.validateAcknowledgementBatches, SharePartition.acknowledge and releaseAcquiredRecords.
+Kafka: KafkaApis.validateAcknowledgementBatches, SharePartition.acknowledge.
 """
 
 from __future__ import annotations
@@ -11,14 +11,7 @@ from typing import NamedTuple
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.partition import Change, SharePartition
-from groupstorm.share_records.ports import (
-    CLIENT_REJECT,
-    DELIVERY_COUNT_EXCEEDED,
-    KafkaError,
-    NullPointer,
-    Outcome,
-    StateBatch,
-)
+from groupstorm.share_records.ports import CLIENT_REJECT, KafkaError, NullPointer, Outcome
 from groupstorm.share_records.states import (
     ACKNOWLEDGED_AS,
     AcknowledgeType,
@@ -84,44 +77,6 @@ def acknowledge(
         partition.commit(work.changes, outcome.complete)
     outcome.attach()
     return why
-
-
-def release_all(partition: SharePartition, member_id: str, done: Callable[[Error], None]) -> None:
-    """Release what the member holds, as its session ends."""
-    outcome = Outcome(done)
-    changes: list[Change] = []
-    rule = partition.rule
-    for batch in partition.batches:
-        whole = batch.whole
-        if (
-            whole is not None
-            and whole.state is RecordState.ACQUIRED
-            and whole.member_id == member_id
-            and partition.start_within(batch.first_offset, batch.last_offset)
-        ):
-            partition.split(batch)
-        for first, last, state in _states(batch):
-            if state.state is not RecordState.ACQUIRED or state.member_id != member_id:
-                continue
-            wanted = RecordState.ARCHIVED if last < partition.start_offset else RecordState.AVAILABLE
-            state.begin(wanted, rule)
-            changes.append(_change(state, first, last, None))
-            if state.state.is_terminal:
-                partition.complete_count += partition.count_from_start(first, last)
-    partition.commit(changes, outcome.complete)
-    outcome.attach()
-
-
-def _states(batch: InFlightBatch) -> Iterable[tuple[int, int, InFlightState]]:
-    if batch.whole is not None:
-        return [(batch.first_offset, batch.last_offset, batch.whole)]
-    return ((offset, offset, state) for offset, state in enumerate(batch.offsets, batch.first_offset))
-
-
-def _change(state: InFlightState, first: int, last: int, cause: str | None) -> Change:
-    if cause is None and state.state is RecordState.ARCHIVING:
-        cause = DELIVERY_COUNT_EXCEEDED
-    return Change(state, StateBatch(first, last, state.state, state.delivery_count), cause)
 
 
 class _Acknowledgement:
@@ -199,6 +154,6 @@ class _Acknowledgement:
         if kind == AcknowledgeType.REJECT and self._rule.has_dead_letters:
             wanted, cause = RecordState.ARCHIVING, CLIENT_REJECT
         state.begin(wanted, self._rule)
-        self.changes.append(_change(state, first, last, cause))
+        self.changes.append(Change.of(state, first, last, cause))
         if state.state.is_terminal:
             self._partition.complete_count += last - first + 1

@@ -11,6 +11,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.ports import KafkaError, LogRead, RecordBatch
+from groupstorm.share_records.ranges import rest_of
 from groupstorm.share_records.states import InFlightState, RecordState
 from groupstorm.share_records.timers import Timer
 
@@ -194,7 +195,6 @@ class _Acquisition:
         if wanted < last - first + 1:
             end = self._end_of_batch(first + wanted - 1)
             last = min(end, last) if partition.open_gap is not None else end
-        new = [Acquired(first, last, 1)]
         if self._request.has_record_limit:
             new = [self._acquire_limited(first, last, wanted)]
         else:
@@ -236,14 +236,14 @@ class _Acquisition:
     def _acquire_limited(self, first: int, last: int, wanted: int) -> Acquired:
         """Acquire so many records. The rest of the batch is in flight, too, and was never delivered."""
         partition = self._partition
-        one = Acquired(first, last, 1)
-        if last - first + 1 <= wanted:
-            self._put(one, partition.lock_records(first, last))
-            return one
-        batch = self._put(one, None)
-        batch.split_new(first + wanted - 1, partition.lock_records)
-        partition.has_released = True
-        return one._replace(last_offset=first + wanted - 1)
+        got = Acquired(first, min(last, first + wanted - 1), 1)
+        if got.last_offset == last:
+            self._put(got, partition.lock_records(first, last))
+        else:
+            batch = self._put(Acquired(first, last, 1), None)
+            batch.split_new(got.last_offset, partition.lock_records)
+            partition.has_released = True
+        return got
 
 
 def _aborted_batches(batches: Sequence[RecordBatch], aborted: Sequence[tuple[int, int]]) -> list[RecordBatch]:
@@ -276,19 +276,10 @@ def _archive_aborted(partition: SharePartition, aborted: Sequence[RecordBatch]) 
 
 
 def _without(acquired: Sequence[Acquired], aborted: Sequence[RecordBatch]) -> list[Acquired]:
-    """The ranges without the records of these batches. Both ascend."""
-    kept = []
-    left = deque(aborted)
-    for one in acquired:
-        first, last, count = one
-        while left and left[0].last_offset < first:
-            left.popleft()
-        for batch in left:
-            if batch.base_offset > last:
-                break
-            if first < batch.base_offset:
-                kept.append(Acquired(first, batch.base_offset - 1, count))
-            first = batch.last_offset + 1
-        if first <= last:
-            kept.append(Acquired(first, last, count))
-    return kept
+    """The ranges without the records of these batches, which ascend."""
+    gone = [(batch.base_offset, batch.last_offset) for batch in aborted]
+    return [
+        Acquired(first, last, one.delivery_count)
+        for one in acquired
+        for first, last in rest_of(one.first_offset, one.last_offset, gone)
+    ]

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.share_records.acknowledgement import acknowledge, release_all
+from groupstorm.share_records.acknowledgement import acknowledge
 from groupstorm.share_records.config import GroupOptions, ShareConfig
 from groupstorm.share_records.fetches import DelayedShareFetch, Fetched, FetchSurroundings
 from groupstorm.share_records.hash_order import in_hash_order
@@ -345,7 +345,7 @@ class ShareBroker:
             share_key = SharePartitionKey(key.group, one)
             share_partition = self.share_partitions.get(share_key)
             if share_partition is not None:
-                release_all(share_partition, key.member_id, partial(self._drop_after, share_key))
+                share_partition.release_all(key.member_id, partial(self._drop_after, share_key))
                 self._fetches.retry(share_key)
 
     def _forget_group(self, group: str) -> None:

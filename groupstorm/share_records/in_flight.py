@@ -8,7 +8,7 @@ by bisection, so a request with many ranges looks at each record once.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from groupstorm.share_records.states import InFlightState, RecordState
 from groupstorm.share_records.timers import Timer
@@ -39,6 +39,13 @@ class InFlightBatch:
         """The records of a split batch between two offsets, with their states."""
         for offset in range(max(first_offset, self.first_offset), min(last_offset, self.last_offset) + 1):
             yield offset, self.offsets[offset - self.first_offset]
+
+    def parts(self, first_offset: int, last_offset: int) -> Iterable[tuple[int, int, InFlightState]]:
+        """The states that the batch keeps for records between two offsets, each with the first and the last
+        record that it is of. A state of all records is given with all of them."""
+        if self.whole is not None:
+            return ((self.first_offset, self.last_offset, self.whole),)
+        return ((offset, offset, state) for offset, state in self.states(first_offset, last_offset))
 
     def split(self, set_lock: SetLock, now_ms: int) -> None:
         """Give each record a state of its own, with what is left of the batch's lock."""

@@ -99,13 +99,9 @@ class InFlightRecords(ABC):
                 if batch.first_offset > gap_start:
                     return gap_start
                 gap_start = max(batch.last_offset + 1, gap_start)
-            if batch.whole is not None:
-                if batch.whole.is_acquirable:
-                    return batch.first_offset
-                continue
-            for offset, state in enumerate(batch.offsets, batch.first_offset):
+            for first, _, state in batch.parts(batch.first_offset, batch.last_offset):
                 if state.is_acquirable:
-                    return offset
+                    return first
         return None
 
     def move_gap(self, offset: int) -> None:
@@ -173,17 +169,11 @@ class InFlightRecords(ABC):
         for batch in self.batches:
             if gap is not None and batch.last_offset >= gap.start_offset:
                 break
-            if batch.whole is not None:
-                if batch.whole.is_changing or not batch.whole.state.is_terminal:
-                    break
-                last = batch.last_offset
-                count += self.count_from_start(batch.first_offset, last)
-                continue
-            for offset, state in enumerate(batch.offsets, batch.first_offset):
+            for first, end, state in batch.parts(batch.first_offset, batch.last_offset):
                 if state.is_changing or not state.state.is_terminal:
                     return last, count
-                last = offset
-                count += offset >= self.start_offset
+                last = end
+                count += self.count_from_start(first, end)
         return last, count
 
     # records that the log lost
@@ -204,14 +194,12 @@ class InFlightRecords(ABC):
         self.end_offset = max(self.end_offset, log_start)
 
     def _terminal_before(self, log_start: int) -> int:
-        count = 0
-        for batch in self.batches.between(self.batches.first.first_offset, log_start - 1):
-            if batch.whole is None:
-                states = batch.states(self.start_offset, log_start - 1)
-                count += sum(state.state.is_terminal for _, state in states)
-            elif batch.whole.state.is_terminal:
-                count += self.count_from_start(batch.first_offset, min(log_start - 1, batch.last_offset))
-        return count
+        return sum(
+            self.count_from_start(first, min(log_start - 1, last))
+            for batch in self.batches.between(self.batches.first.first_offset, log_start - 1)
+            for first, last, state in batch.parts(self.start_offset, log_start - 1)
+            if state.state.is_terminal
+        )
 
     def archive_stale(self, fetch_offset: int, base_offset: int) -> None:
         """The log has nothing from the one offset to the other: AVAILABLE records between them are gone."""

@@ -6,7 +6,7 @@ is told each change but acquisitions, and a change holds once the coordinator ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from groupstorm.share_records.ports import (
     KafkaError,
     LogPosition,
     NullPointer,
+    Outcome,
     PartitionLog,
     Persister,
     ReadAnswer,
@@ -34,7 +35,7 @@ from groupstorm.share_records.ports import (
 from groupstorm.share_records.states import DeliveryRule, InFlightState, RecordState
 from groupstorm.share_records.timers import Timer, Timers
 
-_AVAILABLE, _ACQUIRED, _ARCHIVED = RecordState.AVAILABLE, RecordState.ACQUIRED, RecordState.ARCHIVED
+_AVAILABLE, _ARCHIVED = RecordState.AVAILABLE, RecordState.ARCHIVED
 
 
 class SharePartitionState(StrEnum):
@@ -51,6 +52,13 @@ class Change(NamedTuple):
     state: InFlightState
     batch: StateBatch
     cause: str | None
+
+    @classmethod
+    def of(cls, state: InFlightState, first: int, last: int, cause: str | None = None) -> Change:
+        """The change to the state that holds now."""
+        if cause is None and state.state is RecordState.ARCHIVING:
+            cause = DELIVERY_COUNT_EXCEEDED
+        return cls(state, StateBatch(first, last, state.state, state.delivery_count), cause)
 
 
 class Surroundings(NamedTuple):
@@ -157,45 +165,50 @@ class SharePartition(InFlightRecords):
     def _expire(self, first: int, last: int) -> None:
         """A lock has ended: its records are AVAILABLE in memory at once, whatever the coordinator says."""
         floor = self.batches.floor(first)
-        if floor is None:
-            return
-        changes: list[Change] = []
-        rule = self.rule
-        for batch in self.batches.between(floor.first_offset, last):
-            whole = batch.whole
-            if (
-                whole is not None
-                and whole.state is _ACQUIRED
-                and self.start_within(batch.first_offset, batch.last_offset)
-            ):
-                self.split(batch)
-            if batch.whole is not None:
-                self._release_expired(batch.whole, batch.first_offset, batch.last_offset, rule, changes)
-            else:
-                for offset, state in batch.states(first, last):
-                    self._release_expired(state, offset, offset, rule, changes)
+        met = () if floor is None else self.batches.between(floor.first_offset, last)
+        changes = self._give_back(met, first, last, None, InFlightState.give_up)
+        for change in changes:
+            change.state.unlock()
+            self.has_released |= change.state.state is _AVAILABLE
         if changes:
             self._write([change.batch for change in changes], partial(self._expiry_written, changes))
             self._around.retry(self.key)
 
-    def _release_expired(
-        self, state: InFlightState, first: int, last: int, rule: DeliveryRule, changes: list[Change]
-    ) -> None:
-        wanted = _ARCHIVED if last < self.start_offset else _AVAILABLE
-        if state.state is not _ACQUIRED or not state.give_up(wanted, rule):
-            return
-        changes.append(Change(state, StateBatch(first, last, state.state, state.delivery_count), None))
-        state.unlock()
-        if state.state is _AVAILABLE:
-            self.has_released = True
-        elif state.state is _ARCHIVED:
-            self.complete_count += self.count_from_start(first, last)
+    def release_all(self, member_id: str, done: Callable[[Error], None]) -> None:
+        """Release what the member holds, as its session ends."""
+        outcome = Outcome(done)
+        every = self._give_back(self.batches, 0, self.end_offset, member_id, InFlightState.begin)
+        self.commit(every, outcome.complete)
+        outcome.attach()
+
+    def _give_back(
+        self,
+        batches: Iterable[InFlightBatch],
+        first: int,
+        last: int,
+        member_id: str | None,
+        give_up: Callable[[InFlightState, RecordState, DeliveryRule], bool],
+    ) -> list[Change]:
+        """Give locked records up, those of one member or all; those in front of the start are ARCHIVED."""
+        changes: list[Change] = []
+        rule = self.rule
+        for batch in batches:
+            is_cut = self.start_within(batch.first_offset, batch.last_offset)
+            if is_cut and batch.whole is not None and batch.whole.is_held(member_id):
+                self.split(batch)
+            for begin, end, state in batch.parts(first, last):
+                wanted = _ARCHIVED if end < self.start_offset else _AVAILABLE
+                if state.is_held(member_id) and give_up(state, wanted, rule):
+                    changes.append(Change.of(state, begin, end))
+                    if state.state.is_terminal:
+                        self.complete_count += self.count_from_start(begin, end)
+        return changes
 
     def _expiry_written(self, changes: Sequence[Change], _error: Error) -> None:
         self._try_to_move_start()
         for change in changes:
             if change.batch.state is RecordState.ARCHIVING:
-                self._bury(change._replace(cause=DELIVERY_COUNT_EXCEEDED))
+                self._bury(change)
 
     # changes that the coordinator confirms
 

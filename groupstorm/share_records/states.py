@@ -112,6 +112,10 @@ class InFlightState:
     def is_acquirable(self) -> bool:
         return self.state is RecordState.AVAILABLE and self._before is None
 
+    def is_held(self, by: str | None) -> bool:
+        """Whether the record is locked for this member; None: for any."""
+        return self.state is RecordState.ACQUIRED and by in (None, self.member_id)
+
     def acquire(self, member_id: str) -> None:
         """Deliver an acquirable record to a member, who has yet to get a lock."""
         self._become(RecordState.ACQUIRED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from itertools import cycle, islice
 from typing import Any
@@ -20,11 +19,11 @@ from groupstorm.share_records.messages import (
     ShareFetchResponse,
 )
 from groupstorm.share_records.ports import TopicPartition
+from groupstorm.share_records.ranges import Range, rest_of
 from groupstorm.share_records.sessions import next_epoch
 from groupstorm.share_records.states import AcknowledgeType
 
-#: Ranges of offsets, both ends included.
-Ranges = list[tuple[int, int]]
+Ranges = list[Range]
 _FORGETS_EPOCH = (
     Error.SHARE_SESSION_NOT_FOUND,
     Error.INVALID_SHARE_SESSION_EPOCH,
@@ -141,23 +140,10 @@ def _given_up(batch: AcknowledgementBatch) -> Ranges:
 
 def _without(held: Ranges, named: Ranges) -> Ranges:
     """The ranges without the records named, each in its place."""
-    gone: list[list[int]] = []
+    gone: Ranges = []
     for first, last in sorted(named):
         if gone and first <= gone[-1][1] + 1:
-            gone[-1][1] = max(gone[-1][1], last)
+            gone[-1] = gone[-1][0], max(gone[-1][1], last)
         elif first <= last:
-            gone.append([first, last])
-    begins = [first for first, _ in gone]
-    left: Ranges = []
-    for one in held:
-        first, last = one
-        index = max(0, bisect_right(begins, first) - 1)
-        while index < len(gone) and gone[index][0] <= last:
-            if gone[index][1] >= first:
-                if first < gone[index][0]:
-                    left.append((first, gone[index][0] - 1))
-                first = gone[index][1] + 1
-            index += 1
-        if first <= last:
-            left.append((first, last))
-    return left
+            gone.append((first, last))
+    return [part for one in held for part in rest_of(*one, gone)]
