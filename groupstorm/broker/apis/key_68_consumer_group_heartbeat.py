@@ -16,7 +16,6 @@ from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, Coordi
 from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic, topic_error
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.javahash import string_hash
@@ -54,30 +53,32 @@ def handle(state: BrokerState, call: Call) -> AskCoordinator | Done | Turns[AskC
     def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
         return heartbeat_response(call, answers[0])
 
-    def ask() -> AskCoordinator | Done:
-        if sum(map(len, request.topics or ())) > state.config.message_max_bytes:
-            # the member's record would be too large, which the coordinator finds out only at the end
-            return Done(finish([_refused(request, Error.UNKNOWN_SERVER_ERROR)]))
+    def ask(error: Error) -> AskCoordinator | Done:
+        if error is not Error.NONE:
+            return Done(finish([messages.ConsumerGroupHeartbeatResponse(error)]))
         return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
     def ask_in_turns() -> Turns[AskCoordinator | Done]:
-        for name in request.topics or ():
-            if topic_error(state, call, name) is not Error.NONE:
-                return Done(finish([_refused(request, Error.TOPIC_AUTHORIZATION_FAILED)]))
-            string_hash(name)  # it is kept: the group needs those of all names at once
-            yield 2
-        return ask()
+        return ask((yield from topics_error(state, call, request.topics)))
 
     is_short = state.authorizer is None and len(request.topics or ()) < _FEW_NAMES
-    return ask() if is_short else ask_in_turns()
+    return ask(_size_error(state, request.topics)) if is_short else ask_in_turns()
 
 
-def _refused(
-    request: messages.ConsumerGroupHeartbeat, error: Error
-) -> messages.ConsumerGroupHeartbeatResponse:
-    response = error_response(request, error)
-    assert isinstance(response, messages.ConsumerGroupHeartbeatResponse)
-    return response
+def topics_error(state: BrokerState, call: Call, topics: tuple[str, ...] | None) -> Turns[Error]:
+    """Why the member cannot subscribe to these topics."""
+    for name in topics or ():
+        if topic_error(state, call, name) is not Error.NONE:
+            return Error.TOPIC_AUTHORIZATION_FAILED
+        string_hash(name)  # it is kept: the group needs those of all names at once
+        yield 2
+    return _size_error(state, topics)
+
+
+def _size_error(state: BrokerState, topics: tuple[str, ...] | None) -> Error:
+    """The error of a member whose record is too large, which the coordinator finds out only at the end."""
+    is_large = sum(map(len, topics or ())) > state.config.message_max_bytes
+    return Error.UNKNOWN_SERVER_ERROR if is_large else Error.NONE
 
 
 def _owned(listed: Any) -> tuple[tuple[uuid.UUID, tuple[int, ...]], ...] | None:

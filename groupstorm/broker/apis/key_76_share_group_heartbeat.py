@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Done
-from groupstorm.broker.apis.key_68_consumer_group_heartbeat import heartbeat_response
-from groupstorm.broker.apis.rights import READ_GROUP, topic_error
+from groupstorm.broker.apis.key_68_consumer_group_heartbeat import heartbeat_response, topics_error
+from groupstorm.broker.apis.rights import READ_GROUP
 from groupstorm.broker.authorization.acls import Operation
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
-from groupstorm.javahash import string_hash
 from groupstorm.turns import Turns
 
 _MEMBER_ID_MAX = 36
@@ -40,20 +39,11 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
     def finish(answers: Sequence[ShareGroupHeartbeatResponse]) -> Any:
         return heartbeat_response(call, answers[0])
 
-    if not 0 < len(request.member_id) <= _MEMBER_ID_MAX:
-        return Done(heartbeat_response(call, ShareGroupHeartbeatResponse(Error.INVALID_REQUEST)))
-    size = 0
-    for name in request.topics or ():
-        if topic_error(state, call, name) is not Error.NONE:
-            return Done(
-                heartbeat_response(call, ShareGroupHeartbeatResponse(Error.TOPIC_AUTHORIZATION_FAILED))
-            )
-        string_hash(name)  # it is kept: the group needs those of all names at once
-        size += len(name)
-        yield 2
-    if size > state.config.message_max_bytes:
-        # the member's record would be too large, which the coordinator finds out only at the end
-        return Done(heartbeat_response(call, ShareGroupHeartbeatResponse(Error.UNKNOWN_SERVER_ERROR)))
+    error = Error.INVALID_REQUEST
+    if 0 < len(request.member_id) <= _MEMBER_ID_MAX:
+        error = yield from topics_error(state, call, request.topics)
+    if error is not Error.NONE:
+        return Done(finish([ShareGroupHeartbeatResponse(error)]))
     return AskCoordinator((request,), finish)
 
 
