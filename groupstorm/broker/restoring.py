@@ -169,9 +169,7 @@ def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: 
 
 
 def _keep_share_state(state: BrokerState, change: ShareStateKept, _now_ms: int) -> None:
-    group, topic_id, partition, start, complete, leader_epoch, state_epoch, snapshot_epoch, batches = change
-    kept = ShareState(start, complete, leader_epoch, state_epoch, snapshot_epoch, batches)
-    state.share_states.restore(share_key(group, topic_id, partition), kept)
+    state.share_states.restore(share_key(*change[:3]), ShareState(*change[3:]))
 
 
 def _update_share_state(state: BrokerState, change: ShareStateUpdated, _now_ms: int) -> None:

@@ -7,8 +7,9 @@ leader that is no longer one, and of a state that was initialized again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.merging import merge
@@ -29,8 +30,7 @@ class StateRecord(StrEnum):
     TOMBSTONE = "tombstone"
 
 
-@dataclass(frozen=True, slots=True)
-class ShareState:
+class ShareState(NamedTuple):
     """The state of a share partition (ShareGroupOffset). ``complete``: terminal records from ``start`` on."""
 
     start: int = -1
@@ -151,15 +151,14 @@ class ShareCoordinator:
         if request.start <= state.start:
             complete = max(complete, state.complete) if request.start == state.start else state.complete
         start = max(request.start, state.start)
-        stored = replace(
-            state,
+        stored = state._replace(
             start=start,
             complete=complete,
             leader_epoch=leader_epoch,
             batches=tuple(merge(state.batches, request.batches, start)),
         )
         if entry.updates >= self._updates_per_snapshot:
-            self._snapshot(request.key, replace(stored, snapshot_epoch=state.snapshot_epoch + 1))
+            self._snapshot(request.key, stored._replace(snapshot_epoch=state.snapshot_epoch + 1))
             return StateRecord.SNAPSHOT
         entry.state = stored
         entry.leader_epoch = max(entry.leader_epoch, leader_epoch)

@@ -21,17 +21,7 @@ def share_key(group: str, topic_id: UUID, partition: int) -> SharePartitionKey:
 def kept(key: SharePartitionKey, state: ShareState) -> ShareStateKept:
     """The change that makes this state."""
     group, (topic, partition) = key
-    return ShareStateKept(
-        group,
-        id_of(topic),
-        partition,
-        state.start,
-        state.complete,
-        state.leader_epoch,
-        state.state_epoch,
-        state.snapshot_epoch,
-        state.batches,
-    )
+    return ShareStateKept(group, id_of(topic), partition, *state)
 
 
 class SharePersister:

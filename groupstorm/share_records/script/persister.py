@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.coordinator import ShareCoordinator
@@ -23,6 +23,7 @@ OK, HOLD, EXCEPTION = "ok", "hold", "exception"
 Emit = Callable[..., None]
 #: Does a call that was put off; with an error: answers it with that instead.
 HeldCall = Callable[[Error | None], None]
+Answer = TypeVar("Answer")
 
 
 class _Way:
@@ -68,46 +69,23 @@ class ScriptPersister:
     def read(
         self, key: SharePartitionKey, leader_epoch: int, done: Callable[[ReadAnswer | None], None]
     ) -> None:
-        show = partial(self._emit, "read", key, leader_epoch=leader_epoch)
+        def work(error: Error | None) -> tuple[ReadAnswer, dict[str, Any]]:
+            coordinator = self._coordinator
+            answer, record = (
+                coordinator.read(key, leader_epoch) if error is None else (ReadAnswer(error), None)
+            )
+            return answer, {"answer": answer.error.name, "record": record, **print_read(answer)}
 
-        def work(show: Emit, error: Error | None) -> None:
-            record = None
-            if error is None:
-                answer, record = self._coordinator.read(key, leader_epoch)
-            else:
-                answer = ReadAnswer(error)
-            fields: dict[str, Any] = {"answer": answer.error.name, "record": record}
-            if answer.error is Error.NONE:
-                shown = [print_batch(batch) for batch in answer.batches]
-                fields |= {"start": answer.start, "state_epoch": answer.state_epoch, "batches": shown}
-            show(**fields)
-            done(answer)
-
-        later = partial(work, partial(self._emit, "read_done", key))
-        self._call("read", show, partial(work, show), later, lambda: done(None))
+        self._call("read", key, {"leader_epoch": leader_epoch}, work, done)
 
     def write(self, request: WriteState, done: Callable[[Error | None], None]) -> None:
-        key, state_epoch, leader_epoch, start, complete, batches = request
-        show = partial(
-            self._emit,
-            "write",
-            key,
-            leader_epoch=leader_epoch,
-            state_epoch=state_epoch,
-            start=start,
-            complete=complete,
-            batches=[print_batch(batch) for batch in batches],
-        )
+        def work(error: Error | None) -> tuple[Error, dict[str, Any]]:
+            found, record = self._coordinator.write(request) if error is None else (error, None)
+            return found, {"answer": found.name, "record": record}
 
-        def work(show: Emit, error: Error | None) -> None:
-            record = None
-            if error is None:
-                error, record = self._coordinator.write(request)
-            show(answer=error.name, record=record)
-            done(error)
-
-        later = partial(work, partial(self._emit, "write_done", key))
-        self._call("write", show, partial(work, show), later, lambda: done(None))
+        batches = [print_batch(batch) for batch in request.batches]
+        asked = {"leader_epoch": request.leader_epoch, **request._asdict(), "batches": batches}
+        self._call("write", asked.pop("key"), asked, work, done)
 
     def enqueue(self, letter: DeadLetter, done: Callable[[], None]) -> None:
         key, first, last, count, cause = letter
@@ -126,21 +104,45 @@ class ScriptPersister:
             show(answer="NONE" if mode == OK else "ERROR")
             done()
 
-    def _call(self, kind: str, show: Emit, now: HeldCall, later: HeldCall, fail: Callable[[], None]) -> None:
+    def _call(
+        self,
+        kind: str,
+        key: SharePartitionKey,
+        asked: dict[str, Any],
+        work: Callable[[Error | None], tuple[Answer, dict[str, Any]]],
+        done: Callable[[Answer | None], None],
+    ) -> None:
+        """Answer a call as its way says. ``work`` gives the answer, and what is shown of it."""
+
+        def answer(show: Emit, error: Error | None) -> None:
+            found, fields = work(error)
+            show(**fields)
+            done(found)
+
+        show = partial(self._emit, kind, key, **asked)
+        later = partial(answer, partial(self._emit, f"{kind}_done", key))
         mode = self.ways[kind].take()
         if mode == HOLD:
             show(answer="HELD")
             self._held.append(later)
         elif mode == EXCEPTION:
             show(answer="EXCEPTION")
-            fail()
+            done(None)
         elif mode != OK:
-            now(Error[mode])
+            answer(show, Error[mode])
         elif self._delay_ms:
             show(answer="LATER")
             self._timers.schedule(self._delay_ms, partial(later, None))
         else:
-            now(None)
+            answer(show, None)
+
+
+def print_read(answer: ReadAnswer) -> dict[str, Any]:
+    """The fields behind the error; an answer with an error has none."""
+    if answer.error is not Error.NONE:
+        return {}
+    batches = [print_batch(batch) for batch in answer.batches]
+    return {"start": answer.start, "state_epoch": answer.state_epoch, "batches": batches}
 
 
 def print_batch(batch: StateBatch) -> list[Any]:

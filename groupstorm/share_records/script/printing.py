@@ -63,14 +63,9 @@ def _name(key: SharePartitionKey) -> str:
 
 
 def _print_stored(state: ShareState) -> dict[str, Any]:
-    return {
-        "start": state.start,
-        "complete": state.complete,
-        "leader_epoch": state.leader_epoch,
-        "state_epoch": state.state_epoch,
-        "snapshot": state.snapshot_epoch,
-        "batches": [print_batch(batch) for batch in state.batches],
-    }
+    shown = {"batches": [print_batch(batch) for batch in state.batches]}
+    names = {"snapshot_epoch": "snapshot"}
+    return {names.get(name, name): value for name, value in {**state._asdict(), **shown}.items()}
 
 
 def _print_share(one: SharePartition) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from groupstorm.share_records.messages import Request
 from groupstorm.share_records.ports import SharePartitionKey, TopicPartition, WriteState
 from groupstorm.share_records.script.clients import Client, kind_of
 from groupstorm.share_records.script.log import ScriptCluster, ScriptLog
-from groupstorm.share_records.script.persister import ScriptPersister, print_batch, read_way
+from groupstorm.share_records.script.persister import ScriptPersister, print_read, read_way
 from groupstorm.share_records.script.printing import print_answer, print_state
 from groupstorm.share_records.script.requests import (
     GROUP,
@@ -235,9 +235,7 @@ class _Run:
             error, record = self._coordinator.write(request)
         elif call == "read":
             answer, record = self._coordinator.read(key, leader_epoch)
-            error = answer.error
-            shown = [print_batch(batch) for batch in answer.batches]
-            fields = {"start": answer.start, "state_epoch": answer.state_epoch, "batches": shown}
+            error, fields = answer.error, print_read(answer)
         elif call == "summary":
             error, state = self._coordinator.summary(key)
             fields = {
