@@ -9,7 +9,7 @@ connection. A long request takes many turns (`groupstorm.turns`): `receive` carr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from groupstorm.broker.apis import apis_of
@@ -52,6 +52,7 @@ from groupstorm.protocol.codec import (
 )
 from groupstorm.protocol.framing import frame as framed
 from groupstorm.protocol.headers import peek, read_header, response_header
+from groupstorm.share_records.partition import SharePartition
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.turns import Turns, at_once
 
@@ -206,6 +207,10 @@ class Broker:
         for group in one_each.values():
             self._groups.move(group, None, now_ms)
         return self._effects()
+
+    def share_partitions(self, group: str) -> Iterator[SharePartition]:
+        """The partitions that members of a share group have fetched from."""
+        return self._shares.of_group(group)
 
     def snapshot(self, in_file: bool = False) -> Iterable[Change]:
         """The changes that a new journal begins with; ``in_file``: those of a checkpoint of the journal,

@@ -7,7 +7,7 @@ from groupstorm.testing.armed import ArmedFault, FaultTimeout
 from groupstorm.testing.broker import BrokerUnderTest as Broker
 from groupstorm.testing.broker import EmulatorOnly
 from groupstorm.testing.emulated import EmulatedBroker
-from groupstorm.testing.groups import GroupTimeout, GroupView, MemberView
+from groupstorm.testing.groups import GroupTimeout, GroupView, LockedRecords, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group
 from groupstorm.testing.ledger import Ledger, LedgerFailed
 from groupstorm.testing.secured import secured
@@ -23,6 +23,7 @@ __all__ = [
     "GroupView",
     "Ledger",
     "LedgerFailed",
+    "LockedRecords",
     "MemberView",
     "Security",
     "secured",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.testing.arguments import number, text
 from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.faults import Delay, Disconnect, Effect, Fail, Fault, error_named
-from groupstorm.testing.groups import GroupUnderTest
+from groupstorm.testing.groups import GroupUnderTest, LockedRecords
 from groupstorm.testing.records import Content, Headers, Produced, Spread, batches, new_records
 from groupstorm.testing.server_control import TimedEvent
 
@@ -207,10 +207,15 @@ class BrokerUnderTest(ABC):
         heartbeats had failed for long enough. The emulator only."""
         raise self._emulator_only("expire_member")
 
+    def in_flight(self, group: str) -> Mapping[str, tuple[LockedRecords, ...]]:
+        """The records of a share group that members have and have not acknowledged yet, by partition
+        (orders-0). The emulator only."""
+        raise self._emulator_only("in_flight")
+
     def _emulator_only(self, what: str) -> EmulatorOnly:
         return EmulatorOnly(
-            f"{what}: {self.name} is a real broker: move_coordinator, expire_member, events and trace are the"
-            " emulator's: mark the test with @pytest.mark.groupstorm(emulated=True)"
+            f"{what}: {self.name} is a real broker: move_coordinator, expire_member, in_flight, events and"
+            " trace are the emulator's: mark the test with @pytest.mark.groupstorm(emulated=True)"
         )
 
     @abstractmethod

@@ -30,7 +30,7 @@ from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import Fault
-from groupstorm.testing.groups import GroupUnderTest, GroupView, Wanted
+from groupstorm.testing.groups import GroupUnderTest, GroupView, LockedRecords, Wanted
 from groupstorm.testing.lag import Progress
 from groupstorm.testing.server_control import ServerControl, TimedEvent
 from groupstorm.testing.waiting import WaitFuture
@@ -183,6 +183,9 @@ class EmulatedBroker(BrokerUnderTest):
 
     def expire_member(self, group: str, member: str) -> None:
         self._call(lambda: self._control.expire_member(group, member))
+
+    def in_flight(self, group: str) -> Mapping[str, tuple[LockedRecords, ...]]:
+        return self._call(lambda: self._control.in_flight(group))
 
     def pause(self, broker: int | None = None) -> None:
         self._call(lambda: self._control.pause(broker))

@@ -74,6 +74,21 @@ class GroupView(NamedTuple):
         return sum(len(member.partitions) for member in self.members)
 
 
+class LockedRecords(NamedTuple):
+    """Neighbouring records of a share group that a member has and has not acknowledged yet.
+
+    ``client_id``: the member's, None if it is not in the group any more. ``lock_ms``: what is left of the
+    lock's time.
+    """
+
+    first_offset: int
+    last_offset: int
+    member_id: str
+    client_id: str | None
+    delivery_count: int
+    lock_ms: int
+
+
 NO_GROUP = GroupView(DEAD, None, (), is_settled=True, type=None)
 
 

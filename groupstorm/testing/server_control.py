@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
@@ -26,12 +27,12 @@ from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
 from groupstorm.testing.conditions import Conditions
 from groupstorm.testing.faults import Fault, Faults
-from groupstorm.testing.groups import NO_GROUP, GroupView, MemberView, Wanted
+from groupstorm.testing.groups import NO_GROUP, GroupView, LockedRecords, MemberView, Wanted
 from groupstorm.testing.interception import Interception
 from groupstorm.testing.lag import LogEnds, Progress
 from groupstorm.testing.pauses import PausedBrokers
 from groupstorm.testing.records import decoded
-from groupstorm.testing.viewed import classic_group, consumer_group, share_group
+from groupstorm.testing.viewed import classic_group, consumer_group, locked_records, share_group
 from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name
@@ -255,6 +256,25 @@ class ServerControl:
                 error, summary = state.share_states.summary(share_key(group, topic.topic_id, number))
                 if error is Error.NONE and summary.start >= 0:
                     found[f"{topic.name}-{number}"] = summary.start + max(0, summary.complete)
+        return found
+
+    def in_flight(self, group: str) -> dict[str, tuple[LockedRecords, ...]]:
+        """The locked records of a share group, by partition; locks that are over now have ended. Raises
+        InputError."""
+        self._known_group(group)
+        clients = {member.member_id: member.client_id for member in self.view(group).members}
+        found: dict[str, tuple[LockedRecords, ...]] = {}
+
+        def act(broker: Broker, now_ms: int) -> BrokerEffects:
+            effects = broker.fire(now_ms)
+            for partition in broker.share_partitions(group):
+                topic, number = partition.key.topic_partition
+                locked = locked_records(partition, clients, now_ms)
+                if locked:
+                    found[f"{self._coordinator.topic_name(UUID(topic))}-{number}"] = locked
+            return effects
+
+        self._server.apply(act)
         return found
 
     def trace(self, since: int = 0) -> list[dict[str, object]]:

@@ -12,7 +12,8 @@ from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.messages import DescribedMember, DescribeGroupResponse
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, SHARE, GroupView, MemberView
+from groupstorm.share_records.partition import SharePartition
+from groupstorm.testing.groups import CLASSIC, CONSUMER, NO_GROUP, SHARE, GroupView, LockedRecords, MemberView
 
 #: ConsumerGroupDescribeResponse.Member.memberType of a member that speaks the classic protocol.
 _CLASSIC_MEMBER = 0
@@ -80,6 +81,24 @@ def share_group(group: ShareGroup, topic_name: TopicName) -> GroupView:
         ]
     )
     return _share_view(group.state, group.epoch, group.assignment_epoch, members)
+
+
+def locked_records(
+    partition: SharePartition, clients: Mapping[str, str], now_ms: int
+) -> tuple[LockedRecords, ...]:
+    """The locked records of a partition; ``clients``: client ids by member. Equal neighbours are joined."""
+    found: list[LockedRecords] = []
+    for first, last, state in (
+        part for batch in partition.batches for part in batch.parts(batch.first_offset, batch.last_offset)
+    ):
+        if state.lock is None or not state.is_held(by=None):
+            continue
+        member, left_ms = state.member_id, state.lock.deadline_ms - now_ms
+        one = LockedRecords(first, last, member, clients.get(member), state.delivery_count, left_ms)
+        if found and found[-1].last_offset == first - 1 and found[-1][2:] == one[2:]:
+            one = one._replace(first_offset=found.pop().first_offset)
+        found.append(one)
+    return tuple(found)
 
 
 def _share_view(state: str, epoch: int, target_epoch: int, members: tuple[MemberView, ...]) -> GroupView:

@@ -12,7 +12,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.share import AcknowledgeType
 from groupstorm.problems import InputError
-from groupstorm.testing import Broker, GroupTimeout
+from groupstorm.testing import Broker, EmulatorOnly, GroupTimeout
 from groupstorm.testing.real import RealBroker
 from tests.clients.share.members import SETTINGS, Members, polled
 
@@ -91,6 +91,37 @@ async def test_the_group_tells_its_members_and_what_is_left(members: Members) ->
     await second.close()
     await group.reaches("Empty", timeout_s=DEADLINE_S)
     assert (group.type, group.members) == ("share", ())
+
+
+async def test_records_in_flight_have_a_holder_a_count_and_a_lock() -> None:
+    """A released record comes again, to any member, and counts one delivery more."""
+    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
+    async with groupstorm.broker({"orders": 2}, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
+        members = Members(broker)
+        members.configure()
+        with pytest.raises(InputError, match="'billing': there is no such group"):
+            broker.in_flight("billing")
+        broker.produce("orders", *map(str, range(10)), partition=0)
+        reader = await members.explicit("orders", client_id="a")
+        found = await polled(reader)
+        (held,) = broker.in_flight("billing")["orders-0"]
+        assert held[:-1] == (0, 9, reader.member_id, "a", 1)
+        assert 0 < held.lock_ms <= 30_000
+        for record in found:
+            again = AcknowledgeType.RELEASE if record.offset == 3 else AcknowledgeType.ACCEPT
+            reader.acknowledge(record, again)
+        await reader.commit_sync()
+        assert broker.in_flight("billing") == {}
+        await polled(reader)
+        (held,) = broker.in_flight("billing")["orders-0"]
+        assert held[:-1] == (3, 3, reader.member_id, "a", 2)
+        await members.close()
+        assert broker.in_flight("billing") == {}
+
+
+async def test_a_real_broker_tells_no_records_in_flight() -> None:
+    with pytest.raises(EmulatorOnly, match="in_flight"):
+        RealBroker(read_kind("localhost:1"), allow_writes=True).in_flight("billing")
 
 
 async def test_a_member_of_a_share_group_expires() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from groupstorm.broker.apis.api import AskShareBroker, BrokerState
 from groupstorm.broker.group_coordination import Answered
@@ -12,6 +12,7 @@ from groupstorm.broker.share.dead_letters import DeadLetters
 from groupstorm.broker.share.logs import BrokersCluster
 from groupstorm.broker.share.persister import SharePersister
 from groupstorm.share_records.broker import Ports, ShareBroker
+from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.timers import Timers
 
 #: So many timers are fired at once: a session may have thousands of locks, and others wait meanwhile.
@@ -71,6 +72,10 @@ class ShareBrokers:
             for group in state.changed_groups:
                 broker.set_group_options(group, state.group_configs.get(group, {}))
             self._collect(broker)
+
+    def of_group(self, group: str) -> Iterator[SharePartition]:
+        for broker, _ in self._brokers.values():
+            yield from (one for key, one in broker.share_partitions.items() if key.group == group)
 
     def next_deadline(self) -> int | None:
         return self._timers.next_deadline()
