@@ -7,6 +7,7 @@ is told each change but acquisitions, and a change holds once the coordinator ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from typing import NamedTuple
@@ -205,7 +206,10 @@ class SharePartition(InFlightRecords):
         return changes
 
     def _expiry_written(self, changes: Sequence[Change], _error: Error) -> None:
-        self._try_to_move_start()
+        try:
+            self.move_start()
+        except NullPointer:
+            return  # and the dead letters are forgotten
         for change in changes:
             if change.batch.state is RecordState.ARCHIVING:
                 self._bury(change)
@@ -268,15 +272,11 @@ class SharePartition(InFlightRecords):
         self._write([StateBatch(first, last, _ARCHIVED, count)], self._burial_written)
 
     def _burial_written(self, _error: Error) -> None:
-        if self._try_to_move_start():
+        has_moved = False
+        with suppress(NullPointer):  # Kafka does not notice it here
+            has_moved = self.move_start()
+        if has_moved:
             self._around.retry(self.key)
-
-    def _try_to_move_start(self) -> bool:
-        """`move_start` where Kafka does not notice the null pointer."""
-        try:
-            return self.move_start()
-        except NullPointer:
-            return False
 
 
 _INITIALIZE_AGAIN = {
