@@ -60,6 +60,12 @@ def build_coordinator(kafka: str, cache: Path = CACHE) -> Built:
     return alone._replace(main="groupstorm.oracle.coordinator.Script")
 
 
+def build_share_records(kafka: str, cache: Path = CACHE) -> Built:
+    """A partition of share groups, of that release of Kafka."""
+    alone = _built(cache, ["-Pshare-records", f"-Dkafka.version={kafka}"], f"-share-records-{kafka}")
+    return alone._replace(main="kafka.server.share.PartitionOracle")
+
+
 def _built(cache: Path, options: Sequence[str], suffix: str = "") -> Built:
     java = find_java()
     classes = cache / f"classes-{_digest(_sources())}{suffix}"

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from tests.oracle import consumer, coordinator, history, server
+from tests.oracle import consumer, coordinator, history, server, share_records
 from tests.oracle.build import OracleBroke, OracleUnavailable
 from tests.oracle.group_member import command as group_member
 from tests.oracle.member import command as member
@@ -22,6 +22,7 @@ ORACLES: dict[str, ModuleType] = {
     "history": history,
     "member": member,
     "server": server,
+    "share-records": share_records,
     "streams": streams,
 }
 

@@ -31,7 +31,7 @@ public final class FifoTimer implements Timer {
     }
 
     /** The earliest deadline, or null where nothing waits. */
-    Long nextDeadlineMs() {
+    public Long nextDeadlineMs() {
         while (!queue.isEmpty() && queue.peek().entry().cancelled()) {
             queue.remove();
         }
@@ -39,7 +39,7 @@ public final class FifoTimer implements Timer {
     }
 
     /** Runs the first task that is due; false where none is. */
-    boolean fireOne() {
+    public boolean fireOne() {
         Long deadlineMs = nextDeadlineMs();
         if (deadlineMs == null || deadlineMs > clock.milliseconds()) {
             return false;
