@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
-from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
-from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
+from groupstorm.cli.options import SeedOption, overrides, seed_range
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
-    GroupOption,
-    KnownOption,
     print_agreement,
     replay_as_it_was,
     write_scenario,
@@ -37,39 +31,19 @@ from groupstorm.whatif.repeating import repeat
 
 
 def advise(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|PRESET|FILE",
-            help="A trace or its folder, a preset, or a scenario file.",
-        ),
-    ],
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--goal",
-            metavar="EXPR",
-            help="What to reach in every seed, or with `for 90%` in so many: 'unowned_max_seconds<5'. "
-            "Repeatable. [default: as little un-owned time as a setting can buy]",
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Of a preset or file: which variant is changed.")
-    ] = None,
-    settings: SetOption = None,
-    known: KnownOption = None,
-    group: GroupOption = None,
+    target: str,
+    goal: list[str] | None = None,
+    variant: str | None = None,
+    settings: list[str] | None = None,
+    known: list[str] | None = None,
+    group: str | None = None,
     seed: SeedOption = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run every change with so many seeds, from --seed on.")
-    ] = SEEDS_DEFAULT,
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, help="The most runs that the search may do, seeds included.")
-    ] = 400,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    seeds: int = SEEDS_DEFAULT,
+    runs: int = 400,
+    out: Path | None = None,
+    as_json: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
 ) -> None:
     """Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste.
 
