@@ -11,7 +11,7 @@ from groupstorm.cli.printing import print_command, print_line, print_paragraph
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import Instant, instant, shown, zone

@@ -1,4 +1,4 @@
-"""Faults: which request goes wrong, and how. Only decisions; `interception` carries them out.
+"""Faults: which request goes wrong, and how. Only decisions from bytes; `interception` carries them out.
 
 A fault waits for requests of one API, perhaps of one group or one client only, and takes the next ones.
 """
@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
+from groupstorm.protocol.codec import decoder, request_type
+from groupstorm.protocol.headers import peek, read_header
 from groupstorm.testing.arguments import number, optional_text, text
 
 #: The longest delay of a request.
@@ -193,3 +195,17 @@ GROUPS_OF: Mapping[str, Callable[[Any], tuple[str, ...]]] = MappingProxyType(
         "DeleteGroups": lambda message: tuple(message.groups_names),
     }
 )
+
+
+def read_seen(frame: bytes, faults: Faults) -> Seen | None:
+    """None for an API or a version that the emulator does not serve. Raises CodecError."""
+    api_key, version = peek(frame)
+    api = APIS.get(api_key)
+    if api is None or not api.min_version <= version <= api.max_version:
+        return None
+    message_type = request_type(api_key, version)
+    header = read_header(frame, message_type.__flexible__)
+    if not faults.ask_for_groups(api.name):
+        return Seen(api.name, header.client_id)
+    message, _ = decoder(message_type)(frame, header.body_at)
+    return Seen(api.name, header.client_id, GROUPS_OF[api.name](message))

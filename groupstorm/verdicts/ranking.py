@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import InputError
-from groupstorm.verdicts.measures import BY_KEY, NOTICED_SHARE, Measure
-from groupstorm.verdicts.spread import Spread, spread_of, within_spread
+from groupstorm.verdicts.measures import BY_KEY, NOTICED_SHARE, Measure, Spread, spread_of, within_spread
 from groupstorm.wording import listed
 
 Runs = Mapping[str, Sequence[Figures]]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES
+from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES, lag_growth, overload_sentence
 from groupstorm.history.migration import REFUSED
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.wording import listed

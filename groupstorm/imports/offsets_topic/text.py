@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import DESCRIBED_MEMBER, optional
 from groupstorm.imports.offsets_topic.meaning import NotUnderstood
-from groupstorm.imports.offsets_topic.record import KeyType, WrittenRecord
+from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 
 #: What kafka-dump-log prints for a tombstone, and kafka-console-consumer.
 _NOTHING: Final = frozenset({"<DELETE>", "NULL", "null"})

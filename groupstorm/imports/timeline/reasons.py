@@ -6,8 +6,7 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import table
-from groupstorm.imports.templates.errors import UNKNOWN_ERROR, error_of
+from groupstorm.imports.templates.catalogues import UNKNOWN_ERROR, error_of, table
 
 UNKNOWN: Final = UNKNOWN_ERROR
 #: Errors with which a coordinator answers members in every round.

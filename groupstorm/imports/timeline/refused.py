@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.templates.errors import UNKNOWN_ERROR, error_of
+from groupstorm.imports.templates.catalogues import UNKNOWN_ERROR, error_of
 from groupstorm.trace.events import imported
 
 #: An answer that belongs to every first join.

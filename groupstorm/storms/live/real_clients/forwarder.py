@@ -41,8 +41,7 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.protocol.framing import FrameBuffer, FrameError, frame
-from groupstorm.protocol.headers import Header, peek, read_header
+from groupstorm.protocol.headers import FrameBuffer, FrameError, Header, frame, peek, read_header
 
 _METADATA, _FIND_COORDINATOR = 3, 10
 #: APIs whose responses name brokers by address.
