@@ -9,12 +9,11 @@ from typing import Final
 
 from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
-from groupstorm.explain.advice import is_share_group
+from groupstorm.explain.advice import first_answer, is_share_group
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
-from groupstorm.explain.first_answer import first_answer
 from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_lines
 from groupstorm.explain.work import Uneven

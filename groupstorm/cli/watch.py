@@ -19,12 +19,11 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.trace.topic import TopicAddress, check_bootstrap, check_topic
 from groupstorm.units import duration_us
 from groupstorm.watch.alerts import read_alert
-from groupstorm.watch.as_json import group_as_json
 from groupstorm.watch.prometheus import Collector, metrics_page
 from groupstorm.watch.sources import FolderSource, TopicSource, TraceSource
 from groupstorm.watch.watching import MICROSECONDS, Picture, Watch
 from groupstorm.watch.watching import watch as watch_trace
-from groupstorm.watch.wording import group_line, heading
+from groupstorm.watch.wording import group_as_json, group_line, heading
 
 #: A command of --on-alert that runs longer is ended: no picture is made meanwhile.
 _COMMAND_SECONDS = 30

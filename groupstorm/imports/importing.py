@@ -20,8 +20,8 @@ from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
 from groupstorm.imports.memberless import with_memberless_times
 from groupstorm.imports.observation import POD, Observation
-from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
+from groupstorm.imports.offsets_topic.text import OffsetsDump
 from groupstorm.imports.output import Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix

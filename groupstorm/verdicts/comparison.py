@@ -25,8 +25,7 @@ from groupstorm.verdicts.measures import (
     all_within_spread,
     spread_of,
 )
-from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank
-from groupstorm.verdicts.unfit import UNFIT, unfit_variants
+from groupstorm.verdicts.ranking import UNFIT, Runs, Verdict, has_tasks, rank, unfit_variants
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 #: More values than this are not all named: the least and the most are.

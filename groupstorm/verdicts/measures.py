@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from itertools import takewhile
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -161,3 +162,29 @@ def all_within_spread(spreads: Sequence[Spread]) -> bool:
     return all(
         within_spread(one, other) for number, one in enumerate(spreads) for other in spreads[number + 1 :]
     )
+
+
+#: A curve that stays nearer to its chord than this has no knee.
+LEAST_DISTANCE = 0.1
+
+
+def first_that_meets(met: Sequence[bool]) -> int | None:
+    """The place of the knee by a goal; ``met`` in the order of rising values. None if the largest misses."""
+    tail = sum(1 for _ in takewhile(bool, reversed(met)))
+    return len(met) - tail if tail else None
+
+
+def furthest_from_chord(values: Sequence[float], figures: Sequence[float]) -> int | None:
+    """The place of the knee of a curve; ``values`` rise. None if there is no bend."""
+    if len(values) < 3:
+        return None
+    width, height = values[-1] - values[0], max(figures) - min(figures)
+    if width <= 0 or height <= 0:
+        return None
+    slope = (figures[-1] - figures[0]) / height
+    distances = [
+        abs((figure - figures[0]) / height - slope * (value - values[0]) / width)
+        for value, figure in zip(values, figures, strict=True)
+    ]
+    most = max(distances)
+    return distances.index(most) if most >= LEAST_DISTANCE else None

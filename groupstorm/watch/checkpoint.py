@@ -21,9 +21,8 @@ from typing import Any, Final
 from groupstorm import __version__
 from groupstorm.problems import ExpectedError, InputError, OutputError, writing
 from groupstorm.watch.alerts import Active
-from groupstorm.watch.feed import BATCHES, Progress
+from groupstorm.watch.feed import BATCHES, Progress, WatchedRow, read_line
 from groupstorm.watch.rolling import Carried, Groups
-from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.snapshot import read, write
 
 #: Of the tables, and of what is in them; the first one had none.

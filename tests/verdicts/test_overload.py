@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures.unsettled import lag_growth
-from groupstorm.verdicts.unfit import unfit_variants
+from groupstorm.verdicts.ranking import unfit_variants
 from tests.verdicts.test_comparison import figures
 
 
