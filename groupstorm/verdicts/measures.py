@@ -1,4 +1,4 @@
-"""What people compare runs by: for each figure its words, its unit, and the least difference that counts.
+"""The figures by which people compare runs: their words, units, and the least differences that count.
 
 A difference between two runs counts if it is at least `Measure.noticed` and a tenth of the larger value:
 0 against 304 ms without a consumer does not, a peak lag of 12,722 against 161,055 records does. Over several

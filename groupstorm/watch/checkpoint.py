@@ -1,4 +1,4 @@
-"""What a watch keeps over a restart: the rows that spans may need, and the state of the groups before them.
+"""The state that a watch keeps over a restart: rows that spans may need, and the groups before them.
 
 ``FOLDER/rows.sqlite`` holds both, and how far the source has been read, which is committed together with the
 rows. For a topic ``FOLDER/spark`` says which records have been read; Spark repeats a batch that it does not

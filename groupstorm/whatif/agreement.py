@@ -1,4 +1,4 @@
-"""Whether the replays of a scenario do what the run did, within a tolerance that is stated.
+"""Agreement of the replays of a scenario with the run, within a tolerance that is stated.
 
 What a replay cannot know is at which part of its heartbeat interval each member was: a member learns of a
 round with its next heartbeat, and a session runs from the last one. So times may differ by one interval, and

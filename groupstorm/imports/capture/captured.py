@@ -1,4 +1,4 @@
-"""What a capture has seen, as sources of an import."""
+"""Sources of an import that a capture has seen."""
 
 from __future__ import annotations
 

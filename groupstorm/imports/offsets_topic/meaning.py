@@ -1,4 +1,4 @@
-"""What a record of `__consumer_offsets` says about its group: from a `WrittenRecord` to the parts of an
+"""The meaning of a record of `__consumer_offsets` for its group: from a `WrittenRecord` to the parts of an
 observation."""
 
 from __future__ import annotations

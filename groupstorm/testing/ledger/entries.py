@@ -1,4 +1,4 @@
-"""What a ledger holds: who wrote, processed, committed and owned what, and when; and the faults it finds.
+"""The entries of a ledger: who wrote, processed, committed and owned records, and when; and its findings.
 
 Clocks of several processes, and a broker that is asked now and then, leave a time uncertain. So every time is
 a `Moment`, and one moment is before another only if that is sure.
