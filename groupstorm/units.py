@@ -77,3 +77,11 @@ def percent(written: object) -> Fraction | None:
     """`25%` -> 25; None if it is no share in per cent."""
     match = _PERCENT.fullmatch(written) if isinstance(written, str) else None
     return None if match is None else Fraction(match[1])
+
+
+def window_us(from_seconds: float, to_seconds: float | None) -> tuple[int, int | None]:
+    """The window of --from and --to. Raises InputError if it ends before it begins."""
+    if to_seconds is not None and to_seconds < from_seconds:
+        raise InputError(f"--to {to_seconds:g}: expected at least {from_seconds:g}, where --from begins")
+    second_us = UNITS_US["s"]
+    return round(from_seconds * second_us), None if to_seconds is None else round(to_seconds * second_us)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from tests.processes import last_lines
 
 #: For a page, a script, or a condition of a page.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from groupstorm.verdicts.spread import Spread, spread_of
+from groupstorm.verdicts.measures import Spread, spread_of
 from tests.generated_pages import check_section
 from tests.storms.storms_in_memory import storm
 

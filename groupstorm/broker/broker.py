@@ -50,7 +50,7 @@ from groupstorm.protocol.codec import (
     encoder,
     response_types,
 )
-from groupstorm.protocol.framing import frame as framed
+from groupstorm.protocol.headers import frame as framed
 from groupstorm.protocol.headers import peek, read_header, response_header
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.trace.events.coordinator import Event

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.surface import ConnectionOutput, Peer
 from groupstorm.protocol.endpoints import Endpoint, java_address
-from groupstorm.protocol.framing import FrameBuffer, FrameError
+from groupstorm.protocol.headers import FrameBuffer, FrameError
 
 #: Responses to requests that came together leave together, as soon as they are so many bytes.
 SEND_BYTES = 65_536

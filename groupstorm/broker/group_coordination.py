@@ -20,9 +20,9 @@ from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished
 from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.error_responses import GroupRequest, error_response
+from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
+from groupstorm.coordinator.messages import GroupRequest, JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
 from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.trace.events.coordinator import Event

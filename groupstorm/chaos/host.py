@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.chaos.command import Instance, Service, told
-from groupstorm.chaos.instance import ServiceInstance
-from groupstorm.chaos.process import ServiceProcess
+from groupstorm.chaos.process import ServiceInstance, ServiceProcess
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.runs.scenario_host import Timetable
@@ -18,8 +17,8 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.member_settings import consumer_config
-from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest, EmulatorOnly
+from groupstorm.testing.faults import ArmedFault
 from groupstorm.testing.ledger import Ledger
 from groupstorm.testing.records import Produced
 from groupstorm.trace.events.scenario import StepTaken

@@ -1,25 +1,20 @@
-"""`groupstorm advise`: the smallest change of settings that meets a goal."""
+"""`groupstorm advise`: the smallest change of settings that meets a goal, its price, and lines to paste."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from groupstorm.cli.advise_text import advice_content, advice_grid, advice_sentences, paste_lines
-from groupstorm.cli.options import OutOption, SeedOption, SetOption, overrides, seed_range
-from groupstorm.cli.output_options import AllOption, JsonOption, MarkdownOption
+from groupstorm.cli.options import SeedOption, overrides, seed_range
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
-    GroupOption,
-    KnownOption,
     print_agreement,
     replay_as_it_was,
     write_scenario,
 )
 from groupstorm.problems import CheckFailed, InputError, not_one_of
+from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import sweep_contradictions
 from groupstorm.storms.runs.choices import defaults_among
@@ -29,47 +24,29 @@ from groupstorm.storms.runs.sweep import Point, Sweep
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import SUFFIXES
-from groupstorm.verdicts.requirements import parse
-from groupstorm.whatif.advising import AS_IT_IS, Advice, Search
-from groupstorm.whatif.client_settings import Lines, lines_of
+from groupstorm.verdicts.measures import BY_FIGURE, Spread
+from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.whatif.advising import AS_IT_IS, UNOWNED, Advice, Search, Tried
+from groupstorm.whatif.agreement import repeat
+from groupstorm.whatif.client_settings import LIBRARIES, Lines, lines_of
 from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
-from groupstorm.whatif.repeating import repeat
+from groupstorm.wording import counted, number, seconds
 
 
 def advise(
-    target: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN|PRESET|FILE",
-            help="A trace or its folder, a preset, or a scenario file.",
-        ),
-    ],
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--goal",
-            metavar="EXPR",
-            help="What to reach in every seed, or with `for 90%` in so many: 'unowned_max_seconds<5'. "
-            "Repeatable. [default: as little un-owned time as a setting can buy]",
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option("--variant", help="Of a preset or file: which variant is changed.")
-    ] = None,
-    settings: SetOption = None,
-    known: KnownOption = None,
-    group: GroupOption = None,
+    target: str,
+    goal: list[str] | None = None,
+    variant: str | None = None,
+    settings: list[str] | None = None,
+    known: list[str] | None = None,
+    group: str | None = None,
     seed: SeedOption = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run every change with so many seeds, from --seed on.")
-    ] = SEEDS_DEFAULT,
-    runs: Annotated[
-        int, typer.Option("--runs", min=1, help="The most runs that the search may do, seeds included.")
-    ] = 400,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    seeds: int = SEEDS_DEFAULT,
+    runs: int = 400,
+    out: Path | None = None,
+    as_json: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
 ) -> None:
     """Name the smallest change of settings that meets a goal: what it buys and costs, and what to paste.
 
@@ -170,3 +147,160 @@ def _lines(sweep: Sweep, advice: Advice) -> Lines | None:
         return None
     settings = sweep.scenario_of(Point((), advice.chosen.settings)).settings
     return lines_of(advice.chosen.settings, settings.names("client_profile"))
+
+
+#: Figures of the table, behind the goals' own: their medians alone.
+_COLUMNS = (UNOWNED, "generations")
+_OTHERS_NAMED_MAX = 3
+
+
+def advice_grid(advice: Advice, goals: Sequence[Requirement], everything: bool) -> Grid:
+    """A table of the changes that were tried: the best one of each knob, or all."""
+    ranged = tuple(dict.fromkeys([advice.figure, *(goal.figure for goal in goals)]))
+    figures = tuple(dict.fromkeys([*ranged, *_COLUMNS]))
+    shown = advice.tried if everything else _best_of_knobs(advice)
+    rows = []
+    for one in [advice.plain, *shown]:
+        if one.refused is not None:
+            rows.append(Row(one.label, ["refused", *[""] * len(figures)]))
+            continue
+        cells = [_shown(figure, one.spread(figure), figure in ranged) for figure in figures]
+        cells.append(seconds(one.noticed_after_ms / 1000))
+        rows.append(Row(one.label, cells, mark=" *" if one is advice.chosen else ""))
+    hidden = len(advice.tried) - len(shown)
+    notes = [f"{counted(hidden, 'more change')} tried: --all has all"] if hidden else []
+    notes += [f"Refused: {one.label}: {one.refused}" for one in shown if one.refused is not None]
+    return Grid(
+        ("change", *figures, "death noticed after"),
+        rows,
+        f"Changes, medians of {counted(len(advice.plain.figures), 'seed')} with their range",
+        notes,
+    )
+
+
+def _best_of_knobs(advice: Advice) -> list[Tried]:
+    """The change of each knob with least of the figure, and the changes that the sentences name."""
+    best: dict[str, Tried] = {}
+    for one in advice.tried:
+        spread = one.spread(advice.figure)
+        if len(one.changes) != 1 or spread is None:
+            continue
+        known = best.get(one.changes[0].knob)
+        least = None if known is None else known.spread(advice.figure)
+        if least is None or spread.median < least.median:
+            best[one.changes[0].knob] = one
+    told = [*advice.steps(), *advice.others[:_OTHERS_NAMED_MAX]]
+    return [one for one in advice.tried if one in best.values() or one in told]
+
+
+def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[str]:
+    """The advice in sentences: the change, the gain of each step, and the price."""
+    chosen = advice.chosen
+    if chosen is None:
+        yield f"{advice.reason[0].upper()}{advice.reason[1:]}."
+    else:
+        whole = " and ".join(map(str, goals))
+        purpose = (
+            f"the smallest change that meets {whole}" if goals else f"the least {_phrase(advice.figure)}"
+        )
+        yield f"Change {chosen.label}: {purpose}."
+        before = advice.plain
+        for one in advice.steps():
+            yield f"{one.label} buys: {_bought(advice, goals, before, one)}."
+        yield from _prices(advice.plain, chosen)
+        yield from _others(advice)
+    if advice.cut_short:
+        yield "The budget of runs (--runs) ended the search: there may be a smaller change."
+
+
+def _bought(advice: Advice, goals: Sequence[Requirement], before: Tried, after: Tried) -> str:
+    figures = dict.fromkeys([advice.figure, *(goal.figure for goal in goals), UNOWNED])
+    parts = []
+    for figure in figures:
+        old, new = before.spread(figure), after.spread(figure)
+        if old is not None and new is not None:
+            parts.append(f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}")
+    return "; ".join(parts)
+
+
+def _prices(plain: Tried, chosen: Tried) -> Iterator[str]:
+    prices = [f"{change.name}: {change.price}" for change in chosen.changes if change.price]
+    for figure in ("records_duplicated", "generations", UNOWNED):
+        old, new = plain.spread(figure), chosen.spread(figure)
+        if old is not None and new is not None and new.least > old.most:
+            parts = f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}"
+            prices.append(parts)
+    yield f"It costs: {'; '.join(prices)}." if prices else "It costs nothing that the figures show."
+    noticed, before = chosen.noticed_after_ms / 1000, plain.noticed_after_ms / 1000
+    word = "as before" if noticed == before else f"as it is: {seconds(before)}"
+    yield f"A dead member is noticed {seconds(noticed)} after its last heartbeat ({word})."
+
+
+def _others(advice: Advice) -> Iterator[str]:
+    if not advice.others:
+        return
+    named = ", ".join(one.label for one in advice.others[:_OTHERS_NAMED_MAX])
+    more = len(advice.others) - _OTHERS_NAMED_MAX
+    yield f"Others do it, too: {named}{f' and {more} more' if more > 0 else ''}."
+
+
+def paste_lines(lines: Lines) -> Iterator[str]:
+    """The settings, by client library, to be pasted as they stand."""
+    for library in LIBRARIES:
+        if library.name in lines.of_clients:
+            yield f"# {library.name}"
+            yield from lines.of_clients[library.name]
+            yield ""
+    for where, found in (("broker, server.properties", lines.of_broker), ("deployment", lines.of_deployment)):
+        if found:
+            yield f"# {where}"
+            yield from found
+            yield ""
+
+
+def advice_content(
+    advice: Advice, goals: Sequence[Requirement], sentences: Sequence[str], lines: Lines | None
+) -> dict[str, Any]:
+    """The content of --json. ``lines``: of the change that is advised."""
+    chosen = advice.chosen
+    return {
+        "goals": [str(goal) for goal in goals],
+        "figure": advice.figure,
+        "as_it_is": _content(advice.plain, advice.figure),
+        "tried": [_content(one, advice.figure) for one in advice.tried],
+        "chosen": None if chosen is None else _content(chosen, advice.figure),
+        "settings": {} if chosen is None else chosen.settings,
+        "clients": {} if lines is None else _lists(lines.of_clients),
+        "cut_short": advice.cut_short,
+        "answer": " ".join(sentences),
+    }
+
+
+def _lists(found: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {name: list(lines) for name, lines in found.items()}
+
+
+def _content(one: Tried, figure: str) -> dict[str, Any]:
+    spread = one.spread(figure)
+    return {
+        "change": one.label,
+        "settings": one.settings,
+        "refused": one.refused,
+        "least_median_most": None if spread is None else list(spread),
+        "noticed_after_ms": one.noticed_after_ms,
+    }
+
+
+def _phrase(figure: str) -> str:
+    measure = BY_FIGURE.get(figure)
+    return figure if measure is None else measure.phrase
+
+
+def _shown(figure: str, spread: Spread | None, with_range: bool = True) -> str:
+    if spread is None:
+        return "-"
+    measure = BY_FIGURE.get(figure)
+    show = number if measure is None else measure.show
+    if spread.least == spread.most or not with_range:
+        return show(spread.median)
+    return f"{show(spread.median)} ({show(spread.least)} to {show(spread.most)})"

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from groupstorm.cli.output_options import (
-    AllOption,
-    CsvOption,
-    FromOption,
-    GroupOption,
-    JsonOption,
-    MarkdownOption,
-    ToOption,
-    microseconds,
-)
 from groupstorm.cli.printing import (
     Shape,
     print_grid,
@@ -37,45 +24,25 @@ from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHa
 from groupstorm.problems import CheckFailed
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid
+from groupstorm.units import window_us
 from groupstorm.verdicts.comparison import one_run_each
 from groupstorm.wording import counted, seconds
 
 
 def analyze(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="DIR|FILE...", help="Runs, folders of runs (compare), or trace files."),
-    ],
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Print only whether figures.json files say the same.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write the tables as Parquet.")
-    ] = None,
-    slowest: Annotated[int, typer.Option("--slowest", min=0, help="So many handovers of every run.")] = 5,
-    group: GroupOption = None,
-    from_seconds: FromOption = 0,
-    to_seconds: ToOption = None,
-    engine: Annotated[
-        Engine,
-        typer.Option(
-            "--engine",
-            help="auto: local for small traces, Spark for large ones (docs/analyze.md) or --master.",
-        ),
-    ] = Engine.AUTO,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="spark://HOST:PORT",
-            help="Workers of a Spark cluster that see the traces under the same paths (compose/spark.yaml).",
-            show_default="all cores of this machine",
-        ),
-    ] = None,
+    paths: list[Path],
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
+    check: bool = False,
+    out: Path | None = None,
+    slowest: int = 5,
+    group: list[str] | None = None,
+    from_seconds: float = 0,
+    to_seconds: float | None = None,
+    engine: Engine = Engine.AUTO,
+    master: str | None = None,
 ) -> None:
     """Compute figures and tables from traces, and compare with figures.json, if there is one.
 
@@ -83,7 +50,7 @@ def analyze(
     --json prints one JSON object, {run: figures}. Exits 1 if a figures.json says something else.
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
-    window = Window(*microseconds(from_seconds, to_seconds))
+    window = Window(*window_us(from_seconds, to_seconds))
     request = Request(find_traces(paths), tuple(group or ()), window, slowest, out)
     analysis = analyze_traces(request, engine, master)
     if chosen_shape is Shape.JSON:

@@ -6,9 +6,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from groupstorm.assignors.cases import answers
 from groupstorm.assignors.server.cases import answers as server_answers
@@ -26,14 +23,9 @@ class Mode(StrEnum):
 
 
 def assign(
-    file: Annotated[
-        Path | None, typer.Argument(help="Cases, one JSON object a line. [default: standard input]")
-    ] = None,
-    mode: Annotated[Mode, typer.Option(help="Whose assignors the cases name.")] = Mode.CONSUMER,
-    plug_in: Annotated[
-        list[str] | None,
-        typer.Option(help="An assignor of your own, module:attribute, that cases may name (repeatable)."),
-    ] = None,
+    file: Path | None = None,
+    mode: Mode = Mode.CONSUMER,
+    plug_in: list[str] | None = None,
 ) -> None:
     """Answer cases: what would this assignor give to these members?"""
     if mode is not Mode.CONSUMER and plug_in:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from groupstorm.cli.import_logs import print_imported
-from groupstorm.cli.output_options import FormatOption
 from groupstorm.cli.printing import print_paragraph, print_progress
 from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.wire.client_properties import read_client_properties
@@ -25,24 +21,13 @@ _SECOND_US = 1_000_000
 
 
 def capture(
-    cluster: Annotated[str, typer.Argument(metavar="HOST:PORT", help="Brokers of the cluster, with commas.")],
-    group: Annotated[
-        list[str], typer.Option("--group", metavar="GROUP", help="A group to watch. Repeatable.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the trace into this folder.")],
-    duration: Annotated[str, typer.Option("--for", metavar="TIME", help="How long: 30s, 10m, 2h.")] = "10m",
-    every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="How often to ask how the groups are.")
-    ] = "5s",
-    client_config: Annotated[
-        Path | None,
-        typer.Option(
-            "--client-config",
-            metavar="FILE",
-            help="TLS and SASL, in the format of --command-config of Kafka's tools.",
-        ),
-    ] = None,
-    trace_format: FormatOption = "jsonl",
+    cluster: str,
+    group: list[str],
+    out: Path,
+    duration: str = "10m",
+    every: str = "5s",
+    client_config: Path | None = None,
+    trace_format: str = "jsonl",
 ) -> None:
     """Watch consumer groups of a running cluster, and write a trace as import does.
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from groupstorm.chaos.command import ServiceCommand
 from groupstorm.chaos.run import ChaosRun, Promises, run_chaos
 from groupstorm.cli.options import (
-    AllowWritesOption,
-    ClientConfigOption,
     ScenarioArgument,
     SeedOption,
-    SetOption,
-    VariantOption,
     broker_kind,
     overrides,
 )
-from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json, print_line, print_paragraph
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import run_progress
@@ -32,62 +24,20 @@ _OUTPUT, _STDOUT = "output", "stdout"
 
 def chaos(
     scenario: ScenarioArgument,
-    service: Annotated[
-        str,
-        typer.Option(
-            "--service",
-            metavar="COMMAND",
-            help="The command of one instance. No shell runs it. It may have the placeholders "
-            "{bootstrap_servers}, {group_id}, {topics}, {output_topic}, {instance}, {client_id} and "
-            "{instance_id}; the same values are in the environment: GROUPSTORM_BOOTSTRAP_SERVERS, ...",
-        ),
-    ],
-    on: Annotated[
-        str,
-        typer.Option("--on", metavar="BROKER", help="emulator, jvm, container[=IMAGE] or HOST:PORT."),
-    ] = "emulator",
-    instances: Annotated[
-        int | None,
-        typer.Option(
-            "--instances", min=1, help="How many instances start. [default: the scenario's members]"
-        ),
-    ] = None,
-    processed_in: Annotated[
-        str,
-        typer.Option(
-            "--processed-in",
-            metavar="output|stdout",
-            help="Where the service says which record it has processed: records of the output topic, or "
-            "lines of JSON on standard output.",
-        ),
-    ] = _OUTPUT,
-    exactly_once: Annotated[
-        bool, typer.Option("--exactly-once", help="Hold the service to exactly once (transactions).")
-    ] = False,
-    unordered: Annotated[
-        bool,
-        typer.Option("--unordered", help="The service may process the records of a partition in any order."),
-    ] = False,
-    notice_s: Annotated[
-        float,
-        typer.Option(
-            "--notice",
-            metavar="SECONDS",
-            min=0,
-            help="How long an instance that has lost a partition may begin records of it: until its next "
-            "heartbeat, or as long as it works on a batch.",
-        ),
-    ] = NOTICE_S,
-    variant: VariantOption = None,
+    service: str,
+    on: str = "emulator",
+    instances: int | None = None,
+    processed_in: str = _OUTPUT,
+    exactly_once: bool = False,
+    unordered: bool = False,
+    notice_s: float = NOTICE_S,
+    variant: str | None = None,
     seed: SeedOption = None,
-    settings: SetOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Write what the instances write into this folder."),
-    ] = None,
-    as_json: JsonOption = False,
-    allow_writes: AllowWritesOption = False,
-    client_config: ClientConfigOption = None,
+    settings: list[str] | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
+    allow_writes: bool = False,
+    client_config: Path | None = None,
 ) -> None:
     """Put a service of your own, in any language, through a scenario: has it lost a record?
 

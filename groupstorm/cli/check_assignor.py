@@ -6,9 +6,8 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape as markup_escape
 
@@ -20,7 +19,6 @@ from groupstorm.assignors.check.speed import Speed, measure
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.cli.cpu_limit import Limited
 from groupstorm.cli.other_hash_seeds import other_processes
-from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json
 from groupstorm.problems import CheckFailed
 from groupstorm.report.assignor_check import failures, findings_table, speed_table, summary
@@ -31,25 +29,15 @@ SPEED_LIMIT_MS = 20_000
 
 
 def check_assignor(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME|MODULE:ATTRIBUTE", help="One of ours, a plug-in, or your own code.")
-    ],
-    seed: Annotated[int, typer.Option(min=0, help="The same seed draws the same histories.")] = 0,
-    count: Annotated[int, typer.Option(min=1, help="How many histories to play.")] = 200,
-    limit_ms: Annotated[
-        int, typer.Option(min=1, help="CPU time for one answer. A slower one counts as none.")
-    ] = 1_000,
-    order: Annotated[
-        MapOrder, typer.Option(help="For our assignors: how ties are settled.")
-    ] = MapOrder.JAVA_HASH,
-    bug_compat: Annotated[
-        bool, typer.Option("--bug-compat", help="For our assignors: with the defects of Kafka's.")
-    ] = False,
-    speed: Annotated[bool, typer.Option(help="Measure the CPU time of answers.")] = True,
-    every: Annotated[
-        bool, typer.Option("--all", help="Print failing histories of properties that are not promised, too.")
-    ] = False,
-    as_json: JsonOption = False,
+    name: str,
+    seed: int = 0,
+    count: int = 200,
+    limit_ms: int = 1_000,
+    order: MapOrder = MapOrder.JAVA_HASH,
+    bug_compat: bool = False,
+    speed: bool = True,
+    every: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Play random histories of a group with an assignor and hold it to its promises.
 

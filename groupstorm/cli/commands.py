@@ -1,4 +1,7 @@
-"""The commands: a table of their names. A module is imported when its command is run."""
+"""The commands: a table of their names. A module is imported when its command is run.
+
+The table ``options.tsv`` describes their arguments and options. A command's function has plain types.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import gc
 import re
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from groupstorm import __version__
+from groupstorm import __version__, tables
 from groupstorm.cli.invocation import as_invoked
 from groupstorm.problems import ExitCode
 
@@ -83,12 +86,39 @@ def load_command(name: str) -> Any:
 
 def as_command(name: str, function: Callable[..., None]) -> Any:
     """The command that Typer makes of a function. Its help names other commands as the user calls them."""
+    _describe_options(name, function)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name, cls=_Command)(function)
     made: Any = typer.main.get_command(alone)
     for described in (made, *made.params):
         described.help = described.help and as_invoked(described.help)
     return made
+
+
+def _describe_options(name: str, function: Callable[..., None]) -> None:
+    """Annotate the parameters with their rows of the table; annotated ones stay as they are.
+
+    Parameters that several commands have in the same way have one row, which names no command.
+    """
+    described = {
+        parameter: row
+        for command, parameter, *row in tables.rows("groupstorm.cli", "options")
+        if command in (name, "*")  # the rows of single commands stand behind
+    }
+    hints = get_type_hints(function, include_extras=True)
+    for parameter, kind in hints.items():
+        if parameter != "return" and get_origin(kind) is not Annotated:
+            hints[parameter] = Annotated[kind, _described(*described[parameter])]
+    function.__annotations__ = hints
+
+
+def _described(option: str, metavar: str, limits: str, default: str, text: str) -> Any:
+    """The argument or option that Typer makes of a row."""
+    shown: dict[str, Any] = {"metavar": metavar or None, "show_default": default or True, "help": text}
+    if limits:
+        least, _, most = limits.partition("..")
+        shown |= {"min": int(least), "max": int(most) if most else None}
+    return typer.Option(*option.split(), **shown) if option else typer.Argument(**shown)
 
 
 class _Command(TyperCommand):

@@ -11,25 +11,14 @@ import typer
 
 from groupstorm.cli.failed_runs import check_variants_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
-    AllowWritesOption,
-    ClientConfigOption,
-    ExactOption,
-    NoRemediesOption,
-    OnOption,
-    OutOption,
-    RankOption,
-    RequireOption,
     ScenarioArgument,
     SeedOption,
-    SetOption,
-    WithOption,
     broker_kind,
     broker_options,
     clients_of,
     overrides,
     seed_range,
 )
-from groupstorm.cli.output_options import AllOption, CsvOption, FormatOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import (
     Shape,
     print_command,
@@ -66,18 +55,16 @@ from groupstorm.storms.scenario.files import load
 
 def compare(
     scenario: ScenarioArgument,
-    variants: Annotated[
-        list[str] | None, typer.Option("--variant", help="Compare this variant. Repeatable. [default: all]")
-    ] = None,
+    variants: list[str] | None = None,
     seed: SeedOption = None,
-    settings: SetOption = None,
-    out: OutOption = None,
-    trace_format: FormatOption = "jsonl",
-    exact: ExactOption = False,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    settings: list[str] | None = None,
+    out: Path | None = None,
+    trace_format: str = "jsonl",
+    exact: bool = False,
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -87,13 +74,13 @@ def compare(
             show_default=f"{SEEDS_DEFAULT}; 1 with --on",
         ),
     ] = None,
-    ranked_by: RankOption = None,
-    require: RequireOption = None,
-    no_remedies: NoRemediesOption = False,
-    on: OnOption = None,
-    with_library: WithOption = None,
-    allow_writes: AllowWritesOption = False,
-    client_config: ClientConfigOption = None,
+    ranked_by: str | None = None,
+    require: list[str] | None = None,
+    no_remedies: bool = False,
+    on: str | None = None,
+    with_library: str | None = None,
+    allow_writes: bool = False,
+    client_config: Path | None = None,
 ) -> None:
     """Run the variants of a scenario and print what the difference is, and which variant is best.
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from groupstorm.cli.options import RankOption
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import (
     Shape,
     print_grid,
@@ -30,19 +26,15 @@ from groupstorm.storms.runs.past_runs import pair, read_runs
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import parse_ranking
 
-FolderArgument = Annotated[
-    Path, typer.Argument(metavar="RUN", help="The folder of a run, of its seeds, or of a comparison.")
-]
-
 
 def diff(
-    first: FolderArgument,
-    second: FolderArgument,
-    ranked_by: RankOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    first: Path,
+    second: Path,
+    ranked_by: str | None = None,
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
 ) -> None:
     """Compare two finished runs: settings that differ, figures that differ, and which run is better.
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
-from groupstorm.cli.output_options import FromOption, GroupOption, JsonOption, ToOption, microseconds
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
-from groupstorm.explain.advice import is_share_group
+from groupstorm.explain.advice import first_answer, is_share_group
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
-from groupstorm.explain.first_answer import first_answer
 from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_lines
 from groupstorm.explain.work import Uneven
@@ -27,21 +23,17 @@ from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
 from groupstorm.trace.events.imported import CLIENT_HOST
+from groupstorm.units import window_us
 from groupstorm.wording import counted, listed, seconds
 
 
 def explain(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN|FILE", help="The folder of a run, of an import, or of serve --trace; or a trace."
-        ),
-    ],
-    as_json_object: JsonOption = False,
-    group: GroupOption = None,
-    from_seconds: FromOption = 0,
-    to_seconds: ToOption = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every rebalance, one line each.")] = False,
+    path: Path,
+    as_json_object: bool = False,
+    group: list[str] | None = None,
+    from_seconds: float = 0,
+    to_seconds: float | None = None,
+    everything: bool = False,
 ) -> None:
     """Say why a group rebalanced: named patterns, who caused them, what they cost, what to turn.
 
@@ -53,7 +45,7 @@ def explain(
 
     Example: groupstorm explain runs/rolling-deploy-0
     """
-    window = Window(*microseconds(from_seconds, to_seconds))
+    window = Window(*window_us(from_seconds, to_seconds))
     explanations: Sequence[Explanation] = explain_trace(path, frozenset(group or ()), window)
     if as_json_object:
         groups = [as_json(one, sentence) for one in explanations]

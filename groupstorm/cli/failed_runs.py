@@ -17,8 +17,14 @@ from groupstorm.cli.invocation import command_line
 from groupstorm.cli.printing import print_lines_aside, print_paragraph
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
-from groupstorm.figures.overload import lag_growth, overload_sentence
-from groupstorm.figures.unsettled import CONSEQUENCES, SETTLED_LATE, finding, verdict_on
+from groupstorm.figures.unsettled import (
+    CONSEQUENCES,
+    SETTLED_LATE,
+    finding,
+    lag_growth,
+    overload_sentence,
+    verdict_on,
+)
 from groupstorm.problems import CheckFailed
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import seeds_named

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple
-
-import typer
+from typing import NamedTuple
 
 from groupstorm.cli.commands import COMMANDS
-from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.presets import shown_values
 from groupstorm.cli.printing import print_indented, print_json
 from groupstorm.explain.patterns.table import PATTERNS
@@ -29,8 +26,8 @@ class Entry(NamedTuple):
 
 
 def find(
-    words: Annotated[list[str], typer.Argument(metavar="WORD...", help="All of them, in any place.")],
-    as_json: JsonOption = False,
+    words: list[str],
+    as_json: bool = False,
 ) -> None:
     """Find presets, settings, steps, patterns and commands by a word: hpa, gc, skew, canary.
 

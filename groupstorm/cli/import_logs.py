@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-import typer
-
-from groupstorm.cli.output_options import FormatOption
 from groupstorm.cli.printing import print_command, print_line, print_paragraph
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import Instant, instant, shown, zone
@@ -27,54 +24,15 @@ _NUMBERS = {"y": "year", "m": "month", "d": "day"}
 
 
 def import_(
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="SOURCE...",
-            help="Logs of brokers and clients, segments of __consumer_offsets or what kafka-dump-log prints "
-            "of them, output of kafka-consumer-groups: files (gzip, too), folders, or - for standard input.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Write the trace into this folder.")],
-    group: Annotated[
-        list[str] | None, typer.Option("--group", metavar="GROUP", help="Only this group. Repeatable.")
-    ] = None,
-    time_zone: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--time-zone",
-            metavar="[SOURCE=]ZONE",
-            help="The zone of times that print none: Europe/Berlin, +05:30. Repeatable. [default: UTC]",
-        ),
-    ] = None,
-    pattern: Annotated[
-        str | None,
-        typer.Option(
-            "--pattern",
-            metavar="REGEX",
-            help="What stands in front of messages in an unusual log, with the time as (?P<time>...).",
-        ),
-    ] = None,
-    at: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--at",
-            metavar="[SOURCE=]TIME",
-            help="When an output of kafka-consumer-groups was printed: 2026-01-31T12:00:00Z. Repeatable.",
-        ),
-    ] = None,
-    day: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--date",
-            metavar="[SOURCE=]DATE",
-            help="The date of a log's first line, if its times have none: 2026-01-31. Repeatable.",
-        ),
-    ] = None,
-    trace_format: FormatOption = "jsonl",
-    unknown: Annotated[
-        bool, typer.Option("--unknown", help="Show the lines that look like Kafka's and are not understood.")
-    ] = False,
+    sources: list[str],
+    out: Path,
+    group: list[str] | None = None,
+    time_zone: list[str] | None = None,
+    pattern: str | None = None,
+    at: list[str] | None = None,
+    day: list[str] | None = None,
+    trace_format: str = "jsonl",
+    unknown: bool = False,
 ) -> None:
     """Make a trace from the logs of Kafka brokers and clients, and from __consumer_offsets.
 

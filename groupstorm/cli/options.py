@@ -31,79 +31,10 @@ ScenarioArgument = Annotated[
         autocompletion=_presets,
     ),
 ]
-VariantOption = Annotated[str | None, typer.Option("--variant", help="Which variant. [default: the first]")]
 SeedOption = Annotated[
     int | None,
     typer.Option(
         "--seed", min=0, max=MAX_SEED, help="The same seed gives the same trace, to the byte. [default: 0]"
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Change a setting (`groupstorm list --settings`). Repeatable."
-    ),
-]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Write the files into this folder.")
-]
-ExactOption = Annotated[
-    bool, typer.Option("--exact", help="Simulate heartbeats one by one: slower, the same trace.")
-]
-RankOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rank",
-        metavar="FIGURE|FIGURE=WEIGHT,...",
-        help="What the best variant costs least of: unowned, staleness, lag, duplicates, moves, ... "
-        "[default: unowned, staleness, duplicates and skipped together]",
-    ),
-]
-NoRemediesOption = Annotated[
-    bool,
-    typer.Option("--no-remedies", help="Do not run again to find what ends a livelock."),
-]
-RequireOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--require",
-        metavar="FIGURE<NUMBER",
-        help="Exit with 1 if the figure does not meet it. Repeatable.",
-    ),
-]
-
-OnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--on",
-        metavar="BROKER",
-        help="In real time, over TCP, against a broker: emulator, jvm, container[=IMAGE] or HOST:PORT. "
-        "[default: in virtual time]",
-    ),
-]
-WithOption = Annotated[
-    str | None,
-    typer.Option(
-        "--with",
-        metavar="LIBRARY",
-        help="With --on: the members are unmodified consumers of confluent-kafka, aiokafka, kafka-python or "
-        "java, in processes of their own. [default: our own members over TCP]",
-    ),
-]
-AllowWritesOption = Annotated[
-    bool,
-    typer.Option(
-        "--allow-writes",
-        help="With --on HOST:PORT: allow topics and a group to be made there, and removed at the end.",
-    ),
-]
-
-ClientConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--client-config",
-        metavar="FILE",
-        help="With --on HOST:PORT: TLS and SASL, in the format of --command-config of Kafka's tools.",
     ),
 ]
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_indented, print_json
 from groupstorm.storms.scenario.preset_files import preset_summaries
 
@@ -16,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def list_presets(
-    as_json: JsonOption = False,
-    settings: Annotated[bool, typer.Option("--settings", help="List the settings of scenarios.")] = False,
-    steps: Annotated[bool, typer.Option("--steps", help="List the steps of scenarios.")] = False,
+    as_json: bool = False,
+    settings: bool = False,
+    steps: bool = False,
 ) -> None:
     """List the presets: name, question, variants."""
     if settings:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from groupstorm.cli.options import ExactOption, SetOption, overrides
+from groupstorm.cli.options import overrides
 from groupstorm.cli.printing import print_line
 from groupstorm.storms.runs.past_runs import replay as replay_run
 
 
 def replay(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
-    exact: ExactOption = False,
-    settings: SetOption = None,
+    folder: Path,
+    exact: bool = False,
+    settings: list[str] | None = None,
 ) -> None:
     """Run a run again from its scenario.yaml and check that every event comes out the same.
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 from urllib.parse import quote
 
-import typer
-
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.output_options import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.cli.printing import print_made, print_paragraph, print_paragraphs, print_progress
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import weight
@@ -19,6 +16,7 @@ from groupstorm.report.page.content import RunView
 from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
 from groupstorm.storms.runs.run_folder import real_time_options, write_text
+from groupstorm.units import window_us
 from groupstorm.visible import visible_markdown
 from groupstorm.wording import size
 
@@ -28,33 +26,13 @@ _LARGE_BYTES: Final = 20_000_000
 
 
 def report(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="The folder of a run, a comparison, a sweep, an import or serve --trace; or a trace.",
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FILE",
-            help="Where to write: .html, .md or .svg. [default: RUN-report.html]",
-        ),
-    ] = None,
-    as_markdown: Annotated[
-        bool,
-        typer.Option(
-            "--markdown",
-            help="Markdown for a pull request; with -o FILE.md its picture is FILE.svg beside it.",
-        ),
-    ] = False,
-    as_svg: Annotated[bool, typer.Option("--svg", help="One picture.")] = False,
-    group: GroupOption = None,
-    from_seconds: FromOption = 0,
-    to_seconds: ToOption = None,
+    paths: list[Path],
+    out: Path | None = None,
+    as_markdown: bool = False,
+    as_svg: bool = False,
+    group: list[str] | None = None,
+    from_seconds: float = 0,
+    to_seconds: float | None = None,
 ) -> None:
     """Write one HTML file that shows a run, a comparison, a sweep or an import, and needs no network.
 
@@ -71,7 +49,7 @@ def report(
     large = weight(find_sources(paths).traces)
     if large > _LARGE_BYTES:
         print_progress(f"reading traces of about {size(large)}")
-    made = Report(paths, group or (), Window(*microseconds(from_seconds, to_seconds)))
+    made = Report(paths, group or (), Window(*window_us(from_seconds, to_seconds)))
     commands = {view.name: command for view in made.views if (command := _command(view))}
     if kind == "html":
         file = out or Path(f"{paths[0].resolve().stem}-report.html")

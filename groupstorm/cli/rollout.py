@@ -6,20 +6,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 import yaml
 
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.options import OutOption, RequireOption, SeedOption, SetOption, overrides
-from groupstorm.cli.output_options import JsonOption
+from groupstorm.cli.options import SeedOption, overrides
 from groupstorm.cli.printing import print_json
 from groupstorm.cli.rollout_against import compare_versions
 from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
-from groupstorm.cli.whatif import GroupOption
 from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.rollout_answer import Rollouts, rollout_answer
@@ -48,47 +45,19 @@ SCENARIO_FILE = "rollout.yaml"
 
 
 def rollout(
-    manifest: Annotated[
-        str,
-        typer.Argument(
-            metavar="MANIFEST.yaml", help="Kubernetes manifests, or the output of `helm template`; -: stdin."
-        ),
-    ],
-    workload: Annotated[
-        str | None,
-        typer.Option("--workload", metavar="NAME", help="Which Deployment or StatefulSet consumes."),
-    ] = None,
-    settings: SetOption = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="RUN",
-            help="A trace of the group (of import, capture, serve, run), in the place of assumptions.",
-        ),
-    ] = None,
-    group: GroupOption = None,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="REF|FILE",
-            help="Print the cost of the change from this version, a revision of git or a file, as Markdown.",
-        ),
-    ] = None,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="Run the manifest as it is, without alternatives.")
-    ] = False,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on.")
-    ] = SEEDS_DEFAULT,
+    manifest: str,
+    workload: str | None = None,
+    settings: list[str] | None = None,
+    trace: Path | None = None,
+    group: str | None = None,
+    against: str | None = None,
+    alone: bool = False,
+    seeds: int = SEEDS_DEFAULT,
     seed: SeedOption = None,
-    require: RequireOption = None,
-    as_json: JsonOption = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="All figures, and the lines to paste of every alternative.")
-    ] = False,
-    out: OutOption = None,
+    require: list[str] | None = None,
+    as_json: bool = False,
+    everything: bool = False,
+    out: Path | None = None,
 ) -> None:
     """Say what the next rollout of a consumer costs, from its Kubernetes manifests, and what would cost less.
 

@@ -6,37 +6,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
-    AllowWritesOption,
-    ClientConfigOption,
-    ExactOption,
-    NoRemediesOption,
-    OnOption,
-    OutOption,
-    RequireOption,
     ScenarioArgument,
     SeedOption,
-    SetOption,
-    VariantOption,
-    WithOption,
     broker_kind,
     broker_options,
     clients_of,
     overrides,
     seed_range,
-)
-from groupstorm.cli.output_options import (
-    AllOption,
-    CsvOption,
-    FormatOption,
-    JsonOption,
-    MarkdownOption,
-    TraceToOption,
 )
 from groupstorm.cli.printing import (
     Shape,
@@ -73,35 +53,26 @@ if TYPE_CHECKING:
 
 def run(
     scenario: ScenarioArgument,
-    variant: VariantOption = None,
+    variant: str | None = None,
     seed: SeedOption = None,
-    settings: SetOption = None,
-    out: OutOption = None,
-    trace_format: FormatOption = "jsonl",
-    exact: ExactOption = False,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Run this many seeds, from --seed on, in parallel.")
-    ] = 1,
-    log: Annotated[bool, typer.Option("--log", help="Log every event to standard error.")] = False,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            "--trace",
-            metavar="DIR",
-            help="Write the trace into files of this folder, too: each can be read while the run goes on.",
-        ),
-    ] = None,
-    trace_to: TraceToOption = None,
-    on: OnOption = None,
-    with_library: WithOption = None,
-    allow_writes: AllowWritesOption = False,
-    client_config: ClientConfigOption = None,
-    require: RequireOption = None,
-    no_remedies: NoRemediesOption = False,
+    settings: list[str] | None = None,
+    out: Path | None = None,
+    trace_format: str = "jsonl",
+    exact: bool = False,
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
+    seeds: int = 1,
+    log: bool = False,
+    trace: Path | None = None,
+    trace_to: str | None = None,
+    on: str | None = None,
+    with_library: str | None = None,
+    allow_writes: bool = False,
+    client_config: Path | None = None,
+    require: list[str] | None = None,
+    no_remedies: bool = False,
 ) -> None:
     """Storm a group and print what it cost: in virtual time, or with --on in real time against a broker.
 

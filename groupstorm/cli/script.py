@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import IO, Annotated, Any, Final
-
-import typer
+from typing import IO, Any, Final
 
 from groupstorm.cli.printing import print_made
 from groupstorm.coordinator.config import Compatibility
@@ -30,19 +28,10 @@ class KafkaRelease(StrEnum):
 
 
 def script(
-    file: Annotated[
-        Path | None, typer.Argument(help="Scenarios, one JSON object a line.", show_default="standard input")
-    ] = None,
-    changes: Annotated[
-        bool, typer.Option("--changes", help="Print a state only if it differs from the one before.")
-    ] = False,
-    kafka: Annotated[KafkaRelease, typer.Option(help="The release whose coordinator answers.")] = (
-        KafkaRelease.KAFKA_4_4_0
-    ),
-    records: Annotated[
-        bool,
-        typer.Option("--records", help="Run scripts of share groups' records. Their states are changes."),
-    ] = False,
+    file: Path | None = None,
+    changes: bool = False,
+    kafka: KafkaRelease = (KafkaRelease.KAFKA_4_4_0),
+    records: bool = False,
 ) -> None:
     """Run scenarios against the coordinator, as Kafka to the letter: JSON lines in, JSON lines out."""
     if records and kafka is not KafkaRelease.KAFKA_4_4_0:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from groupstorm.cli.output_options import TraceToOption
 from groupstorm.cli.printing import print_line
 from groupstorm.problems import InputError
 from groupstorm.trace.topic import read_topic_address
@@ -34,40 +33,15 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help=f"Port to listen on; without it {DEFAULT_PORT}, 0: a free one.")
     ] = None,
-    listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Both in one, instead of --host and --port.")
-    ] = None,
-    topic: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME:PARTITIONS", help="A topic that exists from the start (repeatable)."),
-    ] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KAFKA.OPTION=VALUE", help="A setting by Kafka's name (repeatable)."),
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the coordinator's events into files of this folder."),
-    ] = None,
-    trace_to: TraceToOption = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep topics, groups and offsets in this folder over a restart."),
-    ] = None,
-    accept_loss: Annotated[
-        bool,
-        typer.Option(
-            "--accept-loss",
-            help="Go on with what is left in a --data folder that is refused since its journal is damaged or "
-            "cut; the damaged files are kept.",
-        ),
-    ] = False,
-    brokers: Annotated[
-        int, typer.Option(help="How many brokers, each with a port of its own, from --port on.")
-    ] = 1,
-    as_version: Annotated[
-        str, typer.Option(metavar="2.8|3.9|4.x", help="Advertise no higher versions than this Kafka's.")
-    ] = "4.x",
+    listen: str | None = None,
+    topic: list[str] | None = None,
+    setting: list[str] | None = None,
+    trace: Path | None = None,
+    trace_to: str | None = None,
+    data: Path | None = None,
+    accept_loss: bool = False,
+    brokers: int = 1,
+    as_version: str = "4.x",
     control: Annotated[
         int | None,
         typer.Option(
@@ -77,30 +51,11 @@ def serve(
             help="Take orders over HTTP on 127.0.0.1: faults, pauses, members that expire; 0: a free port.",
         ),
     ] = None,
-    tls_cert: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="TLS with this certificate (PEM, the chain behind it)."),
-    ] = None,
-    tls_key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Its key (PEM, no password), unless --tls-cert holds it as well."),
-    ] = None,
-    tls_client_ca: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Clients must show a certificate that one of these has signed."),
-    ] = None,
-    sasl_users: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512) with the users of this file, "
-            "NAME=PASSWORD on each line.",
-        ),
-    ] = None,
-    insecure: Annotated[
-        bool,
-        typer.Option("--insecure", help="Listen beyond the loopback interface though there is no TLS."),
-    ] = False,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
+    tls_client_ca: Path | None = None,
+    sasl_users: Path | None = None,
+    insecure: bool = False,
 ) -> None:
     """Serve Kafka's protocol over TCP until SIGINT, SIGTERM or SIGHUP.
 

@@ -14,15 +14,10 @@ import typer
 from groupstorm import __version__
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import (
-    OutOption,
-    RankOption,
     SeedOption,
-    SetOption,
-    VariantOption,
     overrides,
     seed_range,
 )
-from groupstorm.cli.output_options import AllOption, CsvOption, JsonOption, MarkdownOption
 from groupstorm.cli.printing import (
     Shape,
     print_grid,
@@ -69,24 +64,11 @@ from groupstorm.verdicts.requirements import Requirement, parse
 
 
 def sweep(
-    scenario: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="PRESET|FILE", help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml)."
-        ),
-    ] = None,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--over",
-            metavar="NAME=A..B:STEP|NAME=V1,V2",
-            help="A setting and its values: session.timeout.ms=10s..120s:10s, members=20,60, or "
-            "variant=eager,static. Repeatable: all combinations.",
-        ),
-    ] = None,
-    variant: VariantOption = None,
+    scenario: str | None = None,
+    over: list[str] | None = None,
+    variant: str | None = None,
     seed: SeedOption = None,
-    settings: SetOption = None,
+    settings: list[str] | None = None,
     seeds: Annotated[
         int | None,
         typer.Option(
@@ -95,50 +77,17 @@ def sweep(
             help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS_DEFAULT}]",
         ),
     ] = None,
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--goal",
-            metavar="EXPR",
-            help="What a point has to meet: 'generations==0 for 99%' (of its seeds; without `for`: all). "
-            "Repeatable.",
-        ),
-    ] = None,
-    figure: Annotated[
-        str | None,
-        typer.Option(
-            "--figure",
-            help="Whose knee to look for without --goal. [default: unowned_partition_seconds, for Kafka "
-            "Streams task_downtime_seconds]",
-        ),
-    ] = None,
-    ranked_by: RankOption = None,
-    out: OutOption = None,
-    master: Annotated[
-        str | None,
-        typer.Option(
-            "--master",
-            metavar="local[N]|spark://HOST:PORT",
-            help="Do the runs on Spark: local[*] for the cores of this machine, or a cluster whose workers "
-            "see DIR under the same path.",
-        ),
-    ] = None,
-    read: Annotated[
-        Path | None,
-        typer.Option(
-            "--read",
-            metavar="DIR",
-            help="Answer from the finished runs of a sweep, with another --goal, --figure or --rank.",
-        ),
-    ] = None,
-    parquet: Annotated[
-        bool,
-        typer.Option("--parquet", help="Write runs.parquet, too: a row per run. [always with --master]"),
-    ] = False,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    goal: list[str] | None = None,
+    figure: str | None = None,
+    ranked_by: str | None = None,
+    out: Path | None = None,
+    master: str | None = None,
+    read: Path | None = None,
+    parquet: bool = False,
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
 ) -> None:
     """Run a scenario with every combination of some settings, on all cores, and print one table.
 

@@ -4,60 +4,28 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from groupstorm.cli.output_options import FromOption, GroupOption, ToOption, microseconds
 from groupstorm.cli.printing import print_line
 from groupstorm.figures.by_group import Window
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import names_by_group, require
 from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
+from groupstorm.units import window_us
 
 
 def trace(
-    path: Annotated[Path, typer.Argument(metavar="DIR|FILE", help="A run's folder, or a trace.")],
-    member: Annotated[
-        str | None, typer.Option("--member", help="The story of one member, by its client id.")
-    ] = None,
-    partition: Annotated[
-        str | None, typer.Option("--partition", help="How one partition changed hands: topic-0-17.")
-    ] = None,
-    group: GroupOption = None,
-    from_seconds: FromOption = 0,
-    to_seconds: ToOption = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every step of every member.")] = False,
-    timeline: Annotated[
-        bool, typer.Option("--timeline", help="A picture: a line per member, a column per slice of time.")
-    ] = False,
-    perfetto: Annotated[
-        Path | None,
-        typer.Option(
-            "--perfetto",
-            metavar="FILE",
-            help="Write a lane per member for ui.perfetto.dev (Chrome's trace events); compressed if .gz.",
-        ),
-    ] = None,
-    otlp: Annotated[
-        str | None,
-        typer.Option(
-            "--otlp",
-            metavar="FILE|URL",
-            help="Rebalances as OpenTelemetry spans: to a collector (http://HOST:4318/v1/traces), or into a "
-            "file as OTLP's JSON lines.",
-        ),
-    ] = None,
-    begin: Annotated[
-        str | None,
-        typer.Option(
-            "--begin",
-            metavar="TIME",
-            help="With --otlp: when the trace began, 2026-01-31T12:00:00Z. [default: as the logs of an "
-            "imported trace say, else so that it ends now]",
-        ),
-    ] = None,
+    path: Path,
+    member: str | None = None,
+    partition: str | None = None,
+    group: list[str] | None = None,
+    from_seconds: float = 0,
+    to_seconds: float | None = None,
+    everything: bool = False,
+    timeline: bool = False,
+    perfetto: Path | None = None,
+    otlp: str | None = None,
+    begin: str | None = None,
 ) -> None:
     """Print a trace as a readable story: who joined, who left, why it rebalanced, what changed hands.
 
@@ -67,7 +35,7 @@ def trace(
     """
     if member is not None and partition is not None:
         raise InputError("--member and --partition: one story at a time")
-    from_us, to_us = microseconds(from_seconds, to_seconds)
+    from_us, to_us = window_us(from_seconds, to_seconds)
     views = {"--timeline": timeline, "--perfetto": perfetto, "--otlp": otlp}
     view = next((option for option, value in views.items() if value), None)
     if view is None and begin is not None:

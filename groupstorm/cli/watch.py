@@ -19,69 +19,27 @@ from groupstorm.problems import CheckFailed, InputError
 from groupstorm.trace.topic import TopicAddress, check_bootstrap, check_topic
 from groupstorm.units import duration_us
 from groupstorm.watch.alerts import read_alert
-from groupstorm.watch.as_json import group_as_json
 from groupstorm.watch.prometheus import Collector, metrics_page
 from groupstorm.watch.sources import FolderSource, TopicSource, TraceSource
 from groupstorm.watch.watching import MICROSECONDS, Picture, Watch
 from groupstorm.watch.watching import watch as watch_trace
-from groupstorm.watch.wording import group_line, heading
+from groupstorm.watch.wording import group_as_json, group_line, heading
 
 #: A command of --on-alert that runs longer is ended: no picture is made meanwhile.
 _COMMAND_SECONDS = 30
 
 
 def watch(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|HOST:PORT",
-            help="The folder of serve --trace, run --trace or a run; or a broker, with --topic.",
-        ),
-    ],
-    topic: Annotated[
-        str | None,
-        typer.Option(
-            "--topic", metavar="TOPIC", help="Read the rows that --trace-to produces to this topic."
-        ),
-    ] = None,
-    window: Annotated[
-        str,
-        typer.Option("--window", metavar="TIME", help="The figures are of so long until now: 30s, 10m, 1h."),
-    ] = "10m",
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to print them.")] = "5s",
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            "--checkpoint",
-            metavar="FOLDER",
-            help="What a later watch goes on from; without it DIR.watch beside DIR, or TOPIC.watch here.",
-        ),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Read the rows that are there, print, and end.")
-    ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON object per line: of each group, and of each alert.")
-    ] = False,
-    alert: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--alert",
-            metavar="FIGURE>NUMBER per TIME",
-            help="Print ALERT when a group's figure goes beyond a limit, and when it is back (repeatable).",
-        ),
-    ] = None,
-    on_alert: Annotated[
-        str | None,
-        typer.Option(
-            "--on-alert",
-            metavar="COMMAND",
-            help="Run this for each alert that begins or is over; standard input: the alert as JSON.",
-        ),
-    ] = None,
-    exit_on_alert: Annotated[
-        bool, typer.Option("--exit-on-alert", help="End with exit code 1 as soon as an alert is on.")
-    ] = False,
+    source: str,
+    topic: str | None = None,
+    window: str = "10m",
+    every: str = "5s",
+    checkpoint: Path | None = None,
+    once: bool = False,
+    as_json: bool = False,
+    alert: list[str] | None = None,
+    on_alert: str | None = None,
+    exit_on_alert: bool = False,
     prometheus: Annotated[
         int | None,
         typer.Option(
@@ -92,9 +50,7 @@ def watch(
             help="Serve the figures for Prometheus over HTTP; 0: a free port.",
         ),
     ] = None,
-    prometheus_host: Annotated[
-        str, typer.Option("--prometheus-host", metavar="ADDRESS", help="Where to listen for that.")
-    ] = "127.0.0.1",
+    prometheus_host: str = "127.0.0.1",
 ) -> None:
     """Watch a trace that is being written: figures of the last minutes, group by group.
 

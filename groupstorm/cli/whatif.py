@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from groupstorm.cli.compare import run_compared
-from groupstorm.cli.options import OutOption, RankOption, SeedOption, overrides, seed_range
-from groupstorm.cli.output_options import AllOption, CsvOption, FormatOption, JsonOption, MarkdownOption
+from groupstorm.cli.options import SeedOption, overrides, seed_range
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid, Row
@@ -18,10 +15,9 @@ from groupstorm.storms.runs.run_folder import as_folder, free_folder, write_text
 from groupstorm.storms.runs.several import forget_other_runs, orders_of
 from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
-from groupstorm.whatif.agreement import Agreement, Line, RoundLine
+from groupstorm.whatif.agreement import Agreement, Line, Repeated, RoundLine, repeat
 from groupstorm.whatif.changes import check_change, variants_of
 from groupstorm.whatif.drafting import scenario_text
-from groupstorm.whatif.repeating import Repeated, repeat
 from groupstorm.wording import number
 
 SCENARIO_FILE = "whatif.yaml"
@@ -29,54 +25,23 @@ SCENARIO_FILE = "whatif.yaml"
 #: So many rounds are shown without --all: those whose replays differ most.
 ROUNDS_SHOWN = 8
 
-GroupOption = Annotated[str | None, typer.Option("--group", help="The group, if the trace has several.")]
-KnownOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--known",
-        metavar="NAME=VALUE",
-        help="A setting that the run had and its trace does not say. Repeatable.",
-    ),
-]
-
 
 def whatif(
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A trace or its folder: of an import, of serve, of a storm."),
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting that would have been another (`groupstorm list --settings`). Repeatable.",
-        ),
-    ] = None,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--over",
-            metavar="NAME=A..B:STEP|NAME=V1,V2",
-            help="A setting and several values: each of them side by side. Repeatable: all combinations.",
-        ),
-    ] = None,
-    known: KnownOption = None,
-    group: GroupOption = None,
-    scenario: Annotated[
-        Path | None, typer.Option("--scenario", metavar="FILE", help="Write the scenario to this file, too.")
-    ] = None,
+    run: Path,
+    settings: list[str] | None = None,
+    over: list[str] | None = None,
+    known: list[str] | None = None,
+    group: str | None = None,
+    scenario: Path | None = None,
     seed: SeedOption = None,
-    seeds: Annotated[
-        int, typer.Option("--seeds", min=1, help="Replay with so many seeds, from --seed on.")
-    ] = 5,
-    out: OutOption = None,
-    trace_format: FormatOption = "jsonl",
-    ranked_by: RankOption = None,
-    as_json: JsonOption = False,
-    as_csv: CsvOption = False,
-    as_markdown: MarkdownOption = False,
-    everything: AllOption = False,
+    seeds: int = 5,
+    out: Path | None = None,
+    trace_format: str = "jsonl",
+    ranked_by: str | None = None,
+    as_json: bool = False,
+    as_csv: bool = False,
+    as_markdown: bool = False,
+    everything: bool = False,
 ) -> None:
     """Run the hours of a trace again: first as they were, then under other settings, side by side.
 

@@ -16,18 +16,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 
@@ -46,33 +36,35 @@ class ClassicResponses(ABC):
         self._group = group
         self._emit = emit
 
-    def _classic_received(self, request: Request, response: Response | Disconnected) -> None:
-        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+    def _classic_received(
+        self, request: messages.Request, response: messages.Response | Disconnected
+    ) -> None:
+        if isinstance(request, messages.JoinGroup) and isinstance(response, messages.JoinGroupResponse):
             self._join_received(request, response)
             who = (self._group, request.client_id, response.member_id)
             self._emit(events.JoinAnswered(*who, response.generation, _name(response.error)))
-        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+        elif isinstance(request, messages.SyncGroup) and isinstance(response, messages.SyncGroupResponse):
             client_id, partitions = self._sync_received(request, response)
             who = (self._group, client_id, request.member_id)
             self._emit(events.SyncAnswered(*who, request.generation, _name(response.error), partitions))
-        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
+        elif isinstance(request, messages.Heartbeat) and isinstance(response, messages.HeartbeatResponse):
             self._heartbeat_received(request, response.error)
-        elif isinstance(response, LeaveGroupResponse) and response.error is Error.NONE:
+        elif isinstance(response, messages.LeaveGroupResponse) and response.error is Error.NONE:
             for member in response.members:
                 if member.error is Error.NONE:
                     self._member_left(member.member_id)
 
     @abstractmethod
-    def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None: ...
+    def _join_received(self, request: messages.JoinGroup, response: messages.JoinGroupResponse) -> None: ...
 
     @abstractmethod
     def _sync_received(
-        self, request: SyncGroup, response: SyncGroupResponse
+        self, request: messages.SyncGroup, response: messages.SyncGroupResponse
     ) -> tuple[str, tuple[str, ...] | None]:
         """Returns the member's client id and its partitions; None if it has no assignment."""
 
     @abstractmethod
-    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None: ...
+    def _heartbeat_received(self, request: messages.Heartbeat, error: Error) -> None: ...
 
     @abstractmethod
     def _member_left(self, member_id: str) -> None: ...
@@ -89,7 +81,7 @@ class InferredCoordinator(ClassicResponses):
         #: The members of the group: member id -> client id, and group.instance.id -> member id.
         self.members: dict[str, str] = {}
         self._static: dict[str, str] = {}
-        self._joining: dict[str, JoinGroup] = {}
+        self._joining: dict[str, messages.JoinGroup] = {}
 
     @property
     def instances(self) -> dict[str, str]:
@@ -115,23 +107,25 @@ class InferredCoordinator(ClassicResponses):
         """A round begins that no request has opened."""
         self._change_state(PREPARING, cause, None)
 
-    def request_sent(self, request: Request) -> None:
+    def request_sent(self, request: messages.Request) -> None:
         """A member sends ``request``."""
-        if isinstance(request, JoinGroup):
+        if isinstance(request, messages.JoinGroup):
             self._joining[request.client_id] = request
             cause = self._cause_of(request)
             if cause is not None and self.state is not PREPARING:
                 self._change_state(PREPARING, cause, request.member_id or None)
 
-    def response_received(self, request: Request, response: Response | Disconnected) -> None:
+    def response_received(
+        self, request: messages.Request, response: messages.Response | Disconnected
+    ) -> None:
         """The member received the response to ``request``, or lost its connection."""
-        if isinstance(request, JoinGroup):
+        if isinstance(request, messages.JoinGroup):
             self._joining.pop(request.client_id, None)
         self._classic_received(request, response)
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _cause_of(self, request: JoinGroup) -> Cause | None:
+    def _cause_of(self, request: messages.JoinGroup) -> Cause | None:
         """Why this JoinGroup opens a round; None if only the response can show it."""
         if request.group_instance_id is not None:
             return None if request.group_instance_id in self._static else Cause.STATIC_MEMBER
@@ -149,7 +143,7 @@ class InferredCoordinator(ClassicResponses):
         change = (self._group, before.value, state.value, self.generation, cause.value)
         self._emit(events.GroupStateChanged(*change, member_id, protocol, leader, len(self.members)))
 
-    def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None:
+    def _join_received(self, request: messages.JoinGroup, response: messages.JoinGroupResponse) -> None:
         if response.error is Error.NONE:
             self._add_or_replace(request, response)
             if response.generation > self.generation:
@@ -157,7 +151,7 @@ class InferredCoordinator(ClassicResponses):
             if response.members:
                 self._remove_absent({member.member_id for member in response.members})
 
-    def _add_or_replace(self, request: JoinGroup, response: JoinGroupResponse) -> None:
+    def _add_or_replace(self, request: messages.JoinGroup, response: messages.JoinGroupResponse) -> None:
         instance, member_id = request.group_instance_id, response.member_id
         previous = None if instance is None else self._static.get(instance)
         if instance is not None:
@@ -173,7 +167,7 @@ class InferredCoordinator(ClassicResponses):
             added = (instance, response.generation, cause.value)
             self._emit(events.MemberAdded(self._group, request.client_id, member_id, *added))
 
-    def _begin_generation(self, response: JoinGroupResponse) -> None:
+    def _begin_generation(self, response: messages.JoinGroupResponse) -> None:
         """The round is closed: this is the first of its answers."""
         if self.state is not PREPARING:
             self._change_state(PREPARING, Cause.MEMBER_UPDATED, None)
@@ -188,7 +182,7 @@ class InferredCoordinator(ClassicResponses):
             self._remove(member_id, Cause.SESSION_EXPIRED)
 
     def _sync_received(
-        self, request: SyncGroup, response: SyncGroupResponse
+        self, request: messages.SyncGroup, response: messages.SyncGroupResponse
     ) -> tuple[str, tuple[str, ...] | None]:
         partitions: tuple[str, ...] | None = None
         if response.error is Error.NONE:
@@ -200,7 +194,7 @@ class InferredCoordinator(ClassicResponses):
             self._notice_rebalance(response.error, request.generation)
         return self.members.get(request.member_id, request.client_id), partitions
 
-    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None:
+    def _heartbeat_received(self, request: messages.Heartbeat, error: Error) -> None:
         self._notice_rebalance(error, request.generation)
 
     def _notice_rebalance(self, error: Error, generation: int) -> None:
@@ -232,7 +226,7 @@ class InferredCoordinator(ClassicResponses):
         )
 
 
-def assigned_partitions(response: SyncGroupResponse) -> tuple[TopicPartition, ...] | None:
+def assigned_partitions(response: messages.SyncGroupResponse) -> tuple[TopicPartition, ...] | None:
     """The partitions of an assignment; None if there are no bytes."""
     try:
         return tuple(decode_assignment(response.assignment).partitions)

@@ -29,18 +29,8 @@ from groupstorm.clients.inferred_coordinator import (
     assigned_partitions,
 )
 from groupstorm.clients.operations import Disconnected
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    Heartbeat,
-    JoinGroup,
-    JoinGroupResponse,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
 
@@ -78,24 +68,26 @@ class InferredMigration(ClassicResponses):
         if self._consumer is not None:
             self._consumer.member_gone(client_id)
 
-    def request_sent(self, request: Request) -> None:
+    def request_sent(self, request: messages.Request) -> None:
         """A member sends ``request``."""
         consumer = self._consumer
         if consumer is None:
             self._classic.request_sent(request)
-        elif not isinstance(request, JoinGroup):
+        elif not isinstance(request, messages.JoinGroup):
             consumer.request_sent(request)
         elif request.member_id:
             consumer.tells(request.member_id, self._owned(request))
 
-    def response_received(self, request: Request, response: Response | Disconnected) -> None:
+    def response_received(
+        self, request: messages.Request, response: messages.Response | Disconnected
+    ) -> None:
         """A member received the response to ``request``, or lost its connection."""
-        if isinstance(request, ConsumerGroupHeartbeat):
+        if isinstance(request, messages.ConsumerGroupHeartbeat):
             self._group_heartbeat_received(request, response)
             return
         if (
-            isinstance(request, JoinGroup)
-            and isinstance(response, JoinGroupResponse)
+            isinstance(request, messages.JoinGroup)
+            and isinstance(response, messages.JoinGroupResponse)
             and response.error is Error.NONE
         ):
             if self._consumer is not None and response.leader:
@@ -106,16 +98,18 @@ class InferredMigration(ClassicResponses):
             self._classic_received(request, response)
             return
         self._classic.response_received(request, response)
-        if isinstance(response, SyncGroupResponse) and response.error is Error.NONE:
-            assert isinstance(request, SyncGroup)
+        if isinstance(response, messages.SyncGroupResponse) and response.error is Error.NONE:
+            assert isinstance(request, messages.SyncGroup)
             self._assigned[request.member_id] = self._by_id(assigned_partitions(response) or ())
 
     # -- which kind of group it is ---------------------------------------------------------------
 
     def _group_heartbeat_received(
-        self, request: ConsumerGroupHeartbeat, response: Response | Disconnected
+        self, request: messages.ConsumerGroupHeartbeat, response: messages.Response | Disconnected
     ) -> None:
-        is_member = isinstance(response, ConsumerGroupHeartbeatResponse) and response.error is Error.NONE
+        is_member = (
+            isinstance(response, messages.ConsumerGroupHeartbeatResponse) and response.error is Error.NONE
+        )
         if self._consumer is None and is_member and request.member_epoch >= 0:
             self._upgrade()
         consumer = self._consumer
@@ -126,7 +120,9 @@ class InferredMigration(ClassicResponses):
         else:
             consumer.response_received(request, response)
 
-    def _is_last_of_protocol(self, consumer: InferredConsumerGroup, request: ConsumerGroupHeartbeat) -> bool:
+    def _is_last_of_protocol(
+        self, consumer: InferredConsumerGroup, request: messages.ConsumerGroupHeartbeat
+    ) -> bool:
         others = [one.classic for one_id, one in consumer.members.items() if one_id != request.member_id]
         return self._downgrades and request.member_id in consumer.members and bool(others) and all(others)
 
@@ -177,7 +173,7 @@ class InferredMigration(ClassicResponses):
 
     # -- classic members of a consumer group -----------------------------------------------------
 
-    def _join_received(self, request: JoinGroup, response: JoinGroupResponse) -> None:
+    def _join_received(self, request: messages.JoinGroup, response: messages.JoinGroupResponse) -> None:
         consumer = self._group_now()
         if response.error is not Error.NONE:
             consumer.answered(request.member_id)
@@ -195,7 +191,7 @@ class InferredMigration(ClassicResponses):
             consumer.reached(response.member_id, response.generation, member.assigned & member.owned)
 
     def _sync_received(
-        self, request: SyncGroup, response: SyncGroupResponse
+        self, request: messages.SyncGroup, response: messages.SyncGroupResponse
     ) -> tuple[str, tuple[str, ...] | None]:
         consumer = self._group_now()
         member = consumer.members.get(request.member_id)
@@ -209,7 +205,7 @@ class InferredMigration(ClassicResponses):
             consumer.fenced(request.member_id)
         return member.client_id, None
 
-    def _heartbeat_received(self, request: Heartbeat, error: Error) -> None:
+    def _heartbeat_received(self, request: messages.Heartbeat, error: Error) -> None:
         if error in _OUT:
             self._group_now().fenced(request.member_id)
 
@@ -222,7 +218,7 @@ class InferredMigration(ClassicResponses):
 
     # -- partitions ------------------------------------------------------------------------------
 
-    def _owned(self, request: JoinGroup) -> Owned:
+    def _owned(self, request: messages.JoinGroup) -> Owned:
         """The partitions that a member owns by its subscription; nothing if it cannot be read."""
         try:
             return self._by_id(decode_subscription(request.protocols[0][1]).owned)

@@ -11,10 +11,9 @@ from typing import Any, cast
 
 from groupstorm.coordinator.change_events import ChangeEvents
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import GroupRequest
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.groups import Group
-from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.messages import GroupRequest, Response
 from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.modern.member import UNREVOKED, ModernMember
 from groupstorm.coordinator.modern.records import EntryRecord

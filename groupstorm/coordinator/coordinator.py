@@ -39,7 +39,7 @@ from groupstorm.coordinator.deletions import (
 )
 from groupstorm.coordinator.dispatch import handle_heartbeat, handle_join, handle_leave, handle_sync
 from groupstorm.coordinator.effects import Effects, PendingReply
-from groupstorm.coordinator.error_responses import GroupRequest, error_response
+from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
 from groupstorm.coordinator.groups import Group
@@ -51,6 +51,7 @@ from groupstorm.coordinator.messages import (
     DeleteGroup,
     DescribeConsumerGroup,
     DescribeGroup,
+    GroupRequest,
     Heartbeat,
     JoinGroup,
     JoinGroupResponse,

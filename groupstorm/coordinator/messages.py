@@ -351,7 +351,8 @@ class DescribeConsumerGroupResponse(NamedTuple):
     error_message: str | None = None
 
 
-Request = (
+#: Requests that are about one group.
+GroupRequest = (
     JoinGroup
     | SyncGroup
     | Heartbeat
@@ -362,7 +363,6 @@ Request = (
     | OffsetDelete
     | DeleteGroup
     | DescribeGroup
-    | ListGroups
     | ConsumerGroupHeartbeat
     | DescribeConsumerGroup
     | StreamsGroupHeartbeat
@@ -374,6 +374,7 @@ Request = (
     | AlterShareGroupOffsets
     | DeleteShareGroupOffsets
 )
+Request = GroupRequest | ListGroups
 Response = (
     JoinGroupResponse
     | SyncGroupResponse

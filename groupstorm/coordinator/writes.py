@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import GroupRequest, error_response
+from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.messages import JoinGroup, Response, SyncGroup
+from groupstorm.coordinator.messages import GroupRequest, JoinGroup, Response, SyncGroup
 from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
 from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard

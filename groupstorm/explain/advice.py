@@ -1,15 +1,16 @@
-"""Advice for one group: no setting that it has already, or that its protocol does not have."""
+"""Advice for one group: no setting that it has already, or that its protocol does not have; and the answer
+for a group without a pattern."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from groupstorm.explain.findings import Finding
+from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.polls import poison_record
-from groupstorm.wording import listed, seconds
+from groupstorm.wording import counted, listed, seconds
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
 _EAGER: Final = ("range", "roundrobin", "sticky")
@@ -176,3 +177,48 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "waits-for-heartbeat": _waits_for_heartbeat,
     "migration-refused": _migration_refused,
 }
+
+
+_SAID_MAX: Final = 4
+#: The logs that would say more, by whose lines are there.
+_ADD_BROKER: Final = (
+    "add the log of the group's coordinator (kafka.coordinator.group at INFO), and this client's log from "
+    "its start on"
+)
+_ADD_CLIENTS: Final = "add the coordinator's log from before and after it, and the logs of the consumers"
+
+
+def first_answer(history: History) -> str:
+    """A sentence or more; "" if rebalances say enough. A group is only called quiet if its rows show it."""
+    said = [one.sentence for one in history.refusals if not one.is_over or not history.rebalances]
+    more = [f"And {len(said) - _SAID_MAX:,} more like it."] if len(said) > _SAID_MAX else []
+    sentences = [*said[:_SAID_MAX], *more]
+    lost = [*history.of_kind("lost")]
+    if lost and not history.rebalances:
+        members = listed([*dict.fromkeys(one.member for one in lost)][:_SAID_MAX])
+        sentences.append(
+            f"Partitions were lost {counted(len(lost), 'time')}, without onPartitionsRevoked: {members}."
+        )
+    if history.attempts and not sentences and not history.rebalances:
+        member, times = max(history.attempts.items(), key=lambda pair: pair[1])
+        sentences.append(f"{member} said {counted(times, 'time')} that it has to join.")
+    given = history.rebalances_at_least
+    if given and not history.rebalances:
+        member = max(history.assignments, key=lambda name: history.assignments[name])
+        sentences.append(
+            f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
+            "line says who began it, or why."
+        )
+    unsaid = sum(len(one.rebalances) for one in culprits(history.rebalances, ()) if not one.is_known)
+    if unsaid and history.is_imported:
+        which = "them" if unsaid == len(history.rebalances) else f"{unsaid:,} of them"
+        sentences.append(f"No line says who began {which}, or why: {_ADD_BROKER}.")
+    if history.rebalances or history.rebalances_are_least:
+        return " ".join(sentences)
+    if history.is_shown_quiet:
+        return "The group was quiet."
+    add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
+    lasted = seconds(history.shown_us / 1_000_000)
+    return " ".join(
+        [*sentences, f"Too little to say more: {counted(history.lines, 'line')} over {lasted}; {add}."]
+    )

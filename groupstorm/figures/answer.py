@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.overload import lag_growth, overload_sentence
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, finding, verdict_on
+from groupstorm.figures.unsettled import HELD, finding, lag_growth, overload_sentence, verdict_on
 from groupstorm.wording import counted, dollars, seconds, size
 
 

@@ -1,9 +1,12 @@
-"""Verdicts of a run's invariants that say that its configuration keeps the group from coming to rest."""
+"""Verdicts on a configuration: it keeps the group from coming to rest, by the invariants, or from keeping up
+with the records that arrive, by the figures at the end of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+
+from groupstorm.figures.table import Figures
 
 #: The verdict on an invariant while it holds; anything else is the violation in a sentence.
 HELD: Final = "held"
@@ -35,3 +38,22 @@ def finding(verdicts: Mapping[str, str]) -> str | None:
 def verdict_on(found: str) -> str:
     """A finding in words, without its reason."""
     return "settles late" if found.startswith(SETTLED_LATE) else "cannot settle"
+
+
+#: From how many records a second on the lag counts as growing.
+NOTICED: Final = 1
+
+#: While no record has waited for so long, the lag only goes up and down between polls.
+LEAST_STALENESS_S: Final = 5
+
+
+def lag_growth(figures: Figures) -> float | None:
+    """Records a second by which the lag still grows at the end; None if the group keeps up."""
+    growth, oldest_s = figures.lag_growth_per_second, figures.staleness_max_seconds
+    if growth is None or growth < NOTICED or (oldest_s is not None and oldest_s < LEAST_STALENESS_S):
+        return None
+    return growth
+
+
+def overload_sentence(growth: float) -> str:
+    return f"at the end the lag still grew by {growth:,.0f} records a second: less is processed than arrives"

@@ -16,17 +16,16 @@ from typing import Any, Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.grouping import ObservationsByGroup
-from groupstorm.imports.groups_command.reader import DescribedGroups
+from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
 from groupstorm.imports.memberless import with_memberless_times
 from groupstorm.imports.observation import POD, Observation
-from groupstorm.imports.offsets_topic.dump import OffsetsDump
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
-from groupstorm.imports.output import import_folder, write_summary
+from groupstorm.imports.offsets_topic.text import OffsetsDump
+from groupstorm.imports.output import Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.result import Imported
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.connect import NO_PARTITIONS

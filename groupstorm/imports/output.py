@@ -1,15 +1,17 @@
-"""The folder of an import: its trace and `import.json`, or nothing at all."""
+"""The result of an import, and its folder: its trace and `import.json`, or nothing at all."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from groupstorm.imports.result import Imported
+from groupstorm.imports.clocks import Offset
+from groupstorm.imports.source import LogSource
 from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
@@ -104,3 +106,20 @@ def _of_group(one: GroupSummary) -> dict[str, Any]:
         "rounds_with_unknown_ownership": one.rounds_unknown,
         "missing": {cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()},
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The groups and logs, how far each log's clock is off, and the time and rows of the trace."""
+
+    groups: Sequence[GroupSummary]
+    logs: Sequence[LogSource]
+    offsets: Mapping[int, Offset]
+    began_us: int
+    ended_us: int
+    rows: int
+
+    @property
+    def lacks(self) -> str:
+        """The part of its times that no source says: see `shown`."""
+        return next((one.clock.lacks for one in self.logs if one.clock.lacks), "")

@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
-from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
 from groupstorm.library.origins import OnDisk
-from groupstorm.library.result import Result, as_pandas, as_spark
+from groupstorm.library.result import (
+    Result,
+    Settings,
+    as_pandas,
+    as_spark,
+    check_seed,
+    check_seeds,
+    read_storm,
+    reported,
+)
 from groupstorm.library.run_result import RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.report.comparisons import comparison_content, write_comparison
@@ -28,9 +36,9 @@ from groupstorm.storms.runs.several import (
     run_variants,
     weights_of,
 )
+from groupstorm.trace.kept_trace import TemporaryFolder
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.trace.temporary_folder import TemporaryFolder
-from groupstorm.verdicts.spread import Spread
+from groupstorm.verdicts.measures import Spread
 
 if TYPE_CHECKING:
     import pandas

@@ -12,11 +12,11 @@ from groupstorm.problems import InputError, writing
 from groupstorm.storms.runs.run import KeptRun
 from groupstorm.storms.runs.run_folder import RUN_FILES, RunFolder
 from groupstorm.storms.scenario.files import ResolvedScenario, load
+from groupstorm.trace.kept_trace import TemporaryFolder
 from groupstorm.trace.parquet import arrow_schema, import_pyarrow
 from groupstorm.trace.reader import Row, check_version, read_entries, trace_files
 from groupstorm.trace.row_batch import RowBatch
 from groupstorm.trace.rows import TraceEntry
-from groupstorm.trace.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     import pyarrow

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from groupstorm.figures import Figures
-from groupstorm.library.arguments import Settings, check_seed, read_storm
 from groupstorm.library.origins import InMemory, Origin
-from groupstorm.library.result import Result, as_pandas, as_spark
+from groupstorm.library.result import Result, Settings, as_pandas, as_spark, check_seed, read_storm
 from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.problems import InputError

@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.library.arguments import Settings, check_seed, check_seeds, read_storm, reported
-from groupstorm.library.result import Result, as_pandas, as_spark
+from groupstorm.library.result import (
+    Result,
+    Settings,
+    as_pandas,
+    as_spark,
+    check_seed,
+    check_seeds,
+    read_storm,
+    reported,
+)
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid

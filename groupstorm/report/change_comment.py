@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.verdicts.measures import MEASURES
+from groupstorm.verdicts.measures import MEASURES, Spread, spread_of
 from groupstorm.verdicts.recommendation import changes, changes_sentence, differ
-from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.visible import visible_markdown
 from groupstorm.wording import seconds
 

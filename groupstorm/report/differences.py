@@ -9,7 +9,7 @@ from typing import Any
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import ALIKE, ALIKE_NOTE, LEADING, brief, figure_names
-from groupstorm.verdicts.spread import spread_of, within_spread
+from groupstorm.verdicts.measures import spread_of, within_spread
 
 #: Fields of a scenario that may differ, beside its settings.
 _FIELDS = ("name", "variant", "seed", "figures_from", "steps")

@@ -18,7 +18,7 @@ from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.verdicts.spread import spread_of
+from groupstorm.verdicts.measures import spread_of
 from groupstorm.wording import counted, seconds
 
 

@@ -17,11 +17,9 @@ from groupstorm.storms.runs.contradictions import by_rule, found_in
 from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
-from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
-from groupstorm.verdicts.measures import BY_FIGURE
+from groupstorm.verdicts.measures import BY_FIGURE, Spread, first_that_meets, furthest_from_chord, spread_of
 from groupstorm.verdicts.recommendation import recommendation
 from groupstorm.verdicts.requirements import Requirement, figures_with_numbers
-from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.wording import counted, listed
 
 SWEEP_FILE = "sweep.json"

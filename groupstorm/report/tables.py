@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row, csv_text
-from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
+from groupstorm.verdicts.measures import Spread, all_within_spread, spread_of
 from groupstorm.wording import size
 
 #: Runs by the name of their column: one of each seed.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from groupstorm.broker.security.listener import ListenerSecurity as Security
-from groupstorm.testing.armed import ArmedFault, FaultTimeout
 from groupstorm.testing.broker import BrokerUnderTest as Broker
 from groupstorm.testing.broker import EmulatorOnly
 from groupstorm.testing.emulated import EmulatedBroker
+from groupstorm.testing.faults import ArmedFault, FaultTimeout
 from groupstorm.testing.groups import GroupTimeout, GroupView, LockedRecords, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group
 from groupstorm.testing.ledger import Ledger, LedgerFailed

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.testing.arguments import number, text
-from groupstorm.testing.armed import ArmedFault
-from groupstorm.testing.faults import Delay, Disconnect, Effect, Fail, Fault, error_named
+from groupstorm.testing.faults import ArmedFault, Delay, Disconnect, Effect, Fail, Fault, error_named
 from groupstorm.testing.groups import GroupUnderTest, LockedRecords
 from groupstorm.testing.records import Content, Headers, Produced, Spread, batches, new_records
 from groupstorm.testing.server_control import TimedEvent

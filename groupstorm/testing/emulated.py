@@ -26,10 +26,9 @@ from groupstorm.testing.arguments import (
     optional_path,
     text,
 )
-from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.control import ControlServer
-from groupstorm.testing.faults import Fault
+from groupstorm.testing.faults import ArmedFault, Fault
 from groupstorm.testing.groups import GroupUnderTest, GroupView, LockedRecords, Wanted
 from groupstorm.testing.lag import Progress
 from groupstorm.testing.server_control import ServerControl, TimedEvent

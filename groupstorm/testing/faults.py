@@ -1,6 +1,7 @@
-"""Faults: which request goes wrong, and how. Only decisions; `interception` carries them out.
+"""Faults: which request goes wrong, and how. Only decisions from bytes; `interception` carries them out.
 
-A fault waits for requests of one API, perhaps of one group or one client only, and takes the next ones.
+A fault waits for requests of one API, perhaps of one group or one client only, and takes the next ones. A
+test that has armed one counts its requests, waits for them, or cancels it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
+from groupstorm.protocol.codec import decoder, request_type
+from groupstorm.protocol.headers import peek, read_header
 from groupstorm.testing.arguments import number, optional_text, text
+from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
 #: The longest delay of a request.
 MAX_DELAY_MS = 3_600_000
@@ -193,3 +197,67 @@ GROUPS_OF: Mapping[str, Callable[[Any], tuple[str, ...]]] = MappingProxyType(
         "DeleteGroups": lambda message: tuple(message.groups_names),
     }
 )
+
+
+def read_seen(frame: bytes, faults: Faults) -> Seen | None:
+    """None for an API or a version that the emulator does not serve. Raises CodecError."""
+    api_key, version = peek(frame)
+    api = APIS.get(api_key)
+    if api is None or not api.min_version <= version <= api.max_version:
+        return None
+    message_type = request_type(api_key, version)
+    header = read_header(frame, message_type.__flexible__)
+    if not faults.ask_for_groups(api.name):
+        return Seen(api.name, header.client_id)
+    message, _ = decoder(message_type)(frame, header.body_at)
+    return Seen(api.name, header.client_id, GROUPS_OF[api.name](message))
+
+
+class FaultTimeout(AssertionError):
+    """The requests for which a fault waits did not come in time."""
+
+
+class ArmedFault:
+    """A fault that waits for requests. The end of ``with`` or ``async with`` cancels it."""
+
+    def __init__(self, fault: Fault, waiting: Callable[[], WaitFuture], cancel: Callable[[], object]) -> None:
+        """``waiting`` gives what is done as soon as the fault is used up. Both are called on the test's
+        thread."""
+        self._fault = fault
+        self._waiting = waiting
+        self._cancel = cancel
+
+    @property
+    def hits(self) -> int:
+        """How many requests the fault has taken."""
+        return self._fault.hits
+
+    async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        """Wait until the fault has taken all its requests. Raises FaultTimeout."""
+        await until(self._waiting(), timeout_s, self._make_timeout)
+
+    def wait_used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        """`used_up` for tests that are not async."""
+        wait(self._waiting(), timeout_s, self._make_timeout)
+
+    def cancel(self) -> None:
+        """Take no further requests."""
+        self._cancel()
+
+    def _make_timeout(self, timeout_s: float) -> FaultTimeout:
+        return FaultTimeout(f"after {timeout_s:g} s: {self._fault!r}: the requests did not come")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_problem: object) -> None:
+        self.cancel()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_problem: object) -> None:
+        self.cancel()
+
+    def __repr__(self) -> str:
+        return repr(self._fault)

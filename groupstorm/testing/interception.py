@@ -1,16 +1,17 @@
-"""Faults between the sockets and the broker: which request a fault takes, and what becomes of it."""
+"""Faults between the sockets and the broker: which request a fault takes, what becomes of it, and paused
+brokers, which accept connections, read nothing and answer nothing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
+from groupstorm.broker.connection import Connection
 from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import Peer
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError
-from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults
-from groupstorm.testing.seen import read_seen
+from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults, read_seen
 
 #: Behind API key, version and correlation id of a request.
 _CLIENT_ID_AT = 8
@@ -73,3 +74,31 @@ class Interception:
         if number in self._server.connections:
             self._server.serve(number, peer, frame)
             self._server.arm()
+
+
+class PausedBrokers:
+    """The paused brokers of one server. Time goes on: sessions may end meanwhile."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        #: The ids of the brokers that are paused.
+        self.nodes: set[int] = set()
+        server.on_connection = self._pause_new
+
+    def pause(self, node: int) -> None:
+        self.nodes.add(node)
+        for connection in self._connections(node):
+            connection.pause()
+
+    def resume(self, node: int) -> None:
+        """The broker sends the responses that it has held back, then reads again."""
+        self.nodes.discard(node)
+        for connection in self._connections(node):
+            connection.resume()
+
+    def _connections(self, node: int) -> list[Connection]:
+        return [connection for connection in self._server.connections.values() if connection.node == node]
+
+    def _pause_new(self, connection: Connection) -> None:
+        if connection.node in self.nodes:
+            connection.pause()

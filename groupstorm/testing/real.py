@@ -36,9 +36,8 @@ from groupstorm.testing.arguments import (
     number,
     text,
 )
-from groupstorm.testing.armed import ArmedFault
 from groupstorm.testing.broker import BrokerUnderTest
-from groupstorm.testing.faults import Fault
+from groupstorm.testing.faults import ArmedFault, Fault
 from groupstorm.testing.groups import NO_GROUP, SHARE, GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.lag import LogEnds, Progress, topics_of
 from groupstorm.testing.proxy.proxy import FaultProxy

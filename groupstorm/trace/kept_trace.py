@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
+from groupstorm.problems import writing
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping
 from groupstorm.trace.schema import Source
-from groupstorm.trace.temporary_folder import TemporaryFolder
 from groupstorm.trace.writer import JsonLinesWriter
 
 #: A trace with more rows goes to a temporary file: so many take about 120 MB in memory.
@@ -70,3 +74,12 @@ def _as_read(row: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(value, tuple):
             row[name] = list(value)
     return row
+
+
+class TemporaryFolder:
+    """Unlike tempfile's, it is not closed: whoever reads its files keeps it. Raises OutputError."""
+
+    def __init__(self, prefix: str) -> None:
+        with writing(tempfile.gettempdir()):
+            self.path = Path(tempfile.mkdtemp(prefix=prefix))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.verdicts.ranking import Runs
+from groupstorm.verdicts.ranking import UNFIT, Runs, unfit_variants
 from groupstorm.verdicts.recommendation import Defaults, Distance, choose, recommendation
-from groupstorm.verdicts.unfit import UNFIT, unfit_variants
 
 #: The name of the rollout without a change.
 AS_IT_IS: Final = "as-it-is"

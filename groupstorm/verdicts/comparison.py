@@ -15,12 +15,17 @@ from groupstorm.figures.answer import skipped_words
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.figures.table import Figures
 from groupstorm.history.reasons import Reasons
-from groupstorm.verdicts.lost_and_won import lost_and_won_sentences
-from groupstorm.verdicts.measures import BY_FIGURE, MEASURES, NOTICED_SHARE, Measure
-from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, rank
-from groupstorm.verdicts.share_groups import is_shared, share_sentences
-from groupstorm.verdicts.spread import Spread, all_within_spread, spread_of
-from groupstorm.verdicts.unfit import UNFIT, unfit_variants
+from groupstorm.verdicts.lost_and_won import is_shared, lost_and_won_sentences, share_sentences
+from groupstorm.verdicts.measures import (
+    BY_FIGURE,
+    MEASURES,
+    NOTICED_SHARE,
+    Measure,
+    Spread,
+    all_within_spread,
+    spread_of,
+)
+from groupstorm.verdicts.ranking import UNFIT, Runs, Verdict, has_tasks, rank, unfit_variants
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 #: More values than this are not all named: the least and the most are.

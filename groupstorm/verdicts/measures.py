@@ -1,17 +1,19 @@
-"""What people compare runs by: for each figure its words, its unit, and the least difference that counts.
+"""The figures by which people compare runs: their words, units, and the least differences that count.
 
 A difference between two runs counts if it is at least `Measure.noticed` and a tenth of the larger value:
-0 against 304 ms without a consumer does not, a peak lag of 12,722 against 161,055 records does.
+0 against 304 ms without a consumer does not, a peak lag of 12,722 against 161,055 records does. Over several
+seeds, two variants differ if they differ by more than a figure varies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from itertools import takewhile
+from statistics import median
+from typing import Any, NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.verdicts.spread import Spread
 from groupstorm.wording import dollars, number, seconds, size
 
 #: The least difference that counts, as a share of the larger value.
@@ -127,3 +129,62 @@ MEASURES: tuple[Measure, ...] = (
 
 BY_KEY: Mapping[str, Measure] = {measure.key: measure for measure in MEASURES}
 BY_FIGURE: Mapping[str, Measure] = {measure.figure: measure for measure in MEASURES}
+
+
+class Spread(NamedTuple):
+    """Values of one figure in the runs of one variant; of an even number the median lies between the two."""
+
+    least: float
+    median: float
+    most: float
+
+    def holds(self, value: float) -> bool:
+        return self.least <= value <= self.most
+
+
+def spread_of(values: Iterable[Any]) -> Spread | None:
+    """Of those values that are numbers; None if there is none."""
+    numbers = sorted(value for value in values if is_number(value))
+    return Spread(numbers[0], median(numbers), numbers[-1]) if numbers else None
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def within_spread(one: Spread, other: Spread) -> bool:
+    """Whether seeds alone may explain the difference: one's median lies in the other's range."""
+    return one.holds(other.median) or other.holds(one.median)
+
+
+def all_within_spread(spreads: Sequence[Spread]) -> bool:
+    """Whether no two of them differ by more than their seeds do."""
+    return all(
+        within_spread(one, other) for number, one in enumerate(spreads) for other in spreads[number + 1 :]
+    )
+
+
+#: A curve that stays nearer to its chord than this has no knee.
+LEAST_DISTANCE = 0.1
+
+
+def first_that_meets(met: Sequence[bool]) -> int | None:
+    """The place of the knee by a goal; ``met`` in the order of rising values. None if the largest misses."""
+    tail = sum(1 for _ in takewhile(bool, reversed(met)))
+    return len(met) - tail if tail else None
+
+
+def furthest_from_chord(values: Sequence[float], figures: Sequence[float]) -> int | None:
+    """The place of the knee of a curve; ``values`` rise. None if there is no bend."""
+    if len(values) < 3:
+        return None
+    width, height = values[-1] - values[0], max(figures) - min(figures)
+    if width <= 0 or height <= 0:
+        return None
+    slope = (figures[-1] - figures[0]) / height
+    distances = [
+        abs((figure - figures[0]) / height - slope * (value - values[0]) / width)
+        for value, figure in zip(values, figures, strict=True)
+    ]
+    most = max(distances)
+    return distances.index(most) if most >= LEAST_DISTANCE else None

@@ -12,10 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure
-from groupstorm.verdicts.ranking import Runs, Verdict, rank
-from groupstorm.verdicts.spread import Spread, spread_of, within_spread
-from groupstorm.verdicts.unfit import unfit_variants
+from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure, Spread, spread_of, within_spread
+from groupstorm.verdicts.ranking import Runs, Verdict, rank, unfit_variants
 from groupstorm.wording import counted, listed
 
 #: What the recommended configuration costs: these figures are told with their spread, if they have a value.

@@ -1,4 +1,4 @@
-"""What a watch keeps over a restart: the rows that spans may need, and the state of the groups before them.
+"""The state that a watch keeps over a restart: rows that spans may need, and the groups before them.
 
 ``FOLDER/rows.sqlite`` holds both, and how far the source has been read, which is committed together with the
 rows. For a topic ``FOLDER/spark`` says which records have been read; Spark repeats a batch that it does not
@@ -21,9 +21,8 @@ from typing import Any, Final
 from groupstorm import __version__
 from groupstorm.problems import ExpectedError, InputError, OutputError, writing
 from groupstorm.watch.alerts import Active
-from groupstorm.watch.feed import BATCHES, Progress
+from groupstorm.watch.feed import BATCHES, Progress, WatchedRow, read_line
 from groupstorm.watch.rolling import Carried, Groups
-from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.snapshot import read, write
 
 #: Of the tables, and of what is in them; the first one had none.

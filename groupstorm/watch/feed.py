@@ -1,9 +1,16 @@
-"""The lines of a trace on their way to a watch, whatever writes them."""
+"""The lines of a trace on their way to a watch, whatever writes them, and in any order of files."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+from groupstorm.problems import InputError
+from groupstorm.trace.reader import Row
+from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.schema import READABLE_VERSIONS, VERSION_KEY
+from groupstorm.trace.typed_rows import read_row
 
 
 class Line(NamedTuple):
@@ -39,3 +46,33 @@ class Feed(Protocol):
     def follow(self, seconds: float) -> None:
         """Read for so long whatever comes."""
         ...
+
+
+class WatchedRow(NamedTuple):
+    """A row of a trace, its typed event (None: an event that this version does not know), and its line."""
+
+    seq: int
+    time_us: int
+    group: str
+    row: Row
+    entry: TraceEntry | None
+    line: str
+
+
+def read_line(line: str) -> WatchedRow | None:
+    """The row of a line; None of the line that states the schema's version. Raises InputError."""
+    try:
+        row: Any = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"not JSON: {problem}") from problem
+    if not isinstance(row, dict):
+        raise InputError("not a row of a trace: expected a JSON object")
+    if VERSION_KEY in row and "event" not in row:
+        if row[VERSION_KEY] not in READABLE_VERSIONS:
+            raise InputError(
+                f"version {row[VERSION_KEY]} of the trace schema, which this groupstorm does not read"
+            )
+        return None
+    row = {name: value for name, value in row.items() if value is not None}
+    entry = read_row(row)
+    return WatchedRow(row["seq"], row["time_us"], row["group"], row, entry, line)

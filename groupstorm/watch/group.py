@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.table import Figures
-from groupstorm.watch.rows import WatchedRow
+from groupstorm.watch.feed import WatchedRow
 
 Begun = tuple[str, str]
 """What began a rebalance, and the member that did ("" if no row names one)."""

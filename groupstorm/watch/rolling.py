@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from groupstorm.problems import InputError
+from groupstorm.watch.feed import WatchedRow
 from groupstorm.watch.group import GroupPicture, WatchedGroup
-from groupstorm.watch.rows import WatchedRow
 from groupstorm.watch.snapshot import read, write
 
 #: A file may appear so long after the rows behind it.

@@ -12,10 +12,9 @@ from typing import Protocol
 from groupstorm.problems import InputError
 from groupstorm.watch.alerts import Active, Alert, AlertChange, compare
 from groupstorm.watch.checkpoint import Checkpoint, open_checkpoint
-from groupstorm.watch.feed import Line, Progress
+from groupstorm.watch.feed import Line, Progress, WatchedRow, read_line
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import GroupSums, Rolling
-from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.sources import TraceSource
 
 MICROSECONDS = 1_000_000

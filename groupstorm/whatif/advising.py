@@ -16,10 +16,9 @@ from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
 from groupstorm.verdicts.alternatives import Alternative
-from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE
+from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, Spread, spread_of, within_spread
+from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import Requirement
-from groupstorm.verdicts.spread import Spread, spread_of, within_spread
-from groupstorm.verdicts.unfit import unfit_variants
 from groupstorm.whatif.knobs import changes_of, noticed_after_ms
 
 #: Without a goal: what is to become less.

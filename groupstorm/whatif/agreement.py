@@ -1,25 +1,30 @@
-"""Whether the replays of a scenario do what the run did, within a tolerance that is stated.
+"""Agreement of the replays of a scenario with the run, within a tolerance that is stated.
 
 What a replay cannot know is at which part of its heartbeat interval each member was: a member learns of a
 round with its next heartbeat, and a session runs from the last one. So times may differ by one interval, and
 so may the duration of a round.
+
+`repeat` makes the scenario that repeats a run, and compares its replays with the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from groupstorm.problems import CheckFailed
+from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.scenario.files import Scenario, parse
 from groupstorm.storms.scenario.knowledge import How
-from groupstorm.verdicts.spread import Spread
-from groupstorm.whatif.drafting import Draft
+from groupstorm.verdicts.measures import Spread
+from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import TIMEOUTS
-from groupstorm.whatif.replaying import Replay
+from groupstorm.whatif.reading import read_run
+from groupstorm.whatif.replaying import Replay, replay_seeds
 from groupstorm.whatif.rounds import UNKNOWN, Round
 
 #: Generations: one, or a tenth of them.
@@ -235,3 +240,48 @@ def _line(what: str, seen: float, spread: Spread, unit: str, allowed: float, wor
 
 def _spread(values: Sequence[float]) -> Spread:
     return Spread(min(values), median(values), max(values))
+
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_NAME_LENGTH_MAX: Final = 60
+_STREAMS: Final = (
+    "the members are threads of a Kafka Streams application, and no row says which state lies on which host."
+)
+
+
+class Repeated(NamedTuple):
+    """A run, and the scenario that repeats it."""
+
+    reading: Reading
+    draft: Draft
+    scenario: Scenario
+
+    def agreement(self, file: Path, seeds: range, progress: Callable[[int, int], None]) -> Agreement:
+        """Replay the scenario in ``file`` as it was over ``seeds``, and compare the replays with the run."""
+        return agreement(self.reading, self.draft, replay_seeds(str(file), AS_IT_WAS, seeds, progress))
+
+
+def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
+    """Make the scenario that repeats a run. Raises InputError if no scenario can repeat the run.
+
+    ``given``: settings that the run had and its trace does not say.
+    """
+    reading = read_run(run, group)
+    if reading.is_streams:
+        raise InputError(f"{run}: no scenario repeats this run: {_STREAMS} {_instead(run)}")
+    words = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")
+    draft = draft_of(reading, words[:_NAME_LENGTH_MAX] or "run", given)
+    if draft.problems:
+        raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
+    return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
+
+
+def _instead(run: Path) -> str:
+    """The command that answers for Kafka Streams."""
+    written = (run if run.is_dir() else run.parent) / "scenario.yaml"
+    if written.is_file():
+        return f"It is a storm, which runs again: groupstorm compare {written} --set NAME=VALUE"
+    return (
+        "A storm with your numbers answers: groupstorm compare stateful-warmup --set members=N "
+        "--set partitions=N --set state_bytes=N"
+    )

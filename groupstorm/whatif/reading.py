@@ -33,7 +33,7 @@ from groupstorm.whatif.facts import (
     Reading,
     Sign,
 )
-from groupstorm.whatif.lived import LivedFigures
+from groupstorm.whatif.replaying import LivedFigures
 from groupstorm.wording import some
 
 #: Events after which a scenario cannot repeat what happened -> what they mean.

@@ -13,7 +13,7 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
 from groupstorm.storms.scenario.files import load
-from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.measures import first_that_meets, furthest_from_chord
 from tests.command import groupstorm, refused
 
 PRESET = load("rolling-deploy")

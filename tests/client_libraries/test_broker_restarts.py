@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from tests.broker import wire
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import groupstorm
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.testing import EmulatedBroker, GroupView
 from tests.broker.test_serve import serving
 from tests.client_libraries.conftest import PARTITIONS

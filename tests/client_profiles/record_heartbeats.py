@@ -23,8 +23,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports, jvm
 from tests.client_profiles.clients import CONSUMERS, Client, ClientMissing, ConsumerTarget
 from tests.client_profiles.heartbeat_proxy import HeartbeatProxy, Passed
 from tests.client_profiles.heartbeat_timing import of_rows, write

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import KAFKA_VERSION
-from groupstorm.clients.brokers.jvm import FORMAT_TIMEOUT_S, stop_process
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import FORMAT_TIMEOUT_S, held_ports, stop_process
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.security import ClientSecurity

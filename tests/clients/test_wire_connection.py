@@ -12,7 +12,7 @@ import pytest
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.shell import Server
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.clients.wire.cluster import FIND_COORDINATOR, ClusterClient
 from groupstorm.clients.wire.connection import (
     MAX_RESPONSE_BYTES,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.admin import grow_topic

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position

@@ -15,7 +15,7 @@ import yaml
 
 from groupstorm.assignors.userdata.wire import TopicPartition
 from groupstorm.clients.brokers.contract import read_addresses
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.storms.runs.run import run

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.explain.one_member import Alone
+from groupstorm.explain.explanation import Alone, Explanation, explain
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from tests.explain.explaining import explained, names

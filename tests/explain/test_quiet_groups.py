@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.explain.first_answer import first_answer
+from groupstorm.explain.advice import first_answer
 from groupstorm.figures.by_group import Window
 from tests.explain.explaining import explained, names, scenario_storm
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from groupstorm.figures.migration import migration_sentences
+from groupstorm.figures.reasons import migration_sentences
 from groupstorm.history.migration import Migration, MigrationWatch
 from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import ScenarioStarted

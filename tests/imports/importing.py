@@ -10,7 +10,7 @@ from groupstorm.figures.by_group import figures_by_group
 from groupstorm.figures.table import Figures
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 
 LOGS = Path(__file__).parent / "logs"

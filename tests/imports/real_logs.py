@@ -17,7 +17,7 @@ import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 
 REAL: Final = Path(__file__).parent / "logs" / "real"

@@ -21,7 +21,7 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.imports.capture.shell import Progress, Watch, captured
 from groupstorm.imports.capture.tail import partition_of
 from groupstorm.imports.importing import Options, import_sources
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from tests.certificates import make_certificates
 from tests.command import groupstorm, refused
 from tests.imports.importing import figures, rows

@@ -18,7 +18,7 @@ from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.work import Uneven, WorkGap
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import names
 from tests.imports.importing import LOGS, broker_line, import_texts, rows

@@ -15,7 +15,7 @@ import pytest
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import LINE_MAX, find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.problems import InputError
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.imports.importing import broker_line, rows, states

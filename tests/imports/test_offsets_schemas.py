@@ -12,7 +12,7 @@ import pytest
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.imports.offsets_topic import schemas
-from groupstorm.imports.offsets_topic.record import KeyType
+from groupstorm.imports.offsets_topic.schemas import KeyType
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from groupstorm.broker.log.records import keyed_records
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.offsets_topic.schemas import read_key, read_value
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
 from tests.imports.importing import rows

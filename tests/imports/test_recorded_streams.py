@@ -17,10 +17,10 @@ import pytest
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.result import Imported
+from groupstorm.imports.output import Imported
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_rows
-from groupstorm.whatif.repeating import repeat
+from groupstorm.whatif.agreement import repeat
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import printed
 from tests.imports.importing import LOGS

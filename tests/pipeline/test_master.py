@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.pipeline.session import address_towards, spark_address
 from groupstorm.problems import InputError
 

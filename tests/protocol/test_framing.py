@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.protocol.framing import FrameBuffer, FrameError, frame
+from groupstorm.protocol.headers import FrameBuffer, FrameError, frame
 
 
 @pytest.mark.parametrize("split", range(1, 12))

@@ -10,9 +10,8 @@ import pytest
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.verdicts.comparison import compare_answer, compare_sentences, one_run_each
-from groupstorm.verdicts.measures import BY_FIGURE, BY_KEY, MEASURES
+from groupstorm.verdicts.measures import BY_FIGURE, BY_KEY, MEASURES, Spread, spread_of, within_spread
 from groupstorm.verdicts.ranking import deciding_measure, parse_ranking, rank
-from groupstorm.verdicts.spread import Spread, spread_of, within_spread
 
 NOTHING = FiguresAccumulator().figures()
 #: Whatever the figures of records need to be known at all.

@@ -11,9 +11,8 @@ import pytest
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
-from groupstorm.verdicts.measures import BY_KEY
+from groupstorm.verdicts.measures import BY_KEY, Spread
 from groupstorm.verdicts.ranking import has_tasks, parse_ranking, rank
-from groupstorm.verdicts.spread import Spread
 
 NOTHING = FiguresAccumulator().figures()
 

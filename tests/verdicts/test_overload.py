@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.overload import lag_growth
-from groupstorm.verdicts.unfit import unfit_variants
+from groupstorm.figures.unsettled import lag_growth
+from groupstorm.verdicts.ranking import unfit_variants
 from tests.verdicts.test_comparison import figures
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator, answer
 from groupstorm.problems import InputError
-from groupstorm.verdicts.knee import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.measures import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import figures_with_numbers, parse
-from groupstorm.verdicts.unfit import unfit_variants
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 NOTHING = FiguresAccumulator().figures()

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from groupstorm.watch.feed import WatchedRow, read_line
 from groupstorm.watch.rolling import Rolling
-from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.watching import Picture
 from tests.explain.explaining import added, removed, round_of, state, trace_of
 

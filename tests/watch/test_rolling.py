@@ -12,8 +12,8 @@ import pytest
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window, figures_by_group
 from groupstorm.problems import InputError
+from groupstorm.watch.feed import WatchedRow, read_line
 from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Carried, Rolling
-from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.snapshot import read, write
 from tests.explain.explaining import storm
 from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, state_row

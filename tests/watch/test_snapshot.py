@@ -14,9 +14,9 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from groupstorm.explain.history import Settings
+from groupstorm.watch.feed import WatchedRow
 from groupstorm.watch.group import WatchedGroup
 from groupstorm.watch.rolling import Groups, Rolling
-from groupstorm.watch.rows import WatchedRow
 from groupstorm.watch.snapshot import FIELDS, OF_CONSTRUCTOR, PARTS, read, write
 from tests.command import ROOT
 from tests.explain.explaining import scenario_storm, storm

@@ -15,7 +15,7 @@ import pytest
 
 import groupstorm
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.broker import BrokerUnderTest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.watch.as_json import group_as_json
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import Rolling
-from groupstorm.watch.wording import group_line, heading
+from groupstorm.watch.wording import group_as_json, group_line, heading
 from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row, picture_of
 
 UNKNOWN_STALENESS = "staleness unknown (no row says what members have processed)"

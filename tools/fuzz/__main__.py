@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from groupstorm.cli.invocation import command_line
-from groupstorm.cli.options import SetOption, overrides
+from groupstorm.cli.options import overrides
 from groupstorm.cli.printing import print_line, print_made, print_paragraph, print_progress
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.scenario.files import MAX_SEED, parse
@@ -34,7 +34,7 @@ def fuzz(
     out: Annotated[
         Path, typer.Option(metavar="DIR", help="The corpus: scenarios that fail are written here.")
     ] = Path("fuzz-corpus"),
-    settings: SetOption = None,
+    settings: list[str] | None = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="Worker processes. [default: the cores of this machine]")
     ] = None,

@@ -11,7 +11,6 @@ from rich.table import Table
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.history import Change
 from groupstorm.assignors.check.rendering import step_to_json
-from groupstorm.cli.output_options import JsonOption
 from groupstorm.cli.printing import print_json, print_line
 from tools.command import run_tool
 from tools.historical_assignors.bug_histories import BugHistory, load, names
@@ -28,7 +27,7 @@ def assignor_history(
     assignor: Annotated[
         str | None, typer.Option(help="Play it with this assignor alone, one of ours or a plug-in.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: bool = False,
 ) -> None:
     """Play a history of a group and print which member had and gets which partitions, and what is broken.
 

@@ -1,6 +1,6 @@
 """Checks an assignor against its promises, and finds the smallest history in which it breaks one.
 
-* `history`: groups that go through rounds of rebalancing; `random_histories`: random ones;
+* `history`: groups that go through rounds of rebalancing, and random ones;
 * `properties`: the questions asked of every round and of every change;
 * `optimum`: the best balance and the fewest moves, by brute force;
 * `checking`: plays histories, collects broken properties, and makes a failing history small;

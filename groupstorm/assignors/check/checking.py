@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 from typing import NamedTuple
 
-from groupstorm.assignors.check.history import Change, History, HistoryStep, StepKind, play
+from groupstorm.assignors.check.history import Change, History, HistoryStep, StepKind, draw_history, play
 from groupstorm.assignors.check.properties import (
     DETERMINISTIC,
     OF_CHANGES,
@@ -20,7 +20,6 @@ from groupstorm.assignors.check.properties import (
     Verdict,
     moves,
 )
-from groupstorm.assignors.check.random_histories import draw_history
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.promises import promises_of
 

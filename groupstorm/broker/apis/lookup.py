@@ -114,9 +114,9 @@ def find_log(call: Call, found: Found, partition: int, epoch: int = NO_EPOCH) ->
     return Led(log, Error.NONE)
 
 
-def same_topic(asked: Any, name_field: str = "name") -> dict[str, Any]:
+def same_topic(asked: Any) -> dict[str, Any]:
     """Name and id of the request, for the response's fields of the same names."""
-    return {name_field: getattr(asked, name_field, ""), "topic_id": getattr(asked, "topic_id", None)}
+    return {"name": getattr(asked, "name", ""), "topic_id": getattr(asked, "topic_id", None)}
 
 
 def topic_key(asked: Any) -> TopicKey:

@@ -31,7 +31,7 @@ from groupstorm.broker.security.scram import (
 from groupstorm.broker.security.users import KnownUsers
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
-from groupstorm.protocol.framing import frame as framed
+from groupstorm.protocol.headers import frame as framed
 from groupstorm.protocol.headers import peek, read_header, response_header
 
 #: The shortest time between two authentications (KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS).

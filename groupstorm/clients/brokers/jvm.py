@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
+import sys
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,6 @@ from groupstorm.clients.brokers.jars import (
     has_log4j_1,
     kafka_jars,
 )
-from groupstorm.clients.brokers.ports import held_ports
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint
 
@@ -238,3 +239,26 @@ async def stop_process(process: asyncio.subprocess.Process, timeout_s: float) ->
     except TimeoutError:
         process.kill()
         await process.wait()
+
+
+_LOOPBACK = "127.0.0.1"
+
+
+@contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """Ports that are kept for whoever is told of them, as long as the context lasts.
+
+    A socket is bound to each and never listens. Linux then gives the port to nobody who asks for a free one,
+    and a server that sets SO_REUSEADDR, as Java's, Go's and asyncio's do, may listen there, end and start
+    again. Other systems refuse the server while the socket is there: with them the ports are only free when
+    the context begins.
+    """
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((_LOOPBACK, 0))
+        ports = [int(one.getsockname()[1]) for one in sockets]
+        if sys.platform != "linux":
+            held.close()
+        yield ports

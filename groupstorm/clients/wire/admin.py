@@ -21,16 +21,8 @@ from groupstorm.clients.wire.connection import (
     RequestTypes,
 )
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    DescribeGroup,
-    DescribeGroupResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    LeaveGroup,
-    OffsetFetch,
-    OffsetFetchResponse,
-)
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 
@@ -126,10 +118,10 @@ async def await_coordinator(cluster: ClusterClient, group: str) -> None:
     )
 
 
-async def describe_group(cluster: ClusterClient, group: str) -> DescribeGroupResponse:
+async def describe_group(cluster: ClusterClient, group: str) -> messages.DescribeGroupResponse:
     """State and members; an unknown group is Dead. Raises ConnectionLost."""
-    response = await ask_coordinator(cluster, DescribeGroup(group, version=0))
-    assert isinstance(response, DescribeGroupResponse)
+    response = await ask_coordinator(cluster, messages.DescribeGroup(group, version=0))
+    assert isinstance(response, messages.DescribeGroupResponse)
     return response
 
 
@@ -153,8 +145,8 @@ async def describe_consumer_group(cluster: ClusterClient, group: str) -> Any:
 
 async def committed_offsets(cluster: ClusterClient, group: str) -> dict[str, int]:
     """The group's committed offsets, by partition as Kafka prints it. Raises ConnectionLost."""
-    response = await ask_coordinator(cluster, OffsetFetch(group, None, version=8))
-    assert isinstance(response, OffsetFetchResponse)
+    response = await ask_coordinator(cluster, messages.OffsetFetch(group, None, version=8))
+    assert isinstance(response, messages.OffsetFetchResponse)
     return {f"{topic}-{partition}": offset.offset for topic, partition, offset, _ in response.partitions}
 
 
@@ -201,8 +193,8 @@ async def share_group_lag(cluster: ClusterClient, group: str) -> dict[str, int]:
 
 
 async def ask_coordinator(
-    cluster: ClusterClient, request: Heartbeat | DescribeGroup | OffsetFetch
-) -> HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse:
+    cluster: ClusterClient, request: messages.Heartbeat | messages.DescribeGroup | messages.OffsetFetch
+) -> messages.HeartbeatResponse | messages.DescribeGroupResponse | messages.OffsetFetchResponse:
     """The response of the group's coordinator; waits until the group has one.
 
     Raises ConnectionLost, and InputError if the cluster refuses to name a coordinator.
@@ -214,7 +206,10 @@ async def ask_coordinator(
             async with _connected(cluster, found.endpoint) as connection:
                 answer = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
             response = codec.read(answer)
-            assert isinstance(response, HeartbeatResponse | DescribeGroupResponse | OffsetFetchResponse)
+            assert isinstance(
+                response,
+                messages.HeartbeatResponse | messages.DescribeGroupResponse | messages.OffsetFetchResponse,
+            )
             if response.error not in _NOT_YET:
                 return response
         elif found.error not in _NOT_YET:
@@ -265,7 +260,7 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
 
 async def _remove_members(cluster: ClusterClient, connection: BrokerConnection, group: str) -> None:
     """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
-    codec, request = REQUEST_CODECS[DescribeGroup], DescribeGroup(group, version=0)
+    codec, request = REQUEST_CODECS[messages.DescribeGroup], messages.DescribeGroup(group, version=0)
     described = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
     members = [member.member_id for one in described.groups for member in one.members]
     if not members:
@@ -278,7 +273,7 @@ async def _remove_members(cluster: ClusterClient, connection: BrokerConnection, 
         )
         return types.make(types.root.__name__, group_id=group, members=leaving)
 
-    await _ask(cluster, connection, REQUEST_CODECS[LeaveGroup].api, build)
+    await _ask(cluster, connection, REQUEST_CODECS[messages.LeaveGroup].api, build)
 
 
 @asynccontextmanager

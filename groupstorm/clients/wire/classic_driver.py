@@ -14,26 +14,9 @@ from typing import Any
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.registry import get
+from groupstorm.clients import operations
 from groupstorm.clients.leadership import EncodedAssignments, lead
 from groupstorm.clients.membership import Flow, Membership
-from groupstorm.clients.operations import (
-    Assign,
-    AssignmentFailed,
-    AwaitJoinInterval,
-    AwaitPoll,
-    Backoff,
-    CallbackKind,
-    CommitPositions,
-    Disconnected,
-    FindCoordinator,
-    Operation,
-    PauseFetching,
-    ResumeFetching,
-    ReturnRecords,
-    RunCallback,
-    Send,
-    StopProcessing,
-)
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
@@ -120,44 +103,44 @@ class ClassicDriver(MembershipDriver):
                 result = await _CARRIES_OUT[type(operation)](self, operation)
                 await self.parts.running.wait()
 
-    async def _send(self, operation: Send) -> Response | Disconnected:
+    async def _send(self, operation: operations.Send) -> Response | operations.Disconnected:
         if isinstance(operation.request, JoinGroup):
             self._joined_us = self.parts.clock()
         return await self.parts.link.ask(operation.request, operation.timeout_ms)
 
-    async def _find_coordinator(self, _: FindCoordinator) -> None:
+    async def _find_coordinator(self, _: operations.FindCoordinator) -> None:
         error = await self.parts.link.find()
         if error is not Error.NONE:
             raise PollThrew(error.name)
 
-    async def _await_join_interval(self, operation: AwaitJoinInterval) -> None:
+    async def _await_join_interval(self, operation: operations.AwaitJoinInterval) -> None:
         interval_us = operation.interval_ms * 1000
         if self._joined_us is not None and self.parts.clock() - self._joined_us < interval_us:
             await sleep_us(interval_us)
 
-    async def _stop_processing(self, operation: StopProcessing) -> None:
+    async def _stop_processing(self, operation: operations.StopProcessing) -> None:
         await self.parts.application.at_poll()
         self.parts.positions.stop(operation.partitions)
 
-    async def _pause_fetching(self, operation: PauseFetching) -> None:
+    async def _pause_fetching(self, operation: operations.PauseFetching) -> None:
         self.partitions.pause(operation.partitions)
 
-    async def _resume_fetching(self, operation: ResumeFetching) -> None:
+    async def _resume_fetching(self, operation: operations.ResumeFetching) -> None:
         self.partitions.resume(operation.partitions)
 
-    async def _run_callback(self, operation: RunCallback) -> None:
-        if operation.kind is CallbackKind.ASSIGNED:
+    async def _run_callback(self, operation: operations.RunCallback) -> None:
+        if operation.kind is operations.CallbackKind.ASSIGNED:
             self.offsets.stop()
             self.commits.reset()
         elif self.parts.closing.is_set() and self._beating is not None:
             self._beating.cancel()  # close() ends the heartbeat thread, then runs the listener
         _ = await self.partitions.run(operation)  # poll() throws what the listener raises; the round goes on
 
-    async def _await_poll(self, _: AwaitPoll) -> None:
+    async def _await_poll(self, _: operations.AwaitPoll) -> None:
         self.offsets.start()
         await self.polling.until_due()
 
-    async def _assign(self, operation: Assign) -> EncodedAssignments | AssignmentFailed:
+    async def _assign(self, operation: operations.Assign) -> EncodedAssignments | operations.AssignmentFailed:
         """Complete the leader's topic metadata, run the assignor, emit the event."""
         parts, assignor, members = self.parts, operation.assignor, operation.response.members
         await self.watch.cover(members)
@@ -178,17 +161,17 @@ class ClassicDriver(MembershipDriver):
             timers.entered_poll()
 
 
-_CARRIES_OUT: Mapping[type[Operation], Callable[[ClassicDriver, Any], Awaitable[Any]]] = {
-    Send: ClassicDriver._send,
-    FindCoordinator: ClassicDriver._find_coordinator,
-    AwaitPoll: ClassicDriver._await_poll,
-    Backoff: lambda _, operation: asyncio.sleep(operation.delay_ms / 1000),
-    AwaitJoinInterval: ClassicDriver._await_join_interval,
-    RunCallback: ClassicDriver._run_callback,
-    StopProcessing: ClassicDriver._stop_processing,
-    PauseFetching: ClassicDriver._pause_fetching,
-    ResumeFetching: ClassicDriver._resume_fetching,
-    ReturnRecords: lambda driver, _: sleep_us(driver.parts.application.poll_wait_us()),
-    CommitPositions: lambda driver, _: driver.commits.commit(),
-    Assign: ClassicDriver._assign,
+_CARRIES_OUT: Mapping[type[operations.Operation], Callable[[ClassicDriver, Any], Awaitable[Any]]] = {
+    operations.Send: ClassicDriver._send,
+    operations.FindCoordinator: ClassicDriver._find_coordinator,
+    operations.AwaitPoll: ClassicDriver._await_poll,
+    operations.Backoff: lambda _, operation: asyncio.sleep(operation.delay_ms / 1000),
+    operations.AwaitJoinInterval: ClassicDriver._await_join_interval,
+    operations.RunCallback: ClassicDriver._run_callback,
+    operations.StopProcessing: ClassicDriver._stop_processing,
+    operations.PauseFetching: ClassicDriver._pause_fetching,
+    operations.ResumeFetching: ClassicDriver._resume_fetching,
+    operations.ReturnRecords: lambda driver, _: sleep_us(driver.parts.application.poll_wait_us()),
+    operations.CommitPositions: lambda driver, _: driver.commits.commit(),
+    operations.Assign: ClassicDriver._assign,
 }

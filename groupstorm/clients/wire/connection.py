@@ -22,8 +22,7 @@ from groupstorm.protocol.codec import (
     response_types,
 )
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.protocol.framing import FrameBuffer, FrameError, frame
-from groupstorm.protocol.headers import request_header
+from groupstorm.protocol.headers import FrameBuffer, FrameError, frame, request_header
 
 #: Makes the structures of one request in one version; fields that the version lacks are dropped.
 RequestTypes: TypeAlias = ResponseTypes

@@ -15,6 +15,7 @@ from dataclasses import replace
 from uuid import UUID, uuid4
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients import operations
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.membership import LEAVES
@@ -22,18 +23,6 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.operations import (
-    CallbackKind,
-    CommitWithEpoch,
-    Disconnected,
-    FindCoordinator,
-    Left,
-    RefreshTopics,
-    ReportError,
-    RunCallback,
-    SendHeartbeat,
-    StopProcessing,
-)
 from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.parts import ConsumerParts
@@ -78,7 +67,7 @@ class GroupDriver(MembershipDriver):
         self._network_wake = WakeEvent(parts.clock)
         self._step_us = 0
         #: The listener calls to come, oldest first, and what poll() has to throw.
-        self._calls: deque[RunCallback] = deque()
+        self._calls: deque[operations.RunCallback] = deque()
         self._errors: deque[str] = deque()
         self._lookup: asyncio.Task[None] | None = None
         self._left = asyncio.Event()
@@ -209,14 +198,14 @@ class GroupDriver(MembershipDriver):
             self._tell_state()
         self._carry_out()
 
-    async def _exchange(self, operation: SendHeartbeat) -> None:
+    async def _exchange(self, operation: operations.SendHeartbeat) -> None:
         config = self.parts.config
         try:
             response = await self.parts.link.ask(operation.request, config.request_timeout_ms)
         except InputError as problem:
             raise InputError(f"{problem}; {_REMEDY}") from None
-        assert isinstance(response, ConsumerGroupHeartbeatResponse | Disconnected)
-        if not isinstance(response, Disconnected) and response.error is Error.UNSUPPORTED_VERSION:
+        assert isinstance(response, ConsumerGroupHeartbeatResponse | operations.Disconnected)
+        if not isinstance(response, operations.Disconnected) and response.error is Error.UNSUPPORTED_VERSION:
             raise InputError(_REMEDY)
         if operation.request.member_epoch == LEAVES and isinstance(response, ConsumerGroupHeartbeatResponse):
             self._has_told_leaving = True
@@ -269,8 +258,8 @@ class GroupDriver(MembershipDriver):
             if failed:
                 await self.polling.until_next_call()
 
-    async def _call(self, operation: RunCallback) -> bool:
-        is_assigned = operation.kind is CallbackKind.ASSIGNED
+    async def _call(self, operation: operations.RunCallback) -> bool:
+        is_assigned = operation.kind is operations.CallbackKind.ASSIGNED
         if is_assigned:
             self.offsets.stop()
             self.commits.reset()
@@ -292,7 +281,7 @@ class GroupDriver(MembershipDriver):
         """Commit until the coordinator accepts or refuses it."""
         while True:
             result = await self.commits.commit()
-            if not isinstance(result, Disconnected) and result not in COMMIT_RETRIED:
+            if not isinstance(result, operations.Disconnected) and result not in COMMIT_RETRIED:
                 return
             await asyncio.sleep(self.parts.config.retry_backoff_ms / 1000)
 
@@ -309,23 +298,23 @@ class GroupDriver(MembershipDriver):
     def _carry_out(self) -> None:
         for operation in self._member.operations():
             match operation:
-                case SendHeartbeat():
+                case operations.SendHeartbeat():
                     _ = self.parts.spawn(self._exchange(operation))
-                case CommitWithEpoch(epoch):
+                case operations.CommitWithEpoch(epoch):
                     _ = self.parts.spawn(self._commit(epoch, self.parts.positions.to_commit()))
-                case FindCoordinator():
+                case operations.FindCoordinator():
                     self.parts.link.drop()
                     self._look_up()
-                case RefreshTopics():
+                case operations.RefreshTopics():
                     self.watch.refresh_soon()
-                case StopProcessing(partitions):
+                case operations.StopProcessing(partitions):
                     self.partitions.pause(partitions)
-                case RunCallback():
+                case operations.RunCallback():
                     self._calls.append(operation)
                     self.polling.wake()
-                case ReportError(error):
+                case operations.ReportError(error):
                     self._report(error)
-                case Left():
+                case operations.Left():
                     self._left.set()
 
     def _report(self, error: str) -> None:

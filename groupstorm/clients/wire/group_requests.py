@@ -11,31 +11,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    CommittedOffset,
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    DescribedMember,
-    DescribeGroup,
-    DescribeGroupResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupMember,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetFetch,
-    OffsetFetchResponse,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 
 #: The first version of LeaveGroup for several members; before it one member leaves by its id.
@@ -52,10 +29,10 @@ class RequestCodec(NamedTuple):
 
     api: ClientApi
     write: Callable[[RequestTypes, Any], Any]
-    read: Callable[[Any], Response]
+    read: Callable[[Any], messages.Response]
 
 
-def _write_join(types: RequestTypes, request: JoinGroup) -> Any:
+def _write_join(types: RequestTypes, request: messages.JoinGroup) -> Any:
     return types.make(
         "JoinGroupRequest",
         session_timeout=_duration(request.session_timeout_ms),
@@ -70,8 +47,8 @@ def _write_join(types: RequestTypes, request: JoinGroup) -> Any:
     )
 
 
-def _read_join(response: Any) -> JoinGroupResponse:
-    return JoinGroupResponse(
+def _read_join(response: Any) -> messages.JoinGroupResponse:
+    return messages.JoinGroupResponse(
         error=Error(response.error_code),
         generation=response.generation_id,
         member_id=response.member_id,
@@ -80,13 +57,13 @@ def _read_join(response: Any) -> JoinGroupResponse:
         protocol=response.protocol_name,
         skip_assignment=getattr(response, "skip_assignment", False),
         members=tuple(
-            JoinGroupMember(member.member_id, member.group_instance_id, member.metadata)
+            messages.JoinGroupMember(member.member_id, member.group_instance_id, member.metadata)
             for member in response.members
         ),
     )
 
 
-def _write_sync(types: RequestTypes, request: SyncGroup) -> Any:
+def _write_sync(types: RequestTypes, request: messages.SyncGroup) -> Any:
     return types.make(
         "SyncGroupRequest",
         generation_id=request.generation,
@@ -100,8 +77,8 @@ def _write_sync(types: RequestTypes, request: SyncGroup) -> Any:
     )
 
 
-def _read_sync(response: Any) -> SyncGroupResponse:
-    return SyncGroupResponse(
+def _read_sync(response: Any) -> messages.SyncGroupResponse:
+    return messages.SyncGroupResponse(
         Error(response.error_code),
         getattr(response, "protocol_type", None),
         getattr(response, "protocol_name", None),
@@ -109,15 +86,15 @@ def _read_sync(response: Any) -> SyncGroupResponse:
     )
 
 
-def _write_heartbeat(types: RequestTypes, request: Heartbeat) -> Any:
+def _write_heartbeat(types: RequestTypes, request: messages.Heartbeat) -> Any:
     return types.make("HeartbeatRequest", generation_id=request.generation, **_sender(request))
 
 
-def _read_heartbeat(response: Any) -> HeartbeatResponse:
-    return HeartbeatResponse(Error(response.error_code))
+def _read_heartbeat(response: Any) -> messages.HeartbeatResponse:
+    return messages.HeartbeatResponse(Error(response.error_code))
 
 
-def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
+def _write_leave(types: RequestTypes, request: messages.LeaveGroup) -> Any:
     if types.root.__version__ < _FIRST_LEAVE_OF_SEVERAL:
         member_id = request.members[0].member_id
         return types.make("LeaveGroupRequest", group_id=request.group, member_id=member_id)
@@ -133,15 +110,15 @@ def _write_leave(types: RequestTypes, request: LeaveGroup) -> Any:
     return types.make("LeaveGroupRequest", group_id=request.group, members=members)
 
 
-def _read_leave(response: Any) -> LeaveGroupResponse:
+def _read_leave(response: Any) -> messages.LeaveGroupResponse:
     members = tuple(
-        LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
+        messages.LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
         for member in getattr(response, "members", ())
     )
-    return LeaveGroupResponse(Error(response.error_code), members)
+    return messages.LeaveGroupResponse(Error(response.error_code), members)
 
 
-def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
+def _write_commit(types: RequestTypes, request: messages.OffsetCommit) -> Any:
     topics = tuple(
         types.make(
             "OffsetCommitRequestTopic",
@@ -167,8 +144,8 @@ def _write_commit(types: RequestTypes, request: OffsetCommit) -> Any:
     )
 
 
-def _read_commit(response: Any) -> OffsetCommitResponse:
-    return OffsetCommitResponse(
+def _read_commit(response: Any) -> messages.OffsetCommitResponse:
+    return messages.OffsetCommitResponse(
         tuple(
             (topic.name, partition.partition_index, Error(partition.error_code))
             for topic in response.topics
@@ -177,7 +154,7 @@ def _read_commit(response: Any) -> OffsetCommitResponse:
     )
 
 
-def _write_fetch(types: RequestTypes, request: OffsetFetch) -> Any:
+def _write_fetch(types: RequestTypes, request: messages.OffsetFetch) -> Any:
     topics = None
     if request.topics is not None:
         topics = tuple(
@@ -194,18 +171,18 @@ def _write_fetch(types: RequestTypes, request: OffsetFetch) -> Any:
     return types.make("OffsetFetchRequest", groups=(group,), require_stable=request.require_stable)
 
 
-def _read_fetch(response: Any) -> OffsetFetchResponse:
+def _read_fetch(response: Any) -> messages.OffsetFetchResponse:
     """The response for the one group of the request."""
     if not response.groups:
-        return OffsetFetchResponse(Error.UNKNOWN_SERVER_ERROR)
+        return messages.OffsetFetchResponse(Error.UNKNOWN_SERVER_ERROR)
     group = response.groups[0]
-    return OffsetFetchResponse(
+    return messages.OffsetFetchResponse(
         Error(group.error_code),
         tuple(
             (
                 topic.name,
                 partition.partition_index,
-                CommittedOffset(
+                messages.CommittedOffset(
                     partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
                 ),
                 Error(partition.error_code),
@@ -216,15 +193,15 @@ def _read_fetch(response: Any) -> OffsetFetchResponse:
     )
 
 
-def _write_describe(types: RequestTypes, request: DescribeGroup) -> Any:
+def _write_describe(types: RequestTypes, request: messages.DescribeGroup) -> Any:
     return types.make("DescribeGroupsRequest", groups=(request.group,), include_authorized_operations=False)
 
 
-def _read_describe(response: Any) -> DescribeGroupResponse:
+def _read_describe(response: Any) -> messages.DescribeGroupResponse:
     """The response for the one group of the request."""
     (group,) = response.groups
     members = tuple(
-        DescribedMember(
+        messages.DescribedMember(
             member.member_id,
             getattr(member, "group_instance_id", None),
             member.client_id,
@@ -235,10 +212,10 @@ def _read_describe(response: Any) -> DescribeGroupResponse:
         for member in group.members
     )
     described = (group.group_id, group.group_state, group.protocol_type, group.protocol_data, members)
-    return DescribeGroupResponse(Error(group.error_code), *described)
+    return messages.DescribeGroupResponse(Error(group.error_code), *described)
 
 
-def _write_group_heartbeat(types: RequestTypes, request: ConsumerGroupHeartbeat) -> Any:
+def _write_group_heartbeat(types: RequestTypes, request: messages.ConsumerGroupHeartbeat) -> Any:
     owned = None
     if request.owned is not None:
         owned = tuple(
@@ -271,7 +248,7 @@ def _write_share_heartbeat(types: RequestTypes, request: ShareGroupHeartbeat) ->
     )
 
 
-_Heartbeaten = TypeVar("_Heartbeaten", ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
+_Heartbeaten = TypeVar("_Heartbeaten", messages.ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
 
 
 def _read_assignment(kind: type[_Heartbeaten], response: Any) -> _Heartbeaten:
@@ -286,7 +263,9 @@ def _read_assignment(kind: type[_Heartbeaten], response: Any) -> _Heartbeaten:
     )
 
 
-def _sender(request: JoinGroup | SyncGroup | Heartbeat | OffsetCommit) -> dict[str, str | None]:
+def _sender(
+    request: messages.JoinGroup | messages.SyncGroup | messages.Heartbeat | messages.OffsetCommit,
+) -> dict[str, str | None]:
     """The fields that name a member to its coordinator."""
     return {
         "group_id": request.group,
@@ -299,22 +278,24 @@ def _duration(duration_ms: int) -> datetime.timedelta:
     return datetime.timedelta(milliseconds=duration_ms)
 
 
-REQUEST_CODECS: Mapping[type[Request], RequestCodec] = {
-    JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _write_join, _read_join),
-    SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
-    Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
-    LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
-    OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
-    OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
-    ConsumerGroupHeartbeat: RequestCodec(
+REQUEST_CODECS: Mapping[type[messages.Request], RequestCodec] = {
+    messages.JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _write_join, _read_join),
+    messages.SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
+    messages.Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
+    messages.LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
+    messages.OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
+    messages.OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    messages.ConsumerGroupHeartbeat: RequestCodec(
         ClientApi(68, "ConsumerGroupHeartbeat", 1, 1),
         _write_group_heartbeat,
-        partial(_read_assignment, ConsumerGroupHeartbeatResponse),
+        partial(_read_assignment, messages.ConsumerGroupHeartbeatResponse),
     ),
     ShareGroupHeartbeat: RequestCodec(
         ClientApi(76, "ShareGroupHeartbeat", 1, 1),
         _write_share_heartbeat,
         partial(_read_assignment, ShareGroupHeartbeatResponse),
     ),
-    DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe),
+    messages.DescribeGroup: RequestCodec(
+        ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe
+    ),
 }

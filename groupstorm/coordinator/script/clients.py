@@ -8,19 +8,8 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.streams.groups import TaskIds
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.coordinator.script.names import Names, is_name
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
@@ -32,9 +21,9 @@ PENDING = "PENDING"
 Assigned = Mapping[UUID, tuple[int, ...]]
 
 
-_GroupHeartbeat = ConsumerGroupHeartbeat | StreamsGroupHeartbeat | ShareGroupHeartbeat
+_GroupHeartbeat = messages.ConsumerGroupHeartbeat | StreamsGroupHeartbeat | ShareGroupHeartbeat
 _GroupHeartbeatResponse = (
-    ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse | ShareGroupHeartbeatResponse
+    messages.ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 )
 
 
@@ -66,31 +55,35 @@ class Client:
         self.to_create: dict[str, int] = {}
         self.last: str | None = None
 
-    def sent(self, kind: str, request: Request) -> None:
+    def sent(self, kind: str, request: messages.Request) -> None:
         """A join or sync may be parked: until its answer comes, the last answer is pending."""
-        if isinstance(request, JoinGroup | SyncGroup):
+        if isinstance(request, messages.JoinGroup | messages.SyncGroup):
             self.last = f"{kind}:{PENDING}"
         if isinstance(request, _GroupHeartbeat) and request.member_id:
             self.member = request.member_id
 
-    def answered(self, kind: str, member_id: str | None, response: Response, *, by_members: bool) -> None:
+    def answered(
+        self, kind: str, member_id: str | None, response: messages.Response, *, by_members: bool
+    ) -> None:
         """Remember an answer. ``member_id``: the one that the request used; ``by_members``: a
         LeaveGroup that named its members."""
         match response:
-            case JoinGroupResponse():
+            case messages.JoinGroupResponse():
                 self._joined(response)
-            case SyncGroupResponse() if not response.error:
+            case messages.SyncGroupResponse() if not response.error:
                 self.assignment = response.assignment
-            case ConsumerGroupHeartbeatResponse():
+            case messages.ConsumerGroupHeartbeatResponse():
                 self._beat(kind, response)
             case StreamsGroupHeartbeatResponse():
                 self._beat_of_streams(kind, response)
             case ShareGroupHeartbeatResponse():
                 self._take_epoch(kind, response)
-            case LeaveGroupResponse() if not by_members:
+            case messages.LeaveGroupResponse() if not by_members:
                 if not any(member.error for member in response.members):
                     self.member = ""
-        if isinstance(response, JoinGroupResponse | SyncGroupResponse | HeartbeatResponse):
+        if isinstance(
+            response, messages.JoinGroupResponse | messages.SyncGroupResponse | messages.HeartbeatResponse
+        ):
             self.last = f"{kind}:{response.error.name}"
             if response.error is Error.UNKNOWN_MEMBER_ID and member_id == self.member:
                 self.member = ""
@@ -107,7 +100,7 @@ class Client:
             self.epoch = response.member_epoch
         return is_out
 
-    def _beat(self, kind: str, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _beat(self, kind: str, response: messages.ConsumerGroupHeartbeatResponse) -> None:
         if response.member_id:
             self.member = response.member_id
         if self._take_epoch(kind, response):
@@ -125,7 +118,7 @@ class Client:
             if None not in tasks and tasks != self.tasks:
                 self.tasks, self.tasks_before = tuple(kind or () for kind in tasks), self.tasks
 
-    def _joined(self, response: JoinGroupResponse) -> None:
+    def _joined(self, response: messages.JoinGroupResponse) -> None:
         if response.member_id:
             self.member = response.member_id
         if not response.error:

@@ -7,21 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, cast
 from uuid import UUID
 
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.groups import Group, GroupType
-from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeatResponse,
-    DescribeGroupResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-    Response,
-    SyncGroupResponse,
-)
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.streams_printing import (
     print_described,
@@ -48,16 +38,16 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def ids_in_response(response: Response) -> Iterator[str]:
+def ids_in_response(response: messages.Response) -> Iterator[str]:
     """The member ids in an answer."""
     match response:
-        case JoinGroupResponse():
+        case messages.JoinGroupResponse():
             yield response.member_id
             yield response.leader
             yield from (member.member_id for member in response.members)
-        case LeaveGroupResponse() | DescribeGroupResponse():
+        case messages.LeaveGroupResponse() | messages.DescribeGroupResponse():
             yield from (member.member_id for member in response.members)
-        case ConsumerGroupHeartbeatResponse(member_id=str() as member_id):
+        case messages.ConsumerGroupHeartbeatResponse(member_id=str() as member_id):
             yield member_id
 
 
@@ -73,10 +63,12 @@ def ids_in_groups(groups: Iterable[Group]) -> Iterator[str]:
             yield group.leader
 
 
-def print_response(response: Response, names: Names, topics: TopicNames, *, is_4_4: bool) -> dict[str, Any]:
+def print_response(
+    response: messages.Response, names: Names, topics: TopicNames, *, is_4_4: bool
+) -> dict[str, Any]:
     """The fields of an answer that follow t, step, kind and as; ``topics``: topic id -> name."""
     match response:
-        case ConsumerGroupHeartbeatResponse() | ShareGroupHeartbeatResponse():
+        case messages.ConsumerGroupHeartbeatResponse() | ShareGroupHeartbeatResponse():
             return _heartbeat(response, names, topics)
         case DescribeShareGroupResponse():
             return _described_share_group(response, names)
@@ -90,33 +82,37 @@ def print_response(response: Response, names: Names, topics: TopicNames, *, is_4
             return _print_response(response, names)
 
 
-def _print_response(response: Response, names: Names) -> dict[str, Any]:
+def _print_response(response: messages.Response, names: Names) -> dict[str, Any]:
     match response:
-        case JoinGroupResponse():
+        case messages.JoinGroupResponse():
             return _join(response, names)
-        case SyncGroupResponse():
+        case messages.SyncGroupResponse():
             return {
                 "error": response.error.name,
                 "protocol_type": response.protocol_type,
                 "protocol": response.protocol,
                 "assignment": _base64(response.assignment),
             }
-        case LeaveGroupResponse():
+        case messages.LeaveGroupResponse():
             members = [
                 [names.name(member.member_id), member.group_instance_id, member.error.name]
                 for member in response.members
             ]
             return {"error": response.error.name, "members": members}
-        case DescribeGroupResponse():
+        case messages.DescribeGroupResponse():
             return _describe(response, names)
-        case OffsetCommitResponse() | OffsetFetchResponse() | OffsetDeleteResponse():
+        case (
+            messages.OffsetCommitResponse() | messages.OffsetFetchResponse() | messages.OffsetDeleteResponse()
+        ):
             return _offsets(response)
         case _:
             return {"error": response.error.name}
 
 
 def _heartbeat(
-    response: ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse, names: Names, topics: TopicNames
+    response: messages.ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse,
+    names: Names,
+    topics: TopicNames,
 ) -> dict[str, Any]:
     member, assignment = response.member_id, response.assignment
     return {
@@ -133,11 +129,15 @@ def _partitions(partitions: Mapping[UUID, Iterable[int]], topics: TopicNames) ->
     return {topic: listed[topic] for topic in sorted(listed)}
 
 
-def _offsets(response: OffsetCommitResponse | OffsetFetchResponse | OffsetDeleteResponse) -> dict[str, Any]:
-    if not isinstance(response, OffsetFetchResponse):
+def _offsets(
+    response: messages.OffsetCommitResponse | messages.OffsetFetchResponse | messages.OffsetDeleteResponse,
+) -> dict[str, Any]:
+    if not isinstance(response, messages.OffsetFetchResponse):
         found = {"partitions": [[*place, error.name] for *place, error in response.partitions]}
         return (
-            found if isinstance(response, OffsetCommitResponse) else {"error": response.error.name, **found}
+            found
+            if isinstance(response, messages.OffsetCommitResponse)
+            else {"error": response.error.name, **found}
         )
     partitions = [
         [topic, number, committed.offset, error.name]
@@ -146,7 +146,7 @@ def _offsets(response: OffsetCommitResponse | OffsetFetchResponse | OffsetDelete
     return {"error": response.error.name, "partitions": partitions}
 
 
-def _join(response: JoinGroupResponse, names: Names) -> dict[str, Any]:
+def _join(response: messages.JoinGroupResponse, names: Names) -> dict[str, Any]:
     order = [names.name(member.member_id) for member in response.members]
     members = {
         name: [name, member.group_instance_id, _base64(member.metadata)]
@@ -165,7 +165,7 @@ def _join(response: JoinGroupResponse, names: Names) -> dict[str, Any]:
     }
 
 
-def _describe(response: DescribeGroupResponse, names: Names) -> dict[str, Any]:
+def _describe(response: messages.DescribeGroupResponse, names: Names) -> dict[str, Any]:
     members = [
         [
             names.name(member.member_id),

@@ -1,11 +1,11 @@
-"""What a capture has seen, as sources of an import."""
+"""Sources of an import that a capture has seen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
-from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
+from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import CURRENT

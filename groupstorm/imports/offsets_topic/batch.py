@@ -9,8 +9,7 @@ from typing import Final
 from groupstorm.broker.log.batches import HEADER_BYTES, Batch
 from groupstorm.broker.log.records import keyed_records
 from groupstorm.imports.offsets_topic.observer import RecordObserver
-from groupstorm.imports.offsets_topic.record import WrittenRecord
-from groupstorm.imports.offsets_topic.schemas import read_key, read_value
+from groupstorm.imports.offsets_topic.schemas import WrittenRecord, read_key, read_value
 from groupstorm.imports.source import LogSource
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError

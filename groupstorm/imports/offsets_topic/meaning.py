@@ -1,4 +1,4 @@
-"""What a record of `__consumer_offsets` says about its group: from a `WrittenRecord` to the parts of an
+"""The meaning of a record of `__consumer_offsets` for its group: from a `WrittenRecord` to the parts of an
 observation."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.assignors.userdata import UserDataError
 from groupstorm.assignors.userdata.consumer_protocol import decode_assignment, decode_subscription
 from groupstorm.imports.observation import TIME_RULE, TimeRule
-from groupstorm.imports.offsets_topic.record import KeyType, WrittenRecord
+from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 
 #: Kinds of observations that only this topic makes.
 GENERATION: Final = "generation-written"

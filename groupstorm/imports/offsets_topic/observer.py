@@ -12,7 +12,7 @@ from groupstorm.imports.offsets_topic.meaning import (
     meaning,
     topic_names,
 )
-from groupstorm.imports.offsets_topic.record import WrittenRecord
+from groupstorm.imports.offsets_topic.schemas import WrittenRecord
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
 

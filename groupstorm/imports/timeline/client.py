@@ -11,8 +11,15 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.group import Handlers
 from groupstorm.imports.timeline.member import Member
-from groupstorm.imports.timeline.reasons import REJOIN_REASONS, UNKNOWN, rejoin_cause
-from groupstorm.imports.timeline.refused import NO_OFFSET, REFUSED, offset_reset, refusal
+from groupstorm.imports.timeline.reasons import (
+    NO_OFFSET,
+    REFUSED,
+    REJOIN_REASONS,
+    UNKNOWN,
+    offset_reset,
+    refusal,
+    rejoin_cause,
+)
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.timeline.comings import Comings
+from groupstorm.imports.timeline.comings import Comings, ReturningMembers
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.members import Member, Membership
-from groupstorm.imports.timeline.returning import ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported

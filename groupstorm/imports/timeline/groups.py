@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.imports.details import WORKER
-from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
+from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.templates.catalogues import WORKER_CONFIG

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.templates.errors import error_of
+from groupstorm.imports.templates.catalogues import error_of
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
-from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, cause_of_error
-from groupstorm.imports.timeline.refused import REQUIRED
+from groupstorm.imports.timeline.reasons import REQUIRED, STARTS, UNKNOWN, cause_of_error
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source

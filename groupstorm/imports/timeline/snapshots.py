@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.groups_command.snapshot import DESCRIBED, LOG_ENDS
+from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers

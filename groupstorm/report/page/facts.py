@@ -7,8 +7,7 @@ from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.units import microseconds
-from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure
-from groupstorm.verdicts.spread import spread_of
+from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure, spread_of
 
 #: Run name -> its figures, one of each seed.
 Runs = Mapping[str, Sequence[Figures]]

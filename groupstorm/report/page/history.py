@@ -10,8 +10,7 @@ from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.report.lanes.members import Activity, GroupLanes, OwnerFact
-from groupstorm.report.page.samples import Samples
-from groupstorm.report.page.steps import Steps
+from groupstorm.report.page.steps import Samples, Steps
 from groupstorm.trace.rows import TracedEvent
 
 Row = Mapping[str, Any]

@@ -9,11 +9,9 @@ from typing import Any, Final
 from groupstorm.report.page.content import RunView
 from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
 from groupstorm.report.page.palette import CROWD, LIGHT, OWNERS_LIGHT, owner_colour
-from groupstorm.report.page.samples import Bucket
-from groupstorm.report.page.steps import SHARES, cells
-from groupstorm.verdicts.measures import BY_FIGURE, Measure
+from groupstorm.report.page.steps import SHARES, Bucket, cells
+from groupstorm.verdicts.measures import BY_FIGURE, Measure, Spread, spread_of
 from groupstorm.verdicts.ranking import Runs
-from groupstorm.verdicts.spread import Spread, spread_of
 from groupstorm.visible import visible_xml
 from groupstorm.wording import number, seconds
 

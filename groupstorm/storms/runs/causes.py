@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.figures import Figures
-from groupstorm.figures.overload import lag_growth
+from groupstorm.figures.unsettled import lag_growth
 from groupstorm.storms.runs.contradictions import endless_work
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.streams_settings import STREAMS

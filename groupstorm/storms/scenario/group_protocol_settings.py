@@ -1,5 +1,4 @@
-"""The rows of the settings' table that are about groups whose broker assigns (KIP-848, KIP-1071), by Kafka's
-names."""
+"""The settings of groups whose broker assigns (KIP-848, KIP-1071), and those that their members lack."""
 
 from __future__ import annotations
 
@@ -7,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.setting_types import INT_MAX, Setting
 from groupstorm.storms.scenario.share_settings import SHARE_HEARTBEAT, SHARE_SESSION_TIMEOUT
 
 CLASSIC: Final = "classic"
@@ -65,107 +63,6 @@ IDLE_IN_STREAMS_GROUPS: Final[Mapping[str, str]] = {
         _LEADERS,
     ),
 }
-
-#: Of a member.
-PROTOCOL_SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        GROUP_PROTOCOL,
-        "choice",
-        CLASSIC,
-        "protocol of the members: classic (JoinGroup, SyncGroup), consumer (KIP-848), share (share consumers "
-        "of a share group, KIP-932) or, of Kafka Streams, streams (KIP-1071)",
-        allowed=(CLASSIC, CONSUMER, STREAMS_PROTOCOL, SHARE),
-        in_files=False,
-    ),
-    Setting(
-        "group.remote.assignor",
-        "choice",
-        "none",
-        "the broker's assignor that members of group.protocol=consumer name; none: the broker chooses",
-        allowed=("none", "uniform", "range"),
-        in_files=False,
-    ),
-)
-
-#: Of the broker: they hold for members of group.protocol=consumer.
-CONSUMER_GROUP_SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        CONSUMER_SESSION_TIMEOUT,
-        "integer",
-        45_000,
-        "silence after which a member of a consumer group is fenced",
-        1,
-        in_files=False,
-    ),
-    Setting(
-        "group.consumer.heartbeat.interval.ms",
-        "integer",
-        5_000,
-        "between two heartbeats of a member of a consumer group: the broker tells the members",
-        1,
-        in_files=False,
-    ),
-    Setting(
-        "group.consumer.assignment.interval.ms",
-        "integer",
-        1_000,
-        "least time between two computations of a consumer group's targets",
-        0,
-        in_files=False,
-    ),
-    Setting(
-        "group.consumer.migration.policy",
-        "choice",
-        "bidirectional",
-        "which live groups may change their protocol",
-        allowed=("bidirectional", "upgrade", "downgrade", "disabled"),
-        in_files=False,
-    ),
-    Setting(
-        "group.consumer.max.size",
-        "integer",
-        INT_MAX,
-        "members that a consumer group may have",
-        1,
-        in_files=False,
-    ),
-)
-
-#: Of the broker: they hold for threads of Kafka Streams of group.protocol=streams.
-STREAMS_GROUP_SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        STREAMS_SESSION_TIMEOUT,
-        "integer",
-        45_000,
-        "silence after which a member of a streams group is fenced",
-        1,
-        in_files=False,
-    ),
-    Setting(
-        STREAMS_HEARTBEAT,
-        "integer",
-        5_000,
-        "between two heartbeats of a member of a streams group: the broker tells the members",
-        1,
-        in_files=False,
-    ),
-    Setting(
-        "group.streams.assignment.interval.ms",
-        "integer",
-        1_000,
-        "least time between two computations of a streams group's targets",
-        0,
-        in_files=False,
-    ),
-    Setting(
-        "group.streams.initial.rebalance.delay.ms",
-        "integer",
-        3_000,
-        "how long an empty streams group waits for more members before it assigns tasks",
-        0,
-        in_files=False,
-    ),
-)
 
 
 def refuse_unsupported(where: str, overlay: Mapping[str, Any]) -> None:

@@ -5,18 +5,15 @@ Settings that Kafka has are spelled as Kafka spells them.
 
 from __future__ import annotations
 
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER_GROUP_SETTINGS, PROTOCOL_SETTINGS
 from groupstorm.storms.scenario.setting_types import Setting, settings_of
-from groupstorm.storms.scenario.share_settings import SHARE_SETTINGS
 from groupstorm.storms.scenario.streams_settings import STREAMS_SETTINGS
 
 SETTINGS: tuple[Setting, ...] = (
     *settings_of("group"),
-    *PROTOCOL_SETTINGS,
     *settings_of("consumer"),
     *settings_of("application"),
-    *CONSUMER_GROUP_SETTINGS,
-    *SHARE_SETTINGS,
+    *settings_of("consumer_groups"),
+    *settings_of("share_groups"),
     *settings_of("world"),
     *settings_of("deployments"),
     *STREAMS_SETTINGS,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from groupstorm.storms.scenario.group_protocol_settings import STREAMS_GROUP_SETTINGS
 from groupstorm.storms.scenario.setting_types import Setting, settings_of
 
 CONSUMER, STREAMS = "consumer", "streams"
 
-STREAMS_SETTINGS: tuple[Setting, ...] = (*settings_of("streams"), *STREAMS_GROUP_SETTINGS)
+STREAMS_SETTINGS: tuple[Setting, ...] = settings_of("streams")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import flag, number, optional_number, seconds, text
 from groupstorm.testing.broker import BrokerUnderTest
@@ -24,8 +26,6 @@ from groupstorm.testing.ledger.entries import (
     exactly,
 )
 from groupstorm.testing.ledger.judging import Rules
-from groupstorm.testing.ledger.outputs import NumberOf, output_of
-from groupstorm.testing.ledger.places import place_of
 from groupstorm.testing.ledger.report import Report, report
 from groupstorm.testing.ledger.sources import now_us, source_of
 from groupstorm.testing.records import Content, Headers, Produced
@@ -276,3 +276,64 @@ class Ledger:
             await asyncio.to_thread(self._source.end)
         else:
             self._source.end()
+
+
+def place_of(record: Any) -> tuple[str, int | None]:
+    """The partition as Kafka prints it (orders-0), and the offset; None for a partition without one.
+
+    aiokafka and kafka-python have attributes, confluent-kafka's messages have methods and its partitions
+    attributes. Raises InputError.
+    """
+    topic, partition, offset = (_value(record, name) for name in ("topic", "partition", "offset"))
+    if not isinstance(topic, str) or not isinstance(partition, int):
+        raise InputError(f"record: {record!r}: expected the number of a record, or a record of a consumer")
+    return f"{topic}-{partition}", offset if isinstance(offset, int) else None
+
+
+def _value(record: Any, name: str) -> Any:
+    found = getattr(record, name, None)
+    return found() if callable(found) else found
+
+
+#: Finds the number of the input in an output record.
+NumberOf = Callable[[ConsumerRecord], int]
+
+
+class Output(NamedTuple):
+    """``by``: "" if the record does not name the instance."""
+
+    number: int
+    by: str
+
+
+def output_of(record: ConsumerRecord, number_of: NumberOf | None = None) -> Output:
+    """The number of the record's input, and the instance that has written the record.
+
+    The first that is there counts: the header `number`, a key that is a number, a value that is a number, the
+    field `number` of a value that is a JSON object. The instance: the header `by`, or the field `by`. Raises
+    InputError for a record without a number.
+    """
+    headers = {name: value for name, value in record.headers if value is not None}
+    fields = _fields(record.value)
+    by = headers["by"].decode(errors="replace") if "by" in headers else str(fields.get("by", ""))
+    if number_of is not None:
+        return Output(number_of(record), by)
+    for found in (headers.get("number"), record.key, record.value):
+        if found is not None and found.isdigit():
+            return Output(int(found), by)
+    number = fields.get("number")
+    if isinstance(number, int) and not isinstance(number, bool):
+        return Output(number, by)
+    raise InputError(
+        f"{record.topic}-{record.partition}, offset {record.offset}: {record.value!r}: expected the number of"
+        " the input in the header `number`, as the key or the value, or as the field `number` of JSON"
+    )
+
+
+def _fields(value: bytes | None) -> Mapping[str, Any]:
+    """The fields of a JSON object; none of anything else."""
+    try:
+        found = json.loads(value) if value else None
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}

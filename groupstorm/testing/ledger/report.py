@@ -7,19 +7,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.testing.ledger.entries import (
+    MEANINGS,
+    Allowed,
     Assigned,
     Commit,
     Entry,
+    Finding,
     History,
     Incident,
     Input,
+    Kind,
     Moment,
     Processing,
     Started,
 )
-from groupstorm.testing.ledger.findings import MEANINGS, Allowed, Finding, Kind
-from groupstorm.testing.ledger.judging import Judge, Rules
-from groupstorm.testing.ledger.share_judging import ShareJudge
+from groupstorm.testing.ledger.judging import Judge, Rules, ShareJudge
 
 _SECOND_US = 1_000_000
 #: A time with wider bounds is printed with both.

@@ -19,11 +19,9 @@ from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.testing.arguments import listed, optional_text
-from groupstorm.testing.conditions import Conditions
-from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults
+from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults, read_seen
 from groupstorm.testing.proxy.addresses import Answered, Node, expects_response
-from groupstorm.testing.seen import read_seen
-from groupstorm.testing.waiting import WaitFuture
+from groupstorm.testing.waiting import Conditions, WaitFuture
 
 _HOST = "127.0.0.1"
 _LENGTH = struct.Struct(">i")

@@ -26,7 +26,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import held_ports
 from tests.broker.kills.compacted import BACKOFF_MS
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S

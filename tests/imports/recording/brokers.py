@@ -13,8 +13,13 @@ from typing import Any, Final
 
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable
 from groupstorm.clients.brokers.jars import HEAP, INTERNAL_TOPICS, kafka_jars
-from groupstorm.clients.brokers.jvm import FORMAT_TIMEOUT_S, MINIMUM_JAVA, logging_option, stop_process
-from groupstorm.clients.brokers.ports import held_ports
+from groupstorm.clients.brokers.jvm import (
+    FORMAT_TIMEOUT_S,
+    MINIMUM_JAVA,
+    held_ports,
+    logging_option,
+    stop_process,
+)
 from groupstorm.clients.wire.admin import CREATE_TOPICS
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost, RequestTypes

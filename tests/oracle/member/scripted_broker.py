@@ -44,7 +44,7 @@ from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.topics import Topic
 from groupstorm.protocol.codec import encoder, response_types
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.protocol.framing import frame as framed
+from groupstorm.protocol.headers import frame as framed
 from groupstorm.protocol.headers import read_header, response_header
 from tests.oracle.member.requests import Json, read_request
 

@@ -11,7 +11,7 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.report.lanes.members import Activity
 from groupstorm.report.page.content import RunView, natural, read_views
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, UNOWNED
-from groupstorm.report.page.samples import BUCKETS_MAX, Samples
+from groupstorm.report.page.steps import BUCKETS_MAX, Samples
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.testing.ledger.entries import Assigned, Commit, History, Input, Moment, Processing, exactly
-from groupstorm.testing.ledger.findings import Allowed, Finding, Kind
+from groupstorm.testing.ledger.entries import (
+    Allowed,
+    Assigned,
+    Commit,
+    Finding,
+    History,
+    Input,
+    Kind,
+    Moment,
+    Processing,
+    exactly,
+)
 from groupstorm.testing.ledger.judging import Judge, Rules
 
 TP = "orders-0"

@@ -15,10 +15,8 @@ from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from groupstorm.problems import InputError
 from groupstorm.testing import Broker, Ledger
 from groupstorm.testing.ledger import Kind, LedgerFailed
-from groupstorm.testing.ledger.entries import History, Processing
-from groupstorm.testing.ledger.findings import Allowed
-from groupstorm.testing.ledger.judging import Rules
-from groupstorm.testing.ledger.share_judging import ShareJudge
+from groupstorm.testing.ledger.entries import Allowed, History, Processing
+from groupstorm.testing.ledger.judging import Rules, ShareJudge
 from groupstorm.testing.real import RealBroker
 from tests.clients.share.members import SETTINGS, Members, polled
 from tests.testing.ledger.test_judging import TP, kinds, record, work

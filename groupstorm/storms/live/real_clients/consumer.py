@@ -7,19 +7,8 @@ from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.live.clock import RealClock, Spawn
+from groupstorm.storms.live.real_clients import observations
 from groupstorm.storms.live.real_clients.forwarder import Forwarder
-from groupstorm.storms.live.real_clients.observations import (
-    Assigned,
-    Closed,
-    Crashed,
-    Failed,
-    Observation,
-    Paused,
-    Progressed,
-    Released,
-    Resumed,
-    Started,
-)
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess
 
 
@@ -33,7 +22,7 @@ class ClientHost(Protocol):
 
     def time_us(self, monotonic_ns: int) -> int: ...
 
-    def observe(self, observation: Observation) -> None: ...
+    def observe(self, observation: observations.Observation) -> None: ...
 
     def must_be_alone(self, index: int) -> bool: ...
 
@@ -91,7 +80,7 @@ class ClientConsumer:
     def crash(self) -> None:
         if not (self.alive and self.started):
             return
-        self._world.observe(Crashed(self._world.clock.now_us, self.name))
+        self._world.observe(observations.Crashed(self._world.clock.now_us, self.name))
         self.is_stopping = True
         if self.process is not None:
             self.process.kill()
@@ -128,36 +117,36 @@ class ClientConsumer:
     def _on_report(self, report: Report) -> None:
         observation = self._observation(report)
         self._world.observe(observation)
-        if isinstance(observation, Closed | Failed):
+        if isinstance(observation, observations.Closed | observations.Failed):
             process, self.process = self.process, None
             if process is not None:
                 process.forget(self.name)
                 self._world.pool.give_back(process)
             self._gone()
 
-    def _observation(self, report: Report) -> Observation:
+    def _observation(self, report: Report) -> observations.Observation:
         time_us = self._world.time_us(report["t"])
         event = report["event"]
         if event == "progress":
-            return Progressed(time_us, self.name, report["positions"], report["first"])
+            return observations.Progressed(time_us, self.name, report["positions"], report["first"])
         if event in ("assigned", "revoked", "lost"):
             return self._ownership_changed(time_us, report)
-        simple: Mapping[str, Callable[[], Observation]] = {
-            "started": lambda: Started(time_us, self.name, self.instance),
+        simple: Mapping[str, Callable[[], observations.Observation]] = {
+            "started": lambda: observations.Started(time_us, self.name, self.instance),
             "busy": lambda: self.pauses.busy_began(time_us),
             "resumed": lambda: self.pauses.busy_ended(time_us),
-            "closed": lambda: Closed(time_us, self.name, self._world.has_left(self.name)),
-            "failed": lambda: Failed(time_us, self.name, report["error"]),
+            "closed": lambda: observations.Closed(time_us, self.name, self._world.has_left(self.name)),
+            "failed": lambda: observations.Failed(time_us, self.name, report["error"]),
         }
         return simple[event]()
 
-    def _ownership_changed(self, time_us: int, report: Report) -> Observation:
+    def _ownership_changed(self, time_us: int, report: Report) -> observations.Observation:
         names = tuple(sorted(report["partitions"]))
         if report["event"] == "assigned":
             self.work.names.update(names)
-            return Assigned(time_us, self.name, names, report["duration_us"])
+            return observations.Assigned(time_us, self.name, names, report["duration_us"])
         self.work.names.difference_update(names)
-        return Released(
+        return observations.Released(
             time_us,
             self.name,
             names,
@@ -194,7 +183,7 @@ class ClientPauses:
         self.lasts = self._stopped = True
         process.pause()
         now_us = self._world.clock.now_us
-        self._world.observe(Paused(now_us, self._consumer.name, duration_us, "pause"))
+        self._world.observe(observations.Paused(now_us, self._consumer.name, duration_us, "pause"))
         self._world.clock.after(duration_us, self.end)
 
     def busy(self, duration_us: int) -> None:
@@ -210,15 +199,15 @@ class ClientPauses:
         process = self._consumer.process
         if self._stopped and process is not None:
             self.lasts = self._stopped = False
-            self._world.observe(Resumed(self._world.clock.now_us, self._consumer.name))
+            self._world.observe(observations.Resumed(self._world.clock.now_us, self._consumer.name))
             process.resume()
 
-    def busy_began(self, time_us: int) -> Observation:
-        return Paused(time_us, self._consumer.name, self._busy_us, "slow-batch")
+    def busy_began(self, time_us: int) -> observations.Observation:
+        return observations.Paused(time_us, self._consumer.name, self._busy_us, "slow-batch")
 
-    def busy_ended(self, time_us: int) -> Observation:
+    def busy_ended(self, time_us: int) -> observations.Observation:
         self.lasts = False
-        return Resumed(time_us, self._consumer.name)
+        return observations.Resumed(time_us, self._consumer.name)
 
 
 def parse_partition(name: str) -> TopicPartition:

@@ -24,25 +24,11 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES
 from groupstorm.clients.wire.coordinator_link import RequestObserver
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    CommittedOffset,
-    ConsumerGroupHeartbeat,
-    Heartbeat,
-    JoinGroup,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    OffsetCommit,
-    OffsetCommitResponse,
-    Request,
-    Response,
-    SyncGroup,
-)
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.protocol.framing import FrameBuffer, FrameError, frame
-from groupstorm.protocol.headers import Header, peek, read_header
+from groupstorm.protocol.headers import FrameBuffer, FrameError, Header, frame, peek, read_header
 
 _METADATA, _FIND_COORDINATOR = 3, 10
 #: APIs whose responses name brokers by address.
@@ -56,7 +42,7 @@ class _Asked(NamedTuple):
 
     api_key: int
     version: int
-    request: Request | None
+    request: messages.Request | None
 
 
 class Forwarder:
@@ -122,11 +108,11 @@ class Forwarder:
             server.close()
         return raced[1]
 
-    def sent(self, request: Request) -> None:
+    def sent(self, request: messages.Request) -> None:
         if self.observer is not None:
             self.observer.request_sent(request)
 
-    def received(self, request: Request, response: Any) -> None:
+    def received(self, request: messages.Request, response: Any) -> None:
         if self.observer is not None:
             self.observer.response_received(request, response)
 
@@ -240,20 +226,21 @@ def _is_flexible(api_key: int, version: int) -> bool:
 class _Api(NamedTuple):
     """The readers of one API's request and of its response."""
 
-    read_request: Callable[[Any, int, str], Request]
-    read_response: Callable[[Any], Response]
+    read_request: Callable[[Any, int, str], messages.Request]
+    read_response: Callable[[Any], messages.Response]
 
 
-def _read_commit(message: Any, version: int, client_id: str) -> OffsetCommit:
+def _read_commit(message: Any, version: int, client_id: str) -> messages.OffsetCommit:
     """Topics that are named by their ids (version 10) have these as names."""
-    return OffsetCommit(
+    return messages.OffsetCommit(
         message.group_id,
         getattr(message, "member_id", ""),
         getattr(message, "group_instance_id", None),
         getattr(message, "generation_id_or_member_epoch", -1),
         {
             _topic(topic): {
-                one.partition_index: CommittedOffset(one.committed_offset) for one in topic.partitions
+                one.partition_index: messages.CommittedOffset(one.committed_offset)
+                for one in topic.partitions
             }
             for topic in message.topics
         },
@@ -262,8 +249,8 @@ def _read_commit(message: Any, version: int, client_id: str) -> OffsetCommit:
     )
 
 
-def _read_commit_response(response: Any) -> OffsetCommitResponse:
-    return OffsetCommitResponse(
+def _read_commit_response(response: Any) -> messages.OffsetCommitResponse:
+    return messages.OffsetCommitResponse(
         tuple(
             (_topic(topic), partition.partition_index, Error(partition.error_code))
             for topic in response.topics
@@ -278,14 +265,14 @@ def _topic(topic: Any) -> str:
 
 
 _APIS: Mapping[int, _Api] = {
-    codec.api.key: _Api(read, _read_commit_response if kind is OffsetCommit else codec.read)
+    codec.api.key: _Api(read, _read_commit_response if kind is messages.OffsetCommit else codec.read)
     for kind, read in (
-        (JoinGroup, read_join),
-        (SyncGroup, read_sync),
-        (Heartbeat, read_heartbeat),
-        (LeaveGroup, read_leave),
-        (OffsetCommit, _read_commit),
-        (ConsumerGroupHeartbeat, read_group_heartbeat),
+        (messages.JoinGroup, read_join),
+        (messages.SyncGroup, read_sync),
+        (messages.Heartbeat, read_heartbeat),
+        (messages.LeaveGroup, read_leave),
+        (messages.OffsetCommit, _read_commit),
+        (messages.ConsumerGroupHeartbeat, read_group_heartbeat),
     )
     for codec in (REQUEST_CODECS[kind],)
 }
@@ -294,13 +281,13 @@ _APIS: Mapping[int, _Api] = {
 GROUP_APIS = frozenset(_APIS)
 
 
-def read_request(frame: bytes, header: Header) -> Request:
+def read_request(frame: bytes, header: Header) -> messages.Request:
     """The request of a frame whose API is one of GROUP_APIS. Raises CodecError."""
     message, _ = decoder(request_type(header.api_key, header.version))(frame, header.body_at)
     return _APIS[header.api_key].read_request(message, header.version, header.client_id)
 
 
-def read_response(frame: bytes, api_key: int, request: Request) -> Response:
+def read_response(frame: bytes, api_key: int, request: messages.Request) -> messages.Response:
     """The response to ``request``, which is one of GROUP_APIS. Raises CodecError.
 
     A response to LeaveGroup below version 3 names no member: the one that asked has left.
@@ -309,9 +296,14 @@ def read_response(frame: bytes, api_key: int, request: Request) -> Response:
     _, body_at = decoder(root.__header_schema__)(frame, 0)
     message, _ = decoder(root)(frame, body_at)
     response = _APIS[api_key].read_response(message)
-    if isinstance(response, LeaveGroupResponse) and isinstance(request, LeaveGroup) and not response.members:
+    if (
+        isinstance(response, messages.LeaveGroupResponse)
+        and isinstance(request, messages.LeaveGroup)
+        and not response.members
+    ):
         leaving = tuple(
-            LeftMember(one.member_id, one.group_instance_id, response.error) for one in request.members
+            messages.LeftMember(one.member_id, one.group_instance_id, response.error)
+            for one in request.members
         )
         return response._replace(members=leaving)
     return response

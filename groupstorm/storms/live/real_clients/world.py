@@ -12,40 +12,13 @@ from groupstorm.clients.consumer_group.membership import JOINS, LEAVES
 from groupstorm.clients.error_tables import FENCING
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    OffsetCommit,
-    OffsetCommitResponse,
-    Request,
-    Response,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.real_clients import observations
 from groupstorm.storms.live.real_clients.assembly import Assembly
 from groupstorm.storms.live.real_clients.consumer import ClientConsumer
 from groupstorm.storms.live.real_clients.libraries import Library, order
-from groupstorm.storms.live.real_clients.observations import (
-    Committed,
-    EpochReached,
-    Fenced,
-    Joined,
-    LeftUnasked,
-    Observation,
-    Progressed,
-    RebalanceSeen,
-    Released,
-    Row,
-    Synced,
-    Written,
-)
 from groupstorm.storms.live.real_clients.parts import Parts
 from groupstorm.storms.live.real_clients.processes import Report
 from groupstorm.storms.live.world import RealWorld
@@ -87,7 +60,7 @@ class ClientWorld(RealWorld):
         self._producer = parts.producer
         self._output = sink
         self._began_ns = time.monotonic_ns() - self.clock.now_us * 1000
-        self._observations: list[Observation] = []
+        self._observations: list[observations.Observation] = []
         self._ended = False
         self._signalled = _signalled(scenario)
         self._left: set[str] = set()
@@ -131,21 +104,21 @@ class ClientWorld(RealWorld):
         """The scenario's time of a report: CLOCK_MONOTONIC is the same in all processes."""
         return max(0, (monotonic_ns - self._began_ns) // 1000)
 
-    def observe(self, observation: Observation) -> None:
+    def observe(self, observation: observations.Observation) -> None:
         if self._ended:
             return
         observation = self._shifted(observation)
         self._observations.append(observation)
-        if isinstance(observation, Progressed | Released):
+        if isinstance(observation, observations.Progressed | observations.Released):
             for partition, position in observation.positions.items():
                 self._reached[partition] = max(position, self._reached.get(partition, 0))
 
-    def request_sent(self, request: Request) -> None:
+    def request_sent(self, request: messages.Request) -> None:
         super().request_sent(request)
-        if isinstance(request, LeaveGroup):
+        if isinstance(request, messages.LeaveGroup):
             self._left.add(request.client_id)
             self._left_unasked(request.client_id)
-        elif isinstance(request, ConsumerGroupHeartbeat) and request.member_epoch < 0:
+        elif isinstance(request, messages.ConsumerGroupHeartbeat) and request.member_epoch < 0:
             if request.member_epoch == LEAVES:
                 self._left.add(request.client_id)
             self._left_unasked(request.client_id)
@@ -153,25 +126,29 @@ class ClientWorld(RealWorld):
     def _left_unasked(self, name: str) -> None:
         consumer = self.consumers.get(name)
         if isinstance(consumer, ClientConsumer) and not consumer.is_stopping:
-            self.observe(LeftUnasked(self.clock.now_us, name))
+            self.observe(observations.LeftUnasked(self.clock.now_us, name))
 
-    def response_received(self, request: Request, response: Response | Disconnected) -> None:
+    def response_received(
+        self, request: messages.Request, response: messages.Response | Disconnected
+    ) -> None:
         super().response_received(request, response)
         now_us = self.clock.now_us
-        if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
+        if isinstance(request, messages.JoinGroup) and isinstance(response, messages.JoinGroupResponse):
             if response.error is Error.NONE:
                 self._joined[request.client_id] = response.generation
                 about = (response.member_id, response.generation, response.protocol or "")
-                self.observe(Joined(now_us, request.client_id, *about))
-        elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):
+                self.observe(observations.Joined(now_us, request.client_id, *about))
+        elif isinstance(request, messages.SyncGroup) and isinstance(response, messages.SyncGroupResponse):
             self._synced(now_us, request, response)
-        elif isinstance(request, Heartbeat) and isinstance(response, HeartbeatResponse):
+        elif isinstance(request, messages.Heartbeat) and isinstance(response, messages.HeartbeatResponse):
             if response.error is Error.REBALANCE_IN_PROGRESS:
-                self.observe(RebalanceSeen(now_us, request.client_id))
-        elif isinstance(request, ConsumerGroupHeartbeat):
-            if isinstance(response, ConsumerGroupHeartbeatResponse):
+                self.observe(observations.RebalanceSeen(now_us, request.client_id))
+        elif isinstance(request, messages.ConsumerGroupHeartbeat):
+            if isinstance(response, messages.ConsumerGroupHeartbeatResponse):
                 self._heartbeat_answered(request, response)
-        elif isinstance(request, OffsetCommit) and isinstance(response, OffsetCommitResponse):
+        elif isinstance(request, messages.OffsetCommit) and isinstance(
+            response, messages.OffsetCommitResponse
+        ):
             accepted = {
                 (topic, number) for topic, number, error in response.partitions if error is Error.NONE
             }
@@ -182,20 +159,22 @@ class ClientWorld(RealWorld):
                 for number, committed in partitions.items()
                 if (topic, number) in accepted
             }
-            self.observe(Committed(now_us, positions))
+            self.observe(observations.Committed(now_us, positions))
 
     def _heartbeat_answered(
-        self, request: ConsumerGroupHeartbeat, response: ConsumerGroupHeartbeatResponse
+        self, request: messages.ConsumerGroupHeartbeat, response: messages.ConsumerGroupHeartbeatResponse
     ) -> None:
         name, now_us = request.client_id, self.clock.now_us
         if response.error in FENCING:
-            self.observe(Fenced(now_us, name, response.error.name))
+            self.observe(observations.Fenced(now_us, name, response.error.name))
         if response.error is not Error.NONE or response.member_epoch < 0:
             return
         if response.member_epoch != self._joined.get(name) or request.member_epoch == JOINS:
             self._joined[name] = response.member_epoch
             self.observe(
-                EpochReached(now_us, name, response.member_id or request.member_id, response.member_epoch)
+                observations.EpochReached(
+                    now_us, name, response.member_id or request.member_id, response.member_epoch
+                )
             )
         consumer = self.consumers.get(name)
         if response.assignment is not None and isinstance(consumer, ClientConsumer):
@@ -206,7 +185,7 @@ class ClientWorld(RealWorld):
                 for number in numbers
             )
 
-    def _synced(self, now_us: int, request: SyncGroup, response: SyncGroupResponse) -> None:
+    def _synced(self, now_us: int, request: messages.SyncGroup, response: messages.SyncGroupResponse) -> None:
         name = request.client_id
         consumer = self.consumers.get(name)
         if response.error is not Error.NONE or not isinstance(consumer, ClientConsumer):
@@ -216,7 +195,7 @@ class ClientWorld(RealWorld):
         except UserDataError:
             partitions = ()  # no bytes: nothing was assigned
         consumer.given = frozenset(map(str, partitions))
-        self.observe(Synced(now_us, name))
+        self.observe(observations.Synced(now_us, name))
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -240,7 +219,7 @@ class ClientWorld(RealWorld):
 
     def _on_written(self, report: Report) -> None:
         time_us = self.time_us(report["t"])
-        self.observe(Written(time_us, report["ends"]))
+        self.observe(observations.Written(time_us, report["ends"]))
         self._written.append((time_us, self._shifted_positions(report["ends"])))
 
     def caught_up(self) -> bool:
@@ -266,13 +245,13 @@ class ClientWorld(RealWorld):
             self._write_to(partition, now_us)
         self._growing -= 1
 
-    def _shifted(self, seen: Observation) -> Observation:
-        if isinstance(seen, Progressed | Released):
+    def _shifted(self, seen: observations.Observation) -> observations.Observation:
+        if isinstance(seen, observations.Progressed | observations.Released):
             positions = self._shifted_positions(seen.positions)
             return seen._replace(positions=positions, first=self._shifted_positions(seen.first))
-        if isinstance(seen, Committed):
+        if isinstance(seen, observations.Committed):
             return seen._replace(positions=self._shifted_positions(seen.positions))
-        if isinstance(seen, Written):
+        if isinstance(seen, observations.Written):
             return seen._replace(ends=self._shifted_positions(seen.ends))
         return seen
 
@@ -291,7 +270,7 @@ class ClientWorld(RealWorld):
         if self._ended:
             super().trace(source, event)
         else:
-            self.observe(Row(self.clock.now_us, source, event))
+            self.observe(observations.Row(self.clock.now_us, source, event))
 
     def write_trace(self) -> None:
         """The run is over: write the rows of all that was observed; later rows are written at once."""

@@ -1,1 +1,0 @@
-"""What kafka-consumer-groups --describe prints: who owned what at one time."""
