@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import Scenario, parse
-from groupstorm.whatif.agreement import Agreement, agreement
+from groupstorm.whatif.agreement import Agreement, agreement, runs_again
 from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.reading import read_run
@@ -51,10 +51,7 @@ def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
 
 def _instead(run: Path) -> str:
     """The command that answers for Kafka Streams."""
-    written = (run if run.is_dir() else run.parent) / "scenario.yaml"
-    if written.is_file():
-        return f"It is a storm, which runs again: groupstorm compare {written} --set NAME=VALUE"
-    return (
+    return runs_again(run) or (
         "A storm with your numbers answers: groupstorm compare stateful-warmup --set members=N "
         "--set partitions=N --set state_bytes=N"
     )
