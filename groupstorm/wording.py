@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from itertools import islice
 
@@ -30,6 +31,13 @@ def number(value: float) -> str:
 def rate(value: float) -> str:
     """A number of records a second, which may be far below one."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.3g}"
+
+
+def at_most(value: float) -> str:
+    """A limit above 0, in three figures that matter and never rounded up."""
+    digits = 2 - math.floor(math.log10(value))
+    down = math.floor(value * 10**digits) / 10**digits
+    return f"{down:,.{digits}f}".rstrip("0").rstrip(".") if digits > 0 else f"{down:,.0f}"
 
 
 def ratio(value: float, least: float) -> str:

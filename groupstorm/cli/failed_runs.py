@@ -40,7 +40,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_P
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import Requirement, parse
-from groupstorm.wording import listed, rate, seconds
+from groupstorm.wording import at_most, listed, rate, seconds
 
 #: The kind of the finding that less is processed than arrives; `figures.unsettled` has the other kinds.
 OVERLOAD: Final = "overload"
@@ -137,7 +137,7 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
     record_ms = load.record_ms()
     if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
         yield (
-            f"  or with at most {record_ms:.3g} ms of work on a record, in the mean "
+            f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
             f"(now {1000 * load.concurrency / load.per_member:.3g} ms)"
         )
 

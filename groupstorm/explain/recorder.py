@@ -31,7 +31,7 @@ from groupstorm.trace.rows import TraceEntry
 #: A member-updated round that begins so soon after the last one is its second half if no row says what the
 #: member revoked: a cooperative member joins again with its next heartbeat (3 s by default), or at once.
 SECOND_ROUND_US: Final = 10_000_000
-#: A broker logs why a round begins so long before the round itself, at most.
+#: A broker logs why a round begins so long before the round itself, at most, and with whose removal it ends.
 LOGGED_BEFORE_US: Final = 100_000
 #: More incidents of one kind are not kept: what they show is clear by then.
 INCIDENTS_MAX: Final = 10_000
@@ -198,6 +198,8 @@ class Recorder:
         totals = self.figures.totals(end_us)  # which closes the gaps that are open
         history.figures, history.unowned_is_least = totals.figures(), totals.unowned_is_least
         self._epochs.finish()
+        if self._round is not None and self._round.open_us and self._round.last is not None:
+            self._see_removal_at(self._round, self._round.last)
         history.work.finish(end_us)
         history.to_us = end_us
         if self._gone_us is not None and self._gone_us < end_us:
@@ -267,14 +269,18 @@ class Recorder:
                 self._end(row)
         elif state == GroupState.COMPLETING_REBALANCE:
             now.joined, now.members = row, row.get("count")
-            removed = self._last_removed
-            if removed is not None and removed["time_us"] == row["time_us"]:
-                now.removed_at_end, now.removed_member = removed, self.members.name(removed)
+            self._see_removal_at(now, row)
         elif state in (GroupState.STABLE, GroupState.EMPTY):
             self._end(row)
         else:
             now.causes.add(row["cause"])
         self._history.is_consumer_group = self._history.is_consumer_group or state in _CONSUMER_STATES
+
+    def _see_removal_at(self, one: Round, row: Row) -> None:
+        """Whether the join phase ended with a removal, or the rows do; logs tell the two one after the other."""
+        removed, within_us = self._last_removed, LOGGED_BEFORE_US if self._history.is_imported else 0
+        if removed is not None and one.begun_us < removed["time_us"] >= row["time_us"] - within_us:
+            one.removed_at_end, one.removed_member = removed, self.members.name(removed)
 
     def _see_generation(self, row: Row) -> None:
         """Count the generations that the logs skip."""

@@ -76,7 +76,10 @@ class Refusal:
         within = f" in {seconds(self.lasted_us / 1_000_000)}" if self.lasted_us else ""
         why = f"{self.error}{words}"
         if self.api == HEARTBEAT and self.error == REBALANCING:
-            over = f"for {seconds(self.lasted_us / 1_000_000)}, {times}," if self.lasted_us else "once"
+            if not self.lasted_us:  # a heartbeat, or a SyncGroup, and the log may end with it
+                since = "it is in a generation since" if self.is_over else "no later line says more"
+                return f"{who} was told once that the group rebalances; {since}."
+            over = f"for {seconds(self.lasted_us / 1_000_000)}, {times},"
             since = "it is in a generation since" if self.is_over else "it never joined again in this log"
             return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
         if self.api == FIND:

@@ -51,7 +51,7 @@ class Round:
 
     ``begun``: the row with which the group left Stable or Empty. ``last_join``: the JoinGroup that came last;
     ``others_joined_us``: when the one before it came. ``removed_at_end``: with this removal the join phase
-    ended.
+    ended, or the rows of one that is open.
     """
 
     begun: Row

@@ -16,6 +16,8 @@ _WIDTH_MIN: Final = 40
 _BEGINNING: Final = 12
 #: The time of a line's beginning ends before this character.
 _FRONT_MAX: Final = 100
+#: The first line of a record of java.util.logging: when, and in which class and method; the message follows.
+_JUL = re.compile(r"\w{3} \d\d?, \d{4},? \d\d?:\d\d:\d\d\s[AP]M [\w.$]+(?: [\w.$<>]+)?$")
 #: The frame of a line: Markdown's quotation, or a box.
 _FRAME = re.compile(r"^\s*(?:(?:> ?)+|[│┃║])|\s*[│┃║]\s*$")
 
@@ -28,6 +30,7 @@ class Framing:
         self._has_objects = any(line.strip() == "{" for line in lines[:3])
         #: Further lines of a message have the margin, too, and so no indentation.
         self._has_margin = any(map(margin, lines[:3]))
+        self._has_headers = any(map(_JUL.match, lines))
         self._is_framed = bool(lines) and _FRAME.search(lines[0]) is not None
         self._padding = 0
         lines = [self._unframed(line) for line in lines]
@@ -39,7 +42,8 @@ class Framing:
 
     @property
     def is_plain(self) -> bool:
-        return not (self._width or self._is_framed or self._has_objects or self._has_margin)
+        has_more = self._has_objects or self._has_margin or self._has_headers
+        return not (self._width or self._is_framed or has_more)
 
     def joined(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         """Each line as it was, with the number of its first part."""
@@ -48,6 +52,8 @@ class Framing:
             part = self._unframed(as_written(raw.rstrip("\r\n")))
             if first and self._has_objects and not _ends_object(line, last):
                 line += part  # of a JSON record that is printed over several lines
+            elif first and self._has_headers and _JUL.match(last):
+                first, line = number, f"{line} {part}"
             elif first and self._goes_on(last, part):
                 line = line + " " * (self._width - len(last)) + part  # copies have no spaces at line ends
             else:

@@ -179,6 +179,11 @@ FORMS: Mapping[str, Form] = {
         re.compile(rf"(?:{'|'.join(_NAMES)}) [ \d]?\d {_CLOCK}{_ZONE}"), lambda text, _: _syslog(text)
     ),
     "clock": Form(re.compile(rf"(?<![\d:.-]){_CLOCK}(?![\d:])"), lambda text, _: _clock(text)),
+    #: Seconds since logrus began, as it prints them on a terminal: ``INFO[0051]``.
+    "elapsed": Form(
+        re.compile(r"(?<=[A-Z]{4}\[)\d{4,7}(?=\])"),
+        lambda text, _: Instant(int(text) * MICRO, False, MICRO, lacks="date"),
+    ),
 }
 _ANY = re.compile("|".join(f"(?P<{name}>{form.pattern.pattern})" for name, form in FORMS.items()))
 #: Only where nothing else says when: such a number may be anything.

@@ -152,29 +152,35 @@ def scaling_note(run: Run) -> str | None:
     if not steps or run.scenario.settings.choice("autoscaler") == NO_AUTOSCALER:
         return None
     begin_us = steps[0].at_ms * 1000
-    return _note(run.trace, run.figures, begin_us, begin_us + steps[0].for_ms * 1000)
+    members = run.scenario.settings.integer("members")
+    return _note(run.trace, run.figures, members, begin_us, begin_us + steps[0].for_ms * 1000)
 
 
-def _note(trace: Path, figures: Figures, begin_us: int, end_us: int) -> str:
-    ups = downs = rebalances = most = 0
+def _note(trace: Path, figures: Figures, processes: int, begin_us: int, end_us: int) -> str:
+    ups = downs = rebalances = 0
+    most, total_us, since_us = processes, 0, begin_us
     gains: list[tuple[int, str]] = []
     for row, entry in read_entries(trace):
         if entry is None or not begin_us <= row["time_us"] <= end_us:
             continue
         rebalances += is_rebalance(entry[2])
         if row["event"] == "step_taken":
-            change = _CHANGE.match(row["detail"])
-            ups += row["cause"] == SCALE_UP and change is not None
-            downs += row["cause"] == SCALE_DOWN and change is not None
+            change = _CHANGE.match(row["detail"]) if row["cause"] in (SCALE_UP, SCALE_DOWN) else None
             if change is not None:
-                most = max(most, int(change[2]))
+                ups += row["cause"] == SCALE_UP
+                downs += row["cause"] == SCALE_DOWN
+                total_us += int(change[1]) * (row["time_us"] - since_us)
+                processes, since_us = int(change[2]), row["time_us"]
+                most = max(most, processes)
             if row["cause"] == SCALE_UP_GAIN and (gain := _GAIN.match(row["detail"])) is not None:
                 gains.append((int(gain[3].replace(",", "")), row["detail"]))
+    total_us += processes * (end_us - since_us)
     duration = seconds((end_us - begin_us) / 1e6)
     an_hour = rebalances * 3_600_000_000 / (end_us - begin_us)
     text = (
         f"{counted(ups, 'scale-up')} and {counted(downs, 'scale-down')} in {duration}, "
-        f"{most} processes at most, {an_hour:,.0f} rebalances an hour"
+        f"{total_us / (end_us - begin_us):.1f} processes on average and {most} at most, "
+        f"{an_hour:,.0f} rebalances an hour"
     )
     if figures.idle_members_max:
         text += f", up to {figures.idle_members_max:,} processes without a partition"

@@ -32,7 +32,10 @@ def trace_files(path: Path) -> list[Path]:
     """
     if path.is_file():
         if path.suffix not in SUFFIXES:
-            raise InputError(f"{path}: not a trace: expected a name that ends in {' or '.join(SUFFIXES)}")
+            raise InputError(
+                f"{path}: not a trace: expected a run's folder, or a name that ends in {' or '.join(SUFFIXES)}; "
+                f"of a log, groupstorm import {path} --out RUN makes one"
+            )
         return [path]
     if not path.is_dir():
         what = (

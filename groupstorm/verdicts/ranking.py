@@ -2,8 +2,9 @@
 
 The cost of a run: for each figure of the ranking, its weight times what the figure lies above the least
 median of all variants, in multiples of what a person notices (`measures`). A figure counts for a variant only
-if its median lies above the least one by a tenth of itself and by one notice: what all variants pay alike
-decides nothing. A variant is the winner if its median cost lies below every other's by more than their seeds
+if its median lies above the least one by a tenth of itself: what all variants pay alike decides nothing.
+Without a ranking of the scenario's or the person's own it also has to lie above it by one notice; who names a
+figure asks about less than that, too. A variant is the winner if its median cost lies below every other's by more than their seeds
 vary, and by one notice at least.
 """
 
@@ -70,6 +71,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     """The verdict; None if there is only one variant, or no figure of the ranking has a value in all runs."""
     if len(variants) < 2:
         return None
+    is_asked = weights is not None
     weights = _default_ranking(variants) if weights is None else weights
     measures = [BY_KEY[key] for key in weights if _known(BY_KEY[key], variants)]
     if not measures:
@@ -83,7 +85,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     leasts = {measure: min(of_variants.values()) for measure, of_variants in medians.items()}
     costs: dict[str, Spread] = {}
     for name, runs in variants.items():
-        counting = [m for m in measures if _counts(medians[m][name], leasts[m], notices[m])]
+        counting = [m for m in measures if _counts(medians[m][name], leasts[m], 0 if is_asked else notices[m])]
         spread = spread_of(
             sum(weights[m.key] * (m.weigh(figures) - leasts[m]) / notices[m] for m in counting)
             for figures in runs

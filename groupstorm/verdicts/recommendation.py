@@ -1,9 +1,9 @@
 """Which of several configurations to take, with its spread, and what that buys against the defaults.
 
-The winner of the ranking (`ranking`), if there is one. Of several that are as good by the ranking, those are
-out that another one beats at no cost in a figure that the ranking does not weigh; of the rest it is the one
-that is nearest to the defaults: a change that buys nothing is not recommended. There is no recommendation if
-the seeds alone may explain all differences.
+The winner of the ranking (`ranking`), if there is one. Of several that are as good by the ranking, it is the
+one that is nearest to the defaults, unless others beat it at no cost in a figure that the ranking does not
+weigh; then it is the nearest of those that do. So a change that buys nothing is not recommended. There is no
+recommendation if the seeds alone may explain all differences.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
     best = [name for name in verdict.best if not any(name in beaten for beaten in found.values())]
     if len(best) == len(sound) and verdict.within_spread:
         return Choice(None, best)
-    chosen = min(best, key=lambda name: (defaults.distances[name], verdict.costs[name].median))
+    chosen = _nearest(verdict.best, verdict, defaults)
+    if better := [name for name in best if chosen in found[name]]:
+        chosen = _nearest(better, verdict, defaults)
     worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
     others = [name for name in best if name != chosen]
     return Choice(chosen, others, False, [*found[chosen]], [*worse_in])
@@ -136,6 +138,10 @@ def recommendation(
         sentences.append(f"Against {defaults.called} ({plain}) {against}")
     sentences.append(defaults.cautions.get(chosen, ""))
     return [sentence for sentence in sentences if sentence]
+
+
+def _nearest(names: Sequence[str], verdict: Verdict, defaults: Defaults) -> str:
+    return min(names, key=lambda name: (defaults.distances[name], verdict.costs[name].median))
 
 
 def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Measure]]:

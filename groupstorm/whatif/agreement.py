@@ -90,10 +90,18 @@ class Agreement(NamedTuple):
             for line in self.lines
             if not line.agrees
         )
+        what_else = runs_again(run) or "Check what whatif.yaml assumes, and say what you know with --known"
         raise CheckFailed(
             f"{run}: the replays do not do what the run did, so nothing follows from other settings: "
-            f"{words}. Check what whatif.yaml assumes, and say what you know with --known"
+            f"{words}. {what_else}"
         )
+
+
+def runs_again(run: Path) -> str:
+    """The command that runs a storm's own scenario with other settings; "" of what is no storm."""
+    written = (run if run.is_dir() else run.parent) / "scenario.yaml"
+    again = f"groupstorm compare {written} --set NAME=VALUE"
+    return f"It is a storm, which runs again: {again}" if written.is_file() else ""
 
 
 def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agreement:
@@ -278,10 +286,7 @@ def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
 
 def _instead(run: Path) -> str:
     """The command that answers for Kafka Streams."""
-    written = (run if run.is_dir() else run.parent) / "scenario.yaml"
-    if written.is_file():
-        return f"It is a storm, which runs again: groupstorm compare {written} --set NAME=VALUE"
-    return (
+    return runs_again(run) or (
         "A storm with your numbers answers: groupstorm compare stateful-warmup --set members=N "
         "--set partitions=N --set state_bytes=N"
     )

@@ -46,6 +46,21 @@ def test_a_join_phase_that_is_open_when_the_log_ends(
     assert "c-22 new-member 1 at least 482 s" in text
 
 
+EXPIRED = broker_line(
+    "10:10:45,100", "Member c-7 in group g has failed, removing it from the group (kafka.coordinator.group)"
+)
+JOINED = broker_line("10:10:45,102", f"Stabilized group g generation 64 {OFFSETS} with 4 members")
+
+
+@pytest.mark.parametrize("end", ["", JOINED], ids=["open", "joined"])
+def test_a_join_phase_that_waited_for_a_session_to_expire(tmp_path: Path, end: str) -> None:
+    """A broker logs the removal first, and what follows of it some milliseconds later, if the log has it."""
+    import_texts(tmp_path, {"server.log": STABLE + BEGUN + EXPIRED + end})
+    one = explain(tmp_path / "out", frozenset({"g"}))[0]
+    assert names(one) == ["session-expired"]
+    assert one.findings[0].rebalances[0].lasted_us == (44_554_000 if end else 44_552_000)
+
+
 def test_a_round_of_one_line_lasted_unknown_time(tmp_path: Path) -> None:
     one = answer(tmp_path, STABLE + BEGUN, "server.log")
     assert ([each.lasted_us for each in one.history.rebalances], names(one)) == ([0], [])

@@ -91,6 +91,12 @@ def test_clocks_alone_are_shown_as_such(tmp_path: Path) -> None:
         assert "1972" not in text
 
 
+def test_seconds_since_a_program_began(tmp_path: Path) -> None:
+    """logrus on a terminal: the group was asked to join after 51 and after 98 seconds."""
+    text = "".join(f"INFO[{seconds:04d}] {JOINED}\n" for seconds in (51, 98))
+    assert began_and_ended(tmp_path, text) == ["00:00:51.000", "00:01:38.000"]
+
+
 def test_a_date_that_is_given(tmp_path: Path) -> None:
     days = Options(days={"": date(2026, 3, 4)})
     passing = lines("23:59:58.000", "00:00:01.500")

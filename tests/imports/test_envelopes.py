@@ -43,14 +43,17 @@ LINES = {
     "librdkafka-cpp": f"2024-11-18 14:36:14.337: LOG-7-CGRPJOINSTATE: {MESSAGE}",
     "librdkafka-old": f"7|2024-11-18 14:36:14.337|rdkafka#consumer-1|SYNCGROUP| {MESSAGE}",
     "go-log": f"[INFO] 2024/11/18 14:36:14 {MESSAGE}",
+    "java.util.logging": "Nov 18, 2024 2:36:14 PM kafka.coordinator.group.GroupCoordinator complete\n"
+    f"INFO: {MESSAGE}",
     "unheard-of": f"<<2024-11-18 14:36:14.337>> INFO!! {MESSAGE}",
 }
+WHOLE_SECONDS = ("hadoop", "go-log", "java.util.logging")
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_an_envelope(name: str, tmp_path: Path) -> None:
     done = import_texts(tmp_path, {"server.log": LINES[name] + "\n"})
-    expected = datetime.fromisoformat(SECOND + ("" if name in ("hadoop", "go-log") else ".337"))
+    expected = datetime.fromisoformat(SECOND + ("" if name in WHOLE_SECONDS else ".337"))
     assert shown(done.began_us) == expected.isoformat(" ", "milliseconds")
     assert states(tmp_path) == [("PreparingRebalance", "CompletingRebalance", "all-joined", 7)]
     assert done.logs[0].not_understood == 0

@@ -38,7 +38,16 @@ def test_an_autoscaler_is_summed_up(tmp_path: Path) -> None:
     assert ups
     assert downs
     assert f"{ups} scale-up{'s' * (ups > 1)} and {downs} scale-down{'s' * (downs > 1)} in 30 min" in note
-    assert "6 processes at most" in note
+    scaled = [
+        (row["time_us"] // 1_000_000, int(row["detail"].split()[3]))
+        for row in read_rows(tmp_path)
+        if row.get("cause") in ("scale-up", "scale-down") and row["detail"].startswith("from ")
+    ]
+    in_each_second = [
+        next((count for time_s, count in reversed(scaled) if time_s <= second), 2)
+        for second in range(60, 1_860)
+    ]
+    assert f"{sum(in_each_second) / 1_800:.1f} processes on average and 6 at most" in note
     assert "rebalances an hour" in note
     assert "scale-ups lost records" in note or "Every scale-up gained records" in note
 

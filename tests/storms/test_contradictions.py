@@ -135,12 +135,16 @@ def test_members_without_a_partition_are_counted() -> None:
 
 
 def test_more_records_than_all_members_process_and_more_than_one_owner_does() -> None:
+    """What is enough is enough for whoever owns most partitions: of 35, four members have 9 at most, and two
+    have 18, at 100 records a second each; of 16 at one in 50 s, eight have 2, and four have 4."""
     assert contradictions({"x": settings(members=2, partitions=35)}) == [
-        "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows."
+        "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows; 4 members "
+        "or less than 0.555 ms of work on a record would keep up."
     ]
     few = {"record_rate": 0.02, "process_ms": 20_000, "max.poll.records": 1}
     assert contradictions({"x": settings(members=4, partitions=16, **few)}) == [
-        "0.32 records a second arrive, and 4 members process at most 0.2: the lag grows."
+        "0.32 records a second arrive, and 4 members process at most 0.2: the lag grows; 8 members or "
+        "less than 12,500 ms of work on a record would keep up."
     ]
     hot = {"record_skew": {"hot": {"partitions": 1, "share": "50%"}}, "process_ms": 2, "record_rate": 50}
     assert contradictions({"x": settings(members=12, partitions=24, **hot)}) == [
@@ -159,11 +163,13 @@ def test_members_and_partitions_that_steps_add_are_counted() -> None:
     more = {"at_ms": 60_000, "do": "add", "count": 4}
     wider = {"at_ms": 60_000, "do": "add-partitions", "topic": "topic-0", "partitions": 80}
     assert of_steps(members=2, partitions=40) == [
-        "4,000 records a second arrive, and 2 members process at most 2,000: the lag grows."
+        "4,000 records a second arrive, and 2 members process at most 2,000: the lag grows; 5 members "
+        "or less than 0.5 ms of work on a record would keep up."
     ]
     assert of_steps(more, members=2, partitions=40) == []
     assert of_steps(more, wider, members=2, partitions=40) == [
-        "8,000 records a second arrive, and 6 members process at most 6,000: the lag grows."
+        "8,000 records a second arrive, and 6 members process at most 6,000: the lag grows; 9 members "
+        "or less than 0.714 ms of work on a record would keep up."
     ]
     assert of_steps(more, members=8, members_per_pod=2, partitions=12, record_rate=1) == [
         "16 members (8 pods with 2 each) on 12 partitions: 4 own nothing."

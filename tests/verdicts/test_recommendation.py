@@ -179,6 +179,32 @@ def test_of_several_that_are_as_good_by_the_ranking_one_that_another_beats_is_no
     )
 
 
+def test_a_near_change_that_does_not_beat_the_defaults_is_not_taken_for_one_that_does() -> None:
+    """Of the moves the defaults have 300, the near change 150, the far one 36: 200 fewer are noticed."""
+    variants = {
+        "plain": [figures(unowned_partition_seconds=1, moves=300)],
+        "near": [figures(unowned_partition_seconds=1, moves=150)],
+        "far": [figures(unowned_partition_seconds=1, moves=36)],
+    }
+    said = recommendation(variants, defaults(plain=0, near=1, far=2), UNOWNED)
+    assert said[:2] == [
+        "Recommendation: far. As good: near.",
+        "plain is as good by the ranking, but worse in partitions moved.",
+    ]
+    assert said[-1].startswith("Against the defaults (plain) it buys: partitions moved 300 -> 36.")
+
+
+def test_less_than_is_noticed_elsewhere_counts_in_a_figure_that_the_question_names() -> None:
+    """14 rebalances more of static members that restart, at a weight of 10, against 50 s of a crash."""
+    variants = {
+        "shorter": [figures(generations=15, cost_per_crash_partition_seconds=92)],
+        "plain": [figures(generations=1, cost_per_crash_partition_seconds=142)],
+    }
+    asked = {"generations": 10.0, "crash": 1.0}
+    said = recommendation(variants, defaults(plain=0, shorter=1), asked)
+    assert said[0] == "Recommendation: plain, which has the defaults."
+
+
 def test_between_several_that_seeds_explain_the_nearest_is_taken_if_all_beat_the_rest() -> None:
     variants = {"plain": runs(2000, 2100), "near": runs(200, 400), "far": runs(250, 350)}
     said = recommendation(variants, defaults(plain=0, near=1, far=2), UNOWNED)

@@ -20,7 +20,7 @@ from groupstorm.storms.scenario.share_settings import LOCK_DURATION, RECORD_LOCK
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.wording import counted, listed, rate, seconds
+from groupstorm.wording import at_most, counted, listed, rate, seconds
 
 _WORK = {
     "poll_interval_ms": "the application may call poll() only every",
@@ -155,10 +155,14 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
 def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     """More than all members together can do."""
     if load.per_member is not None and load.arriving >= load.members * load.per_member:
+        enough, record_ms = load.enough_members(), load.record_ms()
+        ends_it = [] if enough is None else [f"{enough:,} members"]
+        ends_it += [] if record_ms is None else [f"less than {at_most(record_ms)} ms of work on a record"]
+        keeps_up = f"; {' or '.join(ends_it)} would keep up" if ends_it else ""
         yield Contradiction(
             "overload",
             f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} process "
-            f"at most {rate(load.members * load.per_member)}: the lag grows",
+            f"at most {rate(load.members * load.per_member)}: the lag grows{keeps_up}",
         )
 
 
