@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks import storm
-from tests.soaking import one_in
 
 
 @pytest.mark.slow
@@ -27,7 +26,8 @@ def test_each_kind_runs_without_and_with_commits(
     assert all(float(cell.replace(",", "")) >= 0 for cells in measured.values() for cell in cells)
 
 
-@pytest.mark.parametrize("commits", one_in(2, [True, False]))
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.slow
 def test_all_join_again_in_each_of_the_rebalances(commits: bool) -> None:
     pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
     measured = storm.storm(42, commits, exact=False)

@@ -239,6 +239,7 @@ def test_idle_connections_are_closed_and_those_that_wait_are_not() -> None:
             assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything() -> None:
     # each answer is some 60 kB: unread, one of them waits in the process and the others are not made
     with EmbeddedBroker({}, {"wide": 2000}) as broker, RawClient((broker.host, broker.port)) as client:

@@ -98,7 +98,7 @@ def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
     assert (deleted.error_code, errors) == (Error.NONE, {Error.UNKNOWN_TOPIC_OR_PARTITION})
 
 
-@pytest.mark.parametrize("api_key", one_in(3, APIS))
+@pytest.mark.parametrize("api_key", one_in(9, APIS))
 def test_messages_in_turns_are_the_same_bytes(api_key: int) -> None:
     draw = random.Random(7)
     version = APIS[api_key].max_version

@@ -119,6 +119,7 @@ def test_bytes_of_no_compression_are_one_error(compression: int, data: bytes) ->
         unpack(data, compression)
 
 
+@pytest.mark.slow
 def test_more_than_the_limit_is_not_unpacked() -> None:
     for compression in (1, 2, 3, 4):
         _need_library(compression)

@@ -17,6 +17,7 @@ from tests.chaos.test_process import is_gone
 from tests.command import COMMAND, ROOT, environment_of_command, groupstorm, refused
 from tests.conformance.programs.building import ProgramUnavailable, java_program
 from tests.processes import outcome_of
+from tests.soaking import in_soak
 from tests.waiting import wait_until
 
 HERE = Path(__file__).parent
@@ -135,14 +136,14 @@ def test_instances_that_fail_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broker", ["emulator", "jvm"])
+@pytest.mark.parametrize("broker", ["jvm", *in_soak("emulator")])
 def test_a_java_service(broker: str, tmp_path: Path) -> None:
     code, verdict = chaos(tmp_path, RESTARTS, java_service("careful"), "--on", broker)
     assert (code, faults(verdict)) == (0, set()), verdict
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broker", ["emulator", "jvm"])
+@pytest.mark.parametrize("broker", ["emulator", *in_soak("jvm")])
 def test_a_java_service_that_commits_first(broker: str, tmp_path: Path) -> None:
     code, verdict = chaos(tmp_path, RESTARTS, java_service("commits-first"), "--on", broker)
     assert code == 1

@@ -12,6 +12,7 @@ from groupstorm.problems import ExitCode
 from groupstorm.storms.runs.sweep_runs import SweepStore
 from tests.command import groupstorm
 from tests.processes import run_process
+from tests.soaking import one_in
 
 MEMBERS = ["--set", "members=20", "--set", "partitions=100"]
 
@@ -36,7 +37,7 @@ def only_line(answer: subprocess.CompletedProcess[str]) -> str:
     return line
 
 
-@pytest.mark.parametrize("trace_format", ["jsonl", "parquet"])
+@pytest.mark.parametrize("trace_format", one_in(2, ["jsonl", "parquet"]))
 def test_a_run_leaves_nothing(disk: Path, trace_format: str) -> None:
     if trace_format == "parquet":
         pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")

@@ -119,6 +119,7 @@ def verdicts(said: str) -> list[str]:
     return [line for line in said.splitlines() if not line.startswith(("  again:", "  with"))]
 
 
+@pytest.mark.slow
 def test_a_failed_run_names_what_the_command_line_changed_and_nothing_else(tmp_path: Path) -> None:
     first = groupstorm("run", "cold-start", *SMALL, *STUCK, "--out", "x", cwd=tmp_path)
     (line,) = re.findall(r"^  with (.+)$", first.stderr, re.MULTILINE)

@@ -120,6 +120,7 @@ def alternatives(folder: Path, one: dict[str, Any], *options: str) -> dict[str, 
     return content
 
 
+@pytest.mark.slow
 def test_the_alternatives_come_first_then_the_lines_to_paste(tmp_path: Path) -> None:
     """Static members of a Deployment: whatever the seeds, dynamic ones cost a fraction."""
     env = [{"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]

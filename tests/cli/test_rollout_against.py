@@ -57,6 +57,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: Path) -> None:
     done = groupstorm("rollout", "orders.yaml", "--against", "HEAD", *GIVEN, cwd=repository)
     assert done.returncode == 0, done.stderr

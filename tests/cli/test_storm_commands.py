@@ -325,6 +325,7 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.slow
 def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def oops(topics, members):\n    return members['nobody']\n")
     strategy = ["--set", "partition.assignment.strategy=mine:oops", "--set", "settle_timeout_ms=1000"]

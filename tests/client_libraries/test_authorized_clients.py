@@ -11,16 +11,12 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.security.listener import ListenerSecurity
 from groupstorm.broker.security.users import Users
-from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
-from groupstorm.javaruntime import runtimes
 from tests.broker.authorization.playing import creation
 from tests.broker.wire import ALTER_QUOTAS, CREATE_ACLS, RawClient, structure
 from tests.client_libraries.authorized import CONSUMING, PASSWORD, PRODUCING, USER, confluent_options
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
-from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured
+from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured, kafka_java
 from tests.processes import run_process
 
 ADMIN = "admin"
@@ -179,12 +175,9 @@ def set_quota(broker: EmbeddedBroker, bytes_per_second: float) -> None:
 
 def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -> str:
     """What one of Kafka's commands prints, as the administrator."""
-    java = next((runtime.java for runtime in runtimes(MINIMUM_JAVA, [])), None)
-    if java is None:
-        pytest.skip(f"needs Java {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jre-headless)")
     try:
-        jars = kafka_jars()
-    except BrokerUnavailable as missing:
+        command = [*kafka_java().command(tool), "--bootstrap-server", broker.address]
+    except ProgramUnavailable as missing:
         pytest.skip(str(missing))
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
     configuration = folder / "admin.properties"
@@ -192,7 +185,6 @@ def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -
         "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
         f'sasl.jaas.config={module} required username="{ADMIN}" password="{PASSWORD}";\n'
     )
-    command = [str(java), "-cp", f"{jars}/*", tool, "--bootstrap-server", broker.address]
     done = run_process(
         [*command, "--command-config", str(configuration), *arguments],
         capture_output=True,

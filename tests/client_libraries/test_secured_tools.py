@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
-from groupstorm.javaruntime import runtimes
 from tests.certificates import Certificates, make_certificates
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.client_libraries.secured import CLIENTS, Access
 from tests.client_libraries.test_secured_clients import PASSWORD, USER, access_by, listening
+from tests.conformance.programs.building import ProgramUnavailable, kafka_java
 from tests.processes import run_process
 
 pytestmark = pytest.mark.slow
@@ -28,12 +25,9 @@ DEADLINE_S = 120
 @pytest.fixture(scope="module")
 def tool() -> list[str]:
     """kafka-consumer-groups, up to its arguments."""
-    runtime = next(runtimes(MINIMUM_JAVA, []), None)
-    if runtime is None:
-        pytest.skip(f"needs Java {MINIMUM_JAVA} or newer (Debian: apt install openjdk-17-jre-headless)")
     try:
-        return [str(runtime.java), "-cp", f"{kafka_jars()}/*", TOOL]
-    except BrokerUnavailable as missing:
+        return kafka_java().command(TOOL)
+    except ProgramUnavailable as missing:
         pytest.skip(str(missing))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
@@ -18,8 +19,8 @@ from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import SHARES, Backend, Backends
 from tests.conformance.members import JavaShareMember
-from tests.conformance.programs.building import ProgramUnavailable, kafka_java
-from tests.conformance.tool import Said, say, write_file
+from tests.conformance.programs.building import ProgramUnavailable, kafka_commands
+from tests.conformance.tool import Said, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
@@ -67,23 +68,21 @@ WITHOUT_MEMBERS: Sequence[str] = (
 
 def run(backend: Backend) -> list[Said]:
     """All commands on a group of two members. Raises ProgramUnavailable."""
-    java = kafka_java(SHARES.version)
     topic, group = backend.topic(2), backend.group("sharing")
     names = {group: "GROUP", topic: "TOPIC"}
-
-    def ask(command: str) -> Said:
-        return say(java, MAIN, backend, command, names)
-
-    said = [say(java, _CONFIGS, backend, _FROM_THE_FIRST, names)]
-    produce_with_confluent(backend.address, [(number % 2, "accept") for number in range(12)], topic)
-    two: list[Member] = [JavaShareMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
-    with stopping(two) as members:
-        wait_until(lambda: sum(len(member.values) for member in members) >= 12, "all records are read")
-        wait_until(
-            lambda: "#MEMBERS" in " ".join(ask("--describe --group GROUP --state").lines), "they are there"
-        )
-        said += _with_named_epoch([ask(command) for command in WITH_MEMBERS])
-    return said + [ask(command) for command in WITHOUT_MEMBERS]
+    with tools(backend, names, kafka_commands(SHARES.version)) as say:
+        ask = partial(say, MAIN)
+        said = [say(_CONFIGS, _FROM_THE_FIRST)]
+        produce_with_confluent(backend.address, [(number % 2, "accept") for number in range(12)], topic)
+        two: list[Member] = [JavaShareMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
+        with stopping(two) as members:
+            wait_until(lambda: sum(len(member.values) for member in members) >= 12, "all records are read")
+            wait_until(
+                lambda: "#MEMBERS" in " ".join(ask("--describe --group GROUP --state").lines),
+                "they are there",
+            )
+            said += _with_named_epoch([ask(command) for command in WITH_MEMBERS])
+        return said + [ask(command) for command in WITHOUT_MEMBERS]
 
 
 def _with_named_epoch(said: Sequence[Said]) -> list[Said]:

@@ -16,9 +16,9 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
 from tests.conformance.backends import STREAMS, Backend, Backends
-from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.conformance.programs.building import ProgramUnavailable, kafka_commands
 from tests.conformance.reading import newest_values
-from tests.conformance.tool import Said, say, write_file
+from tests.conformance.tool import Said, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
@@ -61,15 +61,11 @@ _LINES = [(number % 2, "to be or not to be") for number in range(12)]
 
 def run(backend: Backend) -> list[Said]:
     """All commands on a group of two instances. Raises ProgramUnavailable."""
-    java = kafka_java(STREAMS.version)
     topics = backend.topic(2, "lines"), backend.topic(1, "counts")
     group = backend.group("count")
     names = {group: "GROUP", topics[0]: "TOPIC"}
-
-    def ask(command: str) -> Said:
-        return say(java, MAIN, backend, command, names)
-
-    with tempfile.TemporaryDirectory() as folder:
+    commands = kafka_commands(STREAMS.version)
+    with tempfile.TemporaryDirectory() as folder, tools(backend, names, commands) as say:
         two: list[Instance] = []
         with stopping(two):
             for number in range(2):
@@ -79,8 +75,8 @@ def run(backend: Backend) -> list[Said]:
                 wait_until(lambda: two[-1].state == RUNNING, "it runs")
             produce_with_confluent(backend.address, _LINES, topics[0])
             wait_until(lambda: newest_values(backend.address, topics[1]).get("be") == "24", "all are counted")
-            said = [ask(command) for command in WITH_MEMBERS]
-    return said + [ask(command) for command in WITHOUT_MEMBERS]
+            said = [say(MAIN, command) for command in WITH_MEMBERS]
+        return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
 
 
 def main() -> int:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +20,8 @@ from tests.client_libraries.groups import ALL_PARTITIONS, is_shared_out, records
 from tests.client_libraries.members import CLASSIC, CONSUMER, ConfluentMember, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import QUICK, Backend, Backends
-from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java
-from tests.processes import run_process
+from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_commands
+from tests.processes import next_line
 from tests.waiting import wait_until
 
 #: Kafka 4.3.1, by the protocol of the group's members: each command after a `$`, then what it prints.
@@ -29,6 +31,8 @@ FILES = {
 }
 MAIN = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 TIMEOUT_S = 60
+#: The line of `Commands.java` behind what a command has printed.
+_END = "--- end of output ---\n"
 
 #: What librdkafka draws in the new protocol, behind the topic or the group.
 _MEMBER_ID = re.compile(r"(?<= )[A-Za-z0-9+/_-]{22}(?= )")
@@ -77,39 +81,44 @@ class Said(NamedTuple):
 
 def run(backend: Backend, protocol: str) -> list[Said]:
     """All commands on a group of two confluent-kafka consumers of a protocol. Raises ProgramUnavailable."""
-    java = kafka_java()
     topic, group = backend.topic(len(ALL_PARTITIONS)), backend.group("billing")
     names = {group: "GROUP", topic: "TOPIC"}
-
-    def ask(command: str) -> Said:
-        return say(java, MAIN, backend, command, names)
-
     produce_with_confluent(backend.address, records(0, 60), topic)
     two: list[Member] = [
         ConfluentMember(backend.address, topics=(topic,), group=group, protocol=protocol) for _ in range(2)
     ]
-    with stopping(two) as members:
-        wait_until(lambda: is_shared_out(members), "three partitions each")
-        wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
-        said = [ask(command) for command in with_members(protocol)]
-    return said + [ask(command) for command in WITHOUT_MEMBERS]
+    with tools(backend, names, kafka_commands()) as say:
+        with stopping(two) as members:
+            wait_until(lambda: is_shared_out(members), "three partitions each")
+            wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
+            said = [say(MAIN, command) for command in with_members(protocol)]
+        return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
 
 
-def say(java: Java, main: str, backend: Backend, command: str, names: Mapping[str, str]) -> Said:
-    """What a command of Kafka's prints. ``names``: a name on this broker -> how the command has it."""
+@contextmanager
+def tools(backend: Backend, names: Mapping[str, str], commands: Java) -> Iterator[Callable[[str, str], Said]]:
+    """What a command of Kafka's prints, by its main class and words, in one JVM for all of them: a JVM takes
+    longer to start than most of them. ``names``: a name on this broker -> how the commands have it.
+    """
+    command = commands.command("Commands")
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        yield partial(_say, running, backend, names)
+
+
+def _say(
+    running: subprocess.Popen[str], backend: Backend, names: Mapping[str, str], main: str, command: str
+) -> Said:
     words = command
     for real, shown in names.items():
         words = words.replace(shown, real)
-    answer = run_process(
-        java.command(main, "--bootstrap-server", backend.address, *words.split()),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        deadline_s=TIMEOUT_S,
-        check=False,
-    )
-    lines = answer.stdout.splitlines()
+    assert running.stdin is not None
+    running.stdin.write("\t".join([main, "--bootstrap-server", backend.address, *words.split()]) + "\n")
+    running.stdin.flush()
+    lines = []
+    while (line := next_line(running, TIMEOUT_S)) != _END:
+        lines.append(line.rstrip("\n"))
     if command.startswith("--list"):
         group = next(iter(names))
         lines = [line for line in lines if group in line or line.startswith("GROUP ")]

@@ -72,10 +72,10 @@ def _coordinator(
 
 
 def _sample(cases: list[Any]) -> list[Any]:
-    """Those that are named here, and one in four of the others, whose answers `test_script_golden.py` and
+    """Those that are named here, and one in eight of the others, whose answers `test_script_golden.py` and
     `test_oracle_golden.py` hold, too."""
     named, others = ([one for one in cases if (one.id in _NAMED) is chosen] for chosen in (True, False))
-    return [*named, *one_in(4, others)]
+    return [*named, *one_in(8, others)]
 
 
 @pytest.mark.parametrize(("script", "kafkas"), _sample(_RECORDED))

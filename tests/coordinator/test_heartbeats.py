@@ -6,7 +6,7 @@ import pytest
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse
-from tests.coordinator.test_requests_by_state import in_state
+from tests.coordinator.world import World, no_delay
 
 STATES = ("no group", "Empty", "PreparingRebalance", "CompletingRebalance", "Stable")
 
@@ -20,6 +20,24 @@ HEARTBEATS = {
     "of another group": ("other", "m1", None, 0),
     "without a group": ("", "m1", None, 0),
 }
+
+
+def in_state(state: str) -> World:
+    """m1 leads and m2 follows, both of generation 1 or later; empty: they have left."""
+    world = World(no_delay())
+    if state == "no group":
+        return world
+    world.stable()
+    match state:
+        case "Empty":
+            world.leave("m1", "m2")
+        case "PreparingRebalance":
+            world.join("m1")
+        case "CompletingRebalance":
+            world.join("m1")
+            world.join("m2")
+    assert world.state == state
+    return world
 
 
 @pytest.mark.parametrize("state", STATES)

@@ -78,11 +78,6 @@ def test_a_refused_upgrade_says_why_and_leaves_the_group(options: dict[str, Any]
     assert group.heartbeat("x") is Error.NONE
 
 
-def test_a_group_as_large_as_a_consumer_group_may_be_has_no_room_for_who_would_upgrade_it() -> None:
-    group = classic("x", "y", **{"group.consumer.max.size": 2})
-    assert group.join("n").error is Error.GROUP_MAX_SIZE_REACHED
-
-
 def test_groups_of_another_type_are_not_upgraded() -> None:
     group = Group(**{"group.initial.rebalance.delay.ms": 0})
     group.classic("x", "t", type="connect")
@@ -107,19 +102,6 @@ def test_an_upgrade_by_a_member_that_reads_nothing_changes_no_epoch() -> None:
     assert group.of(events.TargetAssigned) == []
     assert [sorted(one.target) for one in described.members if one.is_classic] == [["t", "u"]] * 2
     assert group.heartbeat("x") is Error.NONE
-
-
-def test_the_sessions_of_upgraded_members_begin_anew() -> None:
-    group = classic("x")
-    group.advance(40_000)
-    group.join("n", topics=[])
-    group.advance(44_999)
-    assert len(group.group.members) == 2
-    group.advance(1)
-    assert {(one.member_id, one.cause) for one in group.of(events.MemberRemoved)} == {
-        ("n", "session-expired"),
-        (group.id_of("x"), "session-expired"),
-    }
 
 
 @pytest.mark.parametrize(

@@ -131,3 +131,10 @@ def test_a_commit_of_a_wrong_generation_is_no_event_either_for_a_driver_that_kno
     assert world.of(events.OffsetsCommitted) == []
     assert world.commit(generation=-1) is Error.UNKNOWN_MEMBER_ID
     assert len(world.of(events.OffsetsCommitted)) == 1, "from outside"
+
+
+def test_the_empty_group_may_commit_and_be_described() -> None:
+    """For old clients (KIP-289): only membership needs a name."""
+    world = World()
+    assert world.commit(group="") is Error.NONE
+    assert world.describe("").state == "Empty"

@@ -21,6 +21,7 @@ def test_answers_are_kafkas(one: golden.Golden) -> None:
     assert found is None, transcript(one.script, one.answer, ours)
 
 
+@pytest.mark.slow
 def test_the_golden_scripts_take_every_transition() -> None:
     coverage = Coverage()
     for one in _GOLDEN:

@@ -66,7 +66,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     return Traces(tmp_path_factory.mktemp("traces"))
 
 
-@pytest.mark.parametrize("source", one_in(2, SOURCES))
+@pytest.mark.parametrize("source", one_in(4, SOURCES))
 @EVERY
 def test_the_trace_says_nothing_wrong(recording: Recording, source: str, traces: Traces) -> None:
     trace = traces.of(recording, source)

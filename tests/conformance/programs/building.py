@@ -68,6 +68,11 @@ def share_member() -> Java:
     return java_program(source, "conformance-share", "4.4.0")
 
 
+def kafka_commands(version: str = KAFKA_VERSION) -> Java:
+    """Kafka's command-line tools in one JVM (`java/Commands.java`). Raises ProgramUnavailable."""
+    return java_program(SOURCES / "java" / "Commands.java", "conformance-commands", version)
+
+
 @cache
 def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""

@@ -14,7 +14,7 @@ from groupstorm.figures.table import Figures
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.world.simulation import simulate
 from tests.command import groupstorm, tool
-from tests.soaking import sizes
+from tests.soaking import in_soak, sizes
 from tests.storms.planted_faults import BROKEN_RULES, PLANT
 from tools.fuzz.campaign import Order, Orders, Outcome, campaign
 from tools.fuzz.corpus import Corpus
@@ -62,8 +62,16 @@ def test_drawn_scenarios_hold(count: int) -> None:
 # -- planted faults --------------------------------------------------------------------------------
 
 
+#: `tests/storms/checks` has a scenario for each of the others.
+_WITHOUT_A_SCENARIO = (
+    *("a_round_does_not_wait", "a_round_keeps_the_old_plan", "everyone_gets_one_assignment"),
+    *("one_sync_is_never_answered", "sessions_never_end", "strangers_may_heartbeat"),
+)
+_OTHERS = sorted(set(PLANT) - {*_WITHOUT_A_SCENARIO, "strangers_count_as_settled", "joins_for_ever"})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", sorted(set(PLANT) - {"strangers_count_as_settled", "joins_for_ever"}))
+@pytest.mark.parametrize("fault", [*_WITHOUT_A_SCENARIO, *in_soak(*_OTHERS)])
 def test_a_planted_fault_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     """It prints (-s) after how many scenarios, which invariant breaks, and how small the scenario became."""
     PLANT[fault](monkeypatch)
@@ -163,6 +171,7 @@ def test_an_exact_run_may_take_longer_and_is_broken_off_too(monkeypatch: pytest.
     assert found.broken == {"the_run_ends": "the run was broken off after 0.2 s of CPU time"}
 
 
+@pytest.mark.slow
 def test_the_command_says_that_everything_held(tmp_path: Path) -> None:
     done = tool("fuzz", "--count", "3", "--processes", "1", cwd=tmp_path)
     assert done.returncode == 0
