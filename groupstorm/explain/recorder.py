@@ -277,7 +277,7 @@ class Recorder:
         self._history.is_consumer_group = self._history.is_consumer_group or state in _CONSUMER_STATES
 
     def _see_removal_at(self, one: Round, row: Row) -> None:
-        """Whether the join phase ended with a removal, or the rows do; logs tell the two one after the other."""
+        """Whether the join phase ended with a removal, or the rows do. A log tells one after the other."""
         removed, within_us = self._last_removed, LOGGED_BEFORE_US if self._history.is_imported else 0
         if removed is not None and one.begun_us < removed["time_us"] >= row["time_us"] - within_us:
             one.removed_at_end, one.removed_member = removed, self.members.name(removed)

@@ -33,8 +33,8 @@ def trace_files(path: Path) -> list[Path]:
     if path.is_file():
         if path.suffix not in SUFFIXES:
             raise InputError(
-                f"{path}: not a trace: expected a run's folder, or a name that ends in {' or '.join(SUFFIXES)}; "
-                f"of a log, groupstorm import {path} --out RUN makes one"
+                f"{path}: not a trace: expected a run's folder, or a name that ends in "
+                f"{' or '.join(SUFFIXES)}; of a log, groupstorm import {path} --out RUN makes one"
             )
         return [path]
     if not path.is_dir():

@@ -4,8 +4,8 @@ The cost of a run: for each figure of the ranking, its weight times what the fig
 median of all variants, in multiples of what a person notices (`measures`). A figure counts for a variant only
 if its median lies above the least one by a tenth of itself: what all variants pay alike decides nothing.
 Without a ranking of the scenario's or the person's own it also has to lie above it by one notice; who names a
-figure asks about less than that, too. A variant is the winner if its median cost lies below every other's by more than their seeds
-vary, and by one notice at least.
+figure asks about less than that, too. A variant is the winner if its median cost lies below every other's by
+more than their seeds vary, and by one notice at least.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     leasts = {measure: min(of_variants.values()) for measure, of_variants in medians.items()}
     costs: dict[str, Spread] = {}
     for name, runs in variants.items():
-        counting = [m for m in measures if _counts(medians[m][name], leasts[m], 0 if is_asked else notices[m])]
+        counting = [
+            m for m in measures if _counts(medians[m][name], leasts[m], 0 if is_asked else notices[m])
+        ]
         spread = spread_of(
             sum(weights[m.key] * (m.weigh(figures) - leasts[m]) / notices[m] for m in counting)
             for figures in runs
