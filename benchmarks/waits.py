@@ -6,7 +6,8 @@ Beside the request another client asks for ApiVersions every few milliseconds. T
 row; of several runs, each with a broker of its own, the smallest counts, since the machine may be busy.
 
 With ``--turns`` there are no sockets, and the longest time of CPU counts for which the broker serves nobody
-else: a figure that does not depend on what else the machine does.
+else: a figure that does not depend on what else the machine does. Only what is above 100 ms is measured
+again.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from groupstorm.protocol.endpoints import Endpoint
 
 _PEER = Peer("/127.0.0.1", Endpoint(HOST, 9092))
 _EVERY_S = 0.003
+#: A turn may take so long; one that seems longer is measured again.
+LIMIT_MS = 100.0
 _SERVE = "from groupstorm.cli.app import main; main()"
 
 
@@ -150,7 +153,10 @@ def print_turns(names: Iterable[str], repeat: int) -> None:
     print("| request | longest turn, ms of CPU | turns | all, s of CPU |")
     print("|---|---:|---:|---:|")
     for name in names:
-        longest_ms, turns, all_s = min(measure_turns(name) for _ in range(repeat))
+        runs = [measure_turns(name)]
+        while min(runs)[0] > LIMIT_MS and len(runs) < repeat:
+            runs.append(measure_turns(name))
+        longest_ms, turns, all_s = min(runs)
         print(f"| {name} | {longest_ms:,.0f} | {turns:,} | {all_s:.1f} |", flush=True)
 
 

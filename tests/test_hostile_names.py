@@ -62,6 +62,14 @@ LOG = [
 LOGGED = EVIL.replace("\r\n", "")
 #: A run goes by the name of its folder.
 FOLDER = EVIL.replace("/", "")
+#: Folder of a trace -> the storm that it is made of.
+RUNS = {
+    "trace": "rolling-deploy --variant static --set members=3 --set partitions=4",
+    "share": "share-deploy --variant implicit --set members=2 --set partitions=2",
+    "streams": "stateful-warmup --variant streams --set members=3 --set partitions=4",
+}
+#: Output of a tool that cannot be read.
+SHARE_TABLE = f"GROUP TOPIC PARTITION LEADER-EPOCH START-OFFSET LAG\ng{LOGGED} t{LOGGED} 0 0 10 5\n"
 DEPLOYMENT = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -119,24 +127,30 @@ CASES: dict[str, list[Case]] = {
     "rollout": refusing("rollout", "deployment.json"),
     "diff": refusing("diff", "trace", EVIL),
     "analyze": cases(
-        "analyze trace", "analyze trace --csv", "analyze trace --markdown", "analyze trace --json"
+        *("analyze trace", "analyze trace --csv", "analyze trace --markdown", "analyze trace --json"),
+        *("analyze share", "analyze share --markdown", "analyze share --csv", "analyze streams"),
     ),
     "report": [
         *cases("report trace -o r.html", "report trace --markdown"),
         *cases("report trace --svg", "report trace -o r.md"),
+        *cases("report share -o share.html", "report streams --svg", "report streams -o streams.html"),
         Case(("report", "trace", FOLDER, "-o", "bars.html")),
     ],
-    "explain": cases("explain trace", "explain trace --all", "explain trace --json"),
+    "explain": cases(
+        *("explain trace", "explain trace --all", "explain trace --json"),
+        *("explain share", "explain streams --all"),
+    ),
     "replay": refusing("replay", EVIL),
     "trace": [
         *cases("trace trace", "trace trace --all", "trace trace --timeline"),
-        *cases("trace trace --perfetto perfetto.json"),
+        *cases("trace trace --perfetto perfetto.json", "trace share --all", "trace streams --all"),
         *refusing("trace", "trace", "--group", EVIL),
         *refusing("trace", "trace", "--member", EVIL),
     ],
     "import": [
         *cases("import server.log --unknown --out i1"),
         *refusing("import", "server.log", "--time-zone", EVIL, "--out", "i2"),
+        *refusing("import", "share.txt", "--out", "i3"),
     ],
     "capture": refusing("capture", f"{LOGGED}:9092", "--group", EVIL, "--out", "o"),
     "watch": [
@@ -178,17 +192,14 @@ def hostile_row(row: dict[str, Any]) -> dict[str, Any]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the commands run."""
     folder = tmp_path_factory.mktemp("hostile")
-    made = groupstorm(
-        *("run", "rolling-deploy", "--variant", "static", "--set", "members=3", "--set", "partitions=4"),
-        *("--out", "run"),
-        cwd=folder,
-    )
-    assert made.returncode == 0, made.stderr
-    rows = map(json.loads, (folder / "run" / "trace.jsonl").read_text().splitlines())
-    (folder / "trace").mkdir()
-    (folder / "trace" / "trace.jsonl").write_text(
-        "".join(f"{json.dumps(hostile_row(row))}\n" for row in rows)
-    )
+    for name, words in RUNS.items():
+        made = groupstorm("run", *words.split(), "--out", f"run-{name}", cwd=folder)
+        assert made.returncode == 0, made.stderr
+        rows = map(json.loads, (folder / f"run-{name}" / "trace.jsonl").read_text().splitlines())
+        (folder / name).mkdir()
+        (folder / name / "trace.jsonl").write_text(
+            "".join(f"{json.dumps(hostile_row(row))}\n" for row in rows)
+        )
     shutil.copytree(folder / "trace", folder / FOLDER)
     (folder / "scenario.yaml").write_text(json.dumps(SCENARIO))
     (folder / "bad.yaml").write_text(json.dumps({**SCENARIO, "settings": {f"members{EVIL}": 1}}))
@@ -199,6 +210,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for second, text in enumerate(one.format(g=f"g{LOGGED}", m=f"m{LOGGED}") for one in LOG)
     ]
     (folder / "server.log").write_text("".join(lines), newline="")
+    (folder / "share.txt").write_text(SHARE_TABLE, newline="")
     case = {"id": 1, "assignor": "range", "topics": {f"t{EVIL}": {"partitions": 2}}, "members": [f"m{EVIL}"]}
     member = {"id": f"m{EVIL}", "topics": [f"t{EVIL}"]}
     (folder / "cases.jsonl").write_text(f"{json.dumps({**case, 'members': [member]})}\n")

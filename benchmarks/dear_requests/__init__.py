@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.dear_requests import administration, groups, records
+from benchmarks.dear_requests import administration, groups, records, share_groups
 from benchmarks.dear_requests.frames import CASES
 
-__all__ = ["CASES", "administration", "groups", "records"]
+__all__ = ["CASES", "administration", "groups", "records", "share_groups"]

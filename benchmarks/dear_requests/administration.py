@@ -21,6 +21,7 @@ from benchmarks.dear_requests.frames import (
     DESCRIBE_QUOTAS,
     DESCRIBE_SCRAM,
     INCREMENTAL,
+    LIST_CONFIG_RESOURCES,
     METADATA,
     Client,
     case,
@@ -141,7 +142,7 @@ def _(client: Client) -> Iterable[bytes]:
     return [frame(DESCRIBE_PARTITIONS, 0, topics=topics, response_partition_limit=2_000, cursor=None)]
 
 
-@case("DescribeConfigs, 20,000 resources")
+@case("DescribeConfigs, 10,000 resources")
 def _(client: Client) -> Iterable[bytes]:
     resources = tuple(
         made(
@@ -152,7 +153,7 @@ def _(client: Client) -> Iterable[bytes]:
             resource_name=name,
             configuration_keys=None,
         )
-        for name in make_topics(client, 1_000) * 20
+        for name in make_topics(client, 1_000) * 10
     )
     return [frame(DESCRIBE_CONFIGS, 2, resources=resources, include_synonyms=True)]
 
@@ -167,7 +168,7 @@ def _(client: Client) -> Iterable[bytes]:
     return [frame(ALTER_CONFIGS, 1, resources=resources)]
 
 
-@case("IncrementalAlterConfigs, 100,000 groups")
+@case("IncrementalAlterConfigs, 100,000 groups, and ListConfigResources of them")
 def _(client: Client) -> Iterable[bytes]:
     config = made(
         INCREMENTAL,
@@ -188,7 +189,7 @@ def _(client: Client) -> Iterable[bytes]:
         )
         for number in range(100_000)
     )
-    return [frame(INCREMENTAL, 1, resources=resources)]
+    return [frame(INCREMENTAL, 1, resources=resources), frame(LIST_CONFIG_RESOURCES, 1, resource_types=())]
 
 
 @case("IncrementalAlterConfigs, one topic, 100,000 configurations")
@@ -244,12 +245,12 @@ def _(client: Client) -> Iterable[bytes]:
     return [frame(DESCRIBE_ACLS, 2, **all_of)]
 
 
-@case("DeleteAcls, all of 100,000, and 1,000 filters", _AUTHORIZED, "super.users=User:ANONYMOUS")
+@case("DeleteAcls, all of 100,000, and 300 filters", _AUTHORIZED, "super.users=User:ANONYMOUS")
 def _(client: Client) -> Iterable[bytes]:
     client.send(_acls(100_000))
     nothing = {"resource_type_filter": 3, "pattern_type_filter": 1, "permission_type": 1, **_ALL}
     everything = {**nothing, "resource_type_filter": 1}
-    filters = (made(DELETE_ACLS, 2, "DeleteAclsFilter", **nothing),) * 1_000
+    filters = (made(DELETE_ACLS, 2, "DeleteAclsFilter", **nothing),) * 300
     return [
         frame(DELETE_ACLS, 2, filters=filters),
         frame(DELETE_ACLS, 2, filters=(made(DELETE_ACLS, 2, "DeleteAclsFilter", **everything),)),
@@ -294,6 +295,6 @@ def _(client: Client) -> Iterable[bytes]:
     ]
 
 
-@case("ApiVersions, 200,000 at once")
+@case("ApiVersions, 50,000 at once")
 def _(client: Client) -> Iterable[bytes]:
-    return [frame(API_VERSIONS, 0) * 200_000]
+    return [frame(API_VERSIONS, 0) * 50_000]

@@ -15,6 +15,7 @@ from benchmarks.dear_requests.frames import (
     JOIN_GROUP,
     LEAVE_GROUP,
     LIST_GROUPS,
+    METADATA,
     OFFSET_COMMIT,
     OFFSET_DELETE,
     OFFSET_FETCH,
@@ -40,18 +41,22 @@ def make_groups(client: Client, count: int) -> list[str]:
 
 
 def heartbeat(regex: str | None, group: str = "g", names: tuple[str, ...] = ()) -> bytes:
-    fields = {"group_id": group, "member_id": "AAAAAAAAAAAAAAAAAAAAAQ", "member_epoch": 0}
-    timeout = {"rebalance_timeout": timedelta(seconds=60), "server_assignor": None, "rack_id": None}
-    return frame(
-        HEARTBEAT,
-        1,
-        **fields,
-        **timeout,
-        instance_id=None,
-        subscribed_topic_names=names,
-        subscribed_topic_regex=regex,
-        topic_partitions=(),
-    )
+    return frame(HEARTBEAT, 1, **_member(regex, group, names))
+
+
+def _member(regex: str | None = None, group: str = "g", names: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        "group_id": group,
+        "member_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "member_epoch": 0,
+        "rebalance_timeout": timedelta(seconds=60),
+        "server_assignor": None,
+        "rack_id": None,
+        "instance_id": None,
+        "subscribed_topic_names": names,
+        "subscribed_topic_regex": regex,
+        "topic_partitions": (),
+    }
 
 
 @case("heartbeat, regex (.?){1000}(.?){900}z, 2,000 topics")
@@ -97,6 +102,38 @@ def _(client: Client) -> Iterable[bytes]:
 @case("ConsumerGroupDescribe, 100,000 unknown groups")
 def _(client: Client) -> Iterable[bytes]:
     return [frame(GROUP_DESCRIBE, 1, group_ids=tuple(f"unknown-{number}" for number in range(100_000)))]
+
+
+@case("ConsumerGroupDescribe, 10,000 groups of a member")
+def _(client: Client) -> Iterable[bytes]:
+    names = make_topics(client, 1)
+    groups = tuple(f"group-{number}" for number in range(10_000))
+    for group in groups:
+        client.send(heartbeat(None, group, tuple(names)))
+    return [frame(GROUP_DESCRIBE, 1, group_ids=groups)]
+
+
+@case("ConsumerGroupDescribe, a group of 20,000 partitions")
+def _(client: Client) -> Iterable[bytes]:
+    client.send(heartbeat(None, names=tuple(make_topics(client, 4, 5_000))))
+    return [frame(GROUP_DESCRIBE, 1, group_ids=("g",))]
+
+
+@case("heartbeat that says 200,000 partitions are owned")
+def _(client: Client) -> Iterable[bytes]:
+    first = client.ask(HEARTBEAT, 1, **_member(names=tuple(make_topics(client, 4, 5_000))))
+    topics = client.ask(METADATA, 12, topics=None).topics
+    owned = tuple(
+        made(HEARTBEAT, 1, "TopicPartitions", topic_id=one.topic_id, partitions=tuple(range(50_000)))
+        for one in topics
+    )
+    own = {**_member(), "member_epoch": first.member_epoch, "topic_partitions": owned}
+    return [frame(HEARTBEAT, 1, **{**own, "rebalance_timeout": timedelta(milliseconds=-1)})]
+
+
+@case("heartbeat, subscription of 20,000 topics that are there")
+def _(client: Client) -> Iterable[bytes]:
+    return [heartbeat(None, names=tuple(make_topics(client, 20_000)))]
 
 
 @case("DeleteGroups, 10,000 groups")

@@ -53,6 +53,11 @@ def _(client: Client) -> Iterable[bytes]:
     return [_add_to_txn(make_topics(client, 4, 5_000), 5_000, _producer(client))]
 
 
+@case("AddPartitionsToTxn, 100,000 partitions")
+def _(client: Client) -> Iterable[bytes]:
+    return [_add_to_txn(make_topics(client, 20, 5_000), 5_000, _producer(client))]
+
+
 @case("AddPartitionsToTxn, 200,000 unknown partitions")
 def _(client: Client) -> Iterable[bytes]:
     return [_add_to_txn(["unknown"], 200_000, _producer(client))]
@@ -69,6 +74,13 @@ def _(client: Client) -> Iterable[bytes]:
 @case("TxnOffsetCommit, 20,000 partitions")
 def _(client: Client) -> Iterable[bytes]:
     return [commit_frame(TXN_OFFSET_COMMIT, 2, make_topics(client, 4, 5_000), 5_000, **_producer(client))]
+
+
+@case("TxnOffsetCommit, 12,000 partitions, which fit into a batch")
+def _(client: Client) -> Iterable[bytes]:
+    names, producer = make_topics(client, 3, 4_000), _producer(client)
+    client.ask(ADD_OFFSETS_TO_TXN, 2, group_id="g", **producer)
+    return [commit_frame(TXN_OFFSET_COMMIT, 2, names, 4_000, **producer)]
 
 
 @case("ListOffsets, 20,000 partitions")
@@ -182,7 +194,7 @@ def _(client: Client) -> Iterable[bytes]:
     return [frame(LIST_OFFSETS, 5, replica_id=-1, topics=topics)]
 
 
-def _produce(names: Sequence[str], partitions: int, records: bytes) -> bytes:
+def produce_frame(names: Sequence[str], partitions: int, records: bytes) -> bytes:
     asked = tuple(
         made(PRODUCE, 7, "PartitionProduceData", index=index, records=records) for index in range(partitions)
     )
@@ -190,7 +202,7 @@ def _produce(names: Sequence[str], partitions: int, records: bytes) -> bytes:
     return frame(PRODUCE, 7, transactional_id=None, acks=-1, topic_data=topics)
 
 
-def _batch(values: Sequence[bytes], compression: int = 0) -> bytes:
+def batch(values: Sequence[bytes], compression: int = 0) -> bytes:
     builder = DefaultRecordBatchBuilder(2, compression, 0, -1, -1, -1, 1_000_000_000)
     for offset, value in enumerate(values):
         builder.append(offset, 1_000, None, value, [])
@@ -199,20 +211,20 @@ def _batch(values: Sequence[bytes], compression: int = 0) -> bytes:
 
 @case("Produce, 20,000 partitions, a batch each")
 def _(client: Client) -> Iterable[bytes]:
-    return [_produce(make_topics(client, 4, 5_000), 5_000, _batch([b"x" * 100]))]
+    return [produce_frame(make_topics(client, 4, 5_000), 5_000, batch([b"x" * 100]))]
 
 
 @case("Produce, 1 MB of gzip that unpacks to 900 MB")
 def _(client: Client) -> Iterable[bytes]:
-    return [_produce(make_topics(client, 1), 1, _batch([bytes(900_000_000)], 1))]
+    return [produce_frame(make_topics(client, 1), 1, batch([bytes(900_000_000)], 1))]
 
 
 @case("Produce, gzip of 100,000 records, 20 times")
 def _(client: Client) -> Iterable[bytes]:
-    return [_produce(make_topics(client, 1, 20), 20, _batch([b"x"] * 100_000, 1))]
+    return [produce_frame(make_topics(client, 1, 20), 20, batch([b"x"] * 100_000, 1))]
 
 
 @case("Produce and Fetch, 50 batches of 1 MB")
 def _(client: Client) -> Iterable[bytes]:
     names, read = make_topics(client, 1, 50), {"max_bytes": 100_000_000, "partition_max_bytes": 2_000_000}
-    return [_produce(names, 50, _batch([bytes(1_000_000)])), _fetch(names, 50, **read)]
+    return [produce_frame(names, 50, batch([bytes(1_000_000)])), _fetch(names, 50, **read)]

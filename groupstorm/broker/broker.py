@@ -89,7 +89,7 @@ class Broker:
         self._decoder = Decoder()
         self._unfinished = Unfinished()
         self._groups = GroupCoordination(state, coordinator, self._unfinished)
-        self._shares = ShareBrokers(state)
+        self._shares = ShareBrokers(state, self._unfinished)
         #: The outputs of this step.
         self._outputs: list[ConnectionOutput] = []
 

@@ -163,7 +163,7 @@ def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: in
 
 
 def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
-    changed = {"state": TransactionState(change.state), "partitions": set(change.partitions)}
+    changed = {"state": TransactionState(change.state), "partitions": dict.fromkeys(change.partitions)}
     transaction = Transaction(**(change._asdict() | changed))
     state.transactions.restore(transaction, now_ms)
 

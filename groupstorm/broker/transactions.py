@@ -58,7 +58,8 @@ class Transaction:
     """The producer id before, if its epochs had run out."""
     timeout_ms: int = 0
     state: TransactionState = TransactionState.EMPTY
-    partitions: set[Partition] = field(default_factory=set)
+    #: In the order in which they were added, which is nearly the sorted one: sorting takes little time.
+    partitions: dict[Partition, None] = field(default_factory=dict)
     started_ms: int = NONE
     ending: tuple[int, int] | None = None
     """Producer id and epoch of the markers that are being written."""
@@ -182,7 +183,7 @@ class Transactions:
         transaction, error = self._checked(transactional_id, producer_id, epoch)
         if transaction is None or error is not Error.NONE:
             return error
-        new = set(partitions) - transaction.partitions
+        new = dict.fromkeys(one for one in partitions if one not in transaction.partitions)
         is_ongoing = transaction.state is TransactionState.ONGOING
         if is_ongoing and not new:
             return Error.NONE
@@ -262,13 +263,15 @@ class Transactions:
         """End a transaction whose markers have all been written."""
         transaction = self._by_id[transactional_id]
         transaction.state, transaction.ending = _COMPLETE[transaction.state], None
-        transaction.partitions, transaction.started_ms = set(), NONE
+        transaction.partitions, transaction.started_ms = {}, NONE
         self._note(transaction)
 
     def forget(self, partitions: Collection[Partition]) -> None:
         """Remove the partitions of a deleted topic from all transactions: they get no marker."""
         for transactional_id in self._ongoing:
-            self._by_id[transactional_id].partitions.difference_update(partitions)
+            added = self._by_id[transactional_id].partitions
+            for partition in partitions:
+                added.pop(partition, None)
 
     def next_deadline(self) -> int | None:
         """When to call `fire`, in ms."""

@@ -39,6 +39,7 @@ from groupstorm.share_records.ports import (
 )
 from groupstorm.share_records.sessions import SessionKey, ShareSession, ShareSessions, next_epoch
 from groupstorm.share_records.timers import Timers
+from groupstorm.turns import Turns
 
 _MEMBER_ID_MAX = 36
 #: Errors after which a share partition is dropped: the next fetch loads it again.
@@ -85,17 +86,18 @@ class ShareBroker:
 
     # the surface
 
-    def handle(self, request: Request, token: Hashable) -> None:
-        """Take a request. Its answer comes with this `drain` or a later one."""
+    def handle(self, request: Request, token: Hashable) -> Turns[None]:
+        """Take a request, partition by partition. Its answer comes with a `drain` behind the last turn, or
+        with a later one."""
         reply = partial(self._reply, token)
         kind = ShareFetchResponse if isinstance(request, ShareFetch) else ShareAcknowledgeResponse
         try:
             if not 1 <= len(request.member_id) <= _MEMBER_ID_MAX:
                 raise KafkaError(Error.INVALID_REQUEST)
             if isinstance(request, ShareFetch):
-                self._fetch(request, reply)
+                yield from self._fetch(request, reply)
             else:
-                self._acknowledge_only(request, reply)
+                yield from self._acknowledge_only(request, reply)
         except KafkaError as problem:
             reply(kind(problem.error))
         except NullPointer:
@@ -137,7 +139,7 @@ class ShareBroker:
     def _reply(self, token: Hashable, response: Response) -> None:
         self._replies.append((token, response))
 
-    def _fetch(self, request: ShareFetch, reply: Callable[[Response], None]) -> None:
+    def _fetch(self, request: ShareFetch, reply: Callable[[Response], None]) -> Turns[None]:
         wants = (request.max_bytes, request.min_bytes, request.max_records, request.max_wait_ms)
         if request.is_renewal and any(wants):
             raise KafkaError(Error.INVALID_REQUEST)
@@ -154,13 +156,13 @@ class ShareBroker:
             lambda found, errors: self._answer_fetch(request, session, found, errors, reply)
         )
         if has_acknowledgements:
-            self._acknowledge(request, answer.acknowledged)
+            yield from self._acknowledge(request, answer.acknowledged)
         else:
             answer.acknowledged({})
         if request.is_renewal:
             answer.fetched({})
         else:
-            self._fetch_records(request, partitions, answer.fetched)
+            yield from self._fetch_records(request, partitions, answer.fetched)
 
     def _open(
         self, request: ShareFetch, has_acknowledgements: bool
@@ -183,7 +185,7 @@ class ShareBroker:
 
     def _fetch_records(
         self, request: ShareFetch, partitions: Mapping[TopicPartition, bool], done: Callable[[Fetched], None]
-    ) -> None:
+    ) -> Turns[None]:
         failed: Fetched = {}
         wanted = []
         for one, has_id in partitions.items():
@@ -207,9 +209,9 @@ class ShareBroker:
         fetch = DelayedShareFetch(
             request, max_bytes, is_committed, self._fetches, lambda found: done({**found, **failed})
         )
-        self._begin(fetch, wanted[turn:] + wanted[:turn])
+        yield from self._begin(fetch, wanted[turn:] + wanted[:turn])
 
-    def _begin(self, fetch: DelayedShareFetch, partitions: Sequence[TopicPartition]) -> None:
+    def _begin(self, fetch: DelayedShareFetch, partitions: Sequence[TopicPartition]) -> Turns[None]:
         """Load the share partitions that are not there yet, and let the fetch wait for records."""
         for one in partitions:
             key = SharePartitionKey(fetch.request.group, one)
@@ -220,6 +222,7 @@ class ShareBroker:
                 continue
             share_partition.initialize(partial(self._initialized, key, fetch))
             fetch.share_partitions[one] = share_partition
+            yield 1
         if len(fetch.errors) == len(partitions):
             fetch.answer({})
         else:
@@ -262,7 +265,7 @@ class ShareBroker:
         lock_ms = self.group_options(request.group).record_lock_duration_ms
         reply(ShareFetchResponse(error, lock_ms, partitions))
 
-    def _acknowledge_only(self, request: Request, reply: Callable[[Response], None]) -> None:
+    def _acknowledge_only(self, request: Request, reply: Callable[[Response], None]) -> Turns[None]:
         key = SessionKey(request.group, request.member_id)
         if request.epoch == INITIAL_EPOCH:
             raise KafkaError(Error.INVALID_SHARE_SESSION_EPOCH)
@@ -278,9 +281,9 @@ class ShareBroker:
             lock_ms = self.group_options(request.group).record_lock_duration_ms
             reply(ShareAcknowledgeResponse(Error.NONE, lock_ms, errors))
 
-        self._acknowledge(request, answer)
+        yield from self._acknowledge(request, answer)
 
-    def _acknowledge(self, request: Request, done: Callable[[AcknowledgeErrors], None]) -> None:
+    def _acknowledge(self, request: Request, done: Callable[[AcknowledgeErrors], None]) -> Turns[None]:
         """Work on the acknowledgements of all partitions; the errors come once the last has its answer."""
         failed, interested = self._checked(request)
         if not interested:
@@ -310,6 +313,7 @@ class ShareBroker:
             if why is not None:
                 errors[one] = errors[one]._replace(sentence=why)
             self._fetches.retry(key)
+            yield len(interested[one])
         is_begun = True
         finish()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
+
+#: The queue is rebuilt once so many times the timers that were taken out of it are more than are left.
+_REBUILDING = 16
 
 
 class Timer:
@@ -42,8 +45,14 @@ class Timers:
 
     def next_deadline(self) -> int | None:
         """The earliest deadline; None if no timer is set."""
+        popped = 0
         while self._queue and self._queue[0][2].is_cancelled:
             heappop(self._queue)
+            popped += 1
+            if popped * _REBUILDING > len(self._queue):  # many were cancelled: one by one takes far longer
+                self._queue = [one for one in self._queue if not one[2].is_cancelled]
+                heapify(self._queue)
+                popped = 0
         return self._queue[0][0] if self._queue else None
 
     def fire_one(self) -> bool:

@@ -186,3 +186,16 @@ def test_others_are_served_while_thousands_of_ranges_are_read(sharing: Sharing) 
         turns += 1
     assert turns > 3
     assert sharing.answers[connection].responses[0].partitions[0].error_code == Error.INVALID_REQUEST
+
+
+def test_others_are_served_between_the_partitions_that_a_member_acknowledges(sharing: Sharing) -> None:
+    """The request is short enough to be read in one turn, and its acknowledgements are more than a turn."""
+    count = WORK_PER_TURN + 1
+    sharing.produce(*[b"x"] * count)
+    assert sharing.fetch("a", max_records=count) == [(0, count - 1, 1)]
+    connection = sharing.send_acknowledgement("a", *[(offset, offset, ACCEPT) for offset in range(count)])
+    assert connection not in sharing.answers
+    other = sharing.send(wire.API_VERSIONS, 0)
+    assert other in sharing.answers
+    sharing.collect(sharing.broker.fire(sharing.now_ms))
+    assert sharing.answers[connection].responses[0].partitions[0].error_code == Error.NONE

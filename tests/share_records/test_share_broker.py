@@ -26,6 +26,7 @@ from groupstorm.share_records.ports import SharePartitionKey, TopicPartition
 from groupstorm.share_records.script.log import ScriptCluster
 from groupstorm.share_records.script.persister import ScriptPersister
 from groupstorm.share_records.timers import Timers
+from groupstorm.turns import at_once
 
 _FOO = TopicPartition("foo", 0)
 
@@ -50,12 +51,12 @@ class _World:
 
     def fetch(self, epoch: int, **fields: Any) -> list[tuple[Hashable, Response]]:
         """The answers that are there once all timers of this millisecond have fired."""
-        self.broker.handle(ShareFetch("g", "a", epoch, {_FOO: ()}, **fields), f"fetch-{epoch}")
+        at_once(self.broker.handle(ShareFetch("g", "a", epoch, {_FOO: ()}, **fields), f"fetch-{epoch}"))
         return self.settle()
 
     def acknowledge(self, epoch: int, first: int, last: int) -> Response:
         batch = AcknowledgementBatch(first, last, [1])
-        self.broker.handle(ShareAcknowledge("g", "a", epoch, {_FOO: [batch]}), "ack")
+        at_once(self.broker.handle(ShareAcknowledge("g", "a", epoch, {_FOO: [batch]}), "ack"))
         ((token, response),) = self.settle()
         assert token == "ack"
         return response

@@ -11,9 +11,12 @@ from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.share.dead_letters import DeadLetters
 from groupstorm.broker.share.logs import BrokersCluster
 from groupstorm.broker.share.persister import SharePersister
+from groupstorm.broker.unfinished import Unfinished
 from groupstorm.share_records.broker import Ports, ShareBroker
+from groupstorm.share_records.messages import Request
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.timers import Timers
+from groupstorm.turns import Turns
 
 #: So many timers are fired at once: a session may have thousands of locks, and others wait meanwhile.
 _TIMERS_AT_ONCE = 300
@@ -22,10 +25,11 @@ _TIMERS_AT_ONCE = 300
 class ShareBrokers:
     """Asks the share broker that a client has reached, and collects the answers."""
 
-    def __init__(self, state: BrokerState) -> None:
+    def __init__(self, state: BrokerState, unfinished: Unfinished) -> None:
         #: The requests that have their answers, in this order.
         self.answered: deque[Answered] = deque()
         self._state = state
+        self._unfinished = unfinished
         self._persister = SharePersister(state)
         self._timers = Timers()
         self._brokers: dict[int, tuple[ShareBroker, BrokersCluster]] = {}
@@ -36,7 +40,10 @@ class ShareBrokers:
         self._timers.now_ms = self._state.now_ms
         self._asked[connection] = asked
         broker = self._broker(node)
-        broker.handle(asked.request, connection)
+        self._unfinished.begin(None, self._handle(broker, asked.request, connection))
+
+    def _handle(self, broker: ShareBroker, request: Request, connection: int) -> Turns[None]:
+        yield from broker.handle(request, connection)
         self._collect(broker)
 
     def forget(self, connection: int) -> None:

@@ -122,7 +122,7 @@ def handle_delete_share_offsets(
         topic = shard.topics.by_name.get(topic_name)
         if topic is None:
             failed.append((topic_name, Error.UNKNOWN_TOPIC_OR_PARTITION, _UNKNOWN))
-        elif known is not None and topic.id in (*known.initialized, *known.deleting):
+        elif known is not None and (topic.id in known.initialized or topic.id in known.deleting):
             again = frozenset(range(topic.partitions))
             gone[topic.id], names[topic.id] = known.initialized.get(topic.id, again), topic_name
         else:

@@ -30,6 +30,7 @@ from groupstorm.share_records.script.requests import (
     read_fetch,
 )
 from groupstorm.share_records.timers import Timers
+from groupstorm.turns import at_once
 
 _RECORDS_MAX = 1_000_000
 #: Timers that may fire at one millisecond, before they count as setting each other without end.
@@ -122,7 +123,7 @@ class _Run:
     def _send(self, label: str, request: Request) -> None:
         self._clients[label].sent(request)
         self._waiting[self._step] = (label, request)
-        self._broker.handle(request, self._step)
+        at_once(self._broker.handle(request, self._step))
 
     def _disconnect(self, step: Fields) -> None:
         label = step.text("as", "")

@@ -43,6 +43,7 @@ from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.environment import Environment
 from groupstorm.trace.events import share as events
 from groupstorm.trace.schema import Source
+from groupstorm.turns import at_once
 
 #: Why records are given back (`ShareRecordsReturned.cause`).
 RELEASED, CLOSED, CONNECTION_CLOSED, LOCK_EXPIRED = "released", "closed", "connection-closed", "lock-expired"
@@ -112,7 +113,7 @@ class ShareLeader:
     def handle(self, sent: Sent, returns: str = RELEASED) -> None:
         """A request has arrived. ``returns``: why records are given back by it."""
         self._waiting.update(sent.partitions)
-        self._act(sent.holder, sent.request, returns, lambda: self.broker.handle(sent.request, sent))
+        self._act(sent.holder, sent.request, returns, lambda: at_once(self.broker.handle(sent.request, sent)))
         for partition in sent.partitions:
             self._expect(partition)
 
