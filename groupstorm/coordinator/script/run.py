@@ -129,6 +129,8 @@ class _Run:
                 self._administer(step, label)
             elif step.get("op") == "delete_groups":
                 self._delete_groups(step)
+            elif step.get("op") == "reload":
+                self._answers += self._driver.reload().answers
             elif step.get("op") == "group_config":
                 self._change_group(step)
             else:
