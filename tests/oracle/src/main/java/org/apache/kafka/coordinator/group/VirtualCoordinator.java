@@ -42,6 +42,7 @@ public final class VirtualCoordinator {
     private static final GroupCoordinatorMetrics METRICS = new GroupCoordinatorMetrics();
 
     private final GroupCoordinatorService service;
+    private int epoch = 0;
     private GroupCoordinatorShard shard;
 
     public VirtualCoordinator(
@@ -57,7 +58,7 @@ public final class VirtualCoordinator {
             .withTimer(timer)
             .withEventProcessor(new SerialEvents())
             .withPartitionWriter(log)
-            .withLoader(new NothingToLoad())
+            .withLoader(new LogLoader(log))
             .withCoordinatorShardBuilderSupplier(() -> shardBuilder(config, groupConfigs))
             .withWriteTimeout(Duration.ofMillis(config.offsetCommitTimeoutMs()))
             .withCoordinatorRuntimeMetrics(new CoordinatorRuntimeMetricsImpl(new Metrics(), "oracle", false))
@@ -71,7 +72,7 @@ public final class VirtualCoordinator {
             .build();
         service = Release.service(config, runtime, METRICS, groupConfigs, persister, timer, clock);
         service.startup(() -> PARTITION + 1);
-        service.onElection(PARTITION, 0);
+        service.onElection(PARTITION, epoch);
     }
 
     private GroupCoordinatorShard.Builder shardBuilder(GroupCoordinatorConfig config, GroupConfigManager groupConfigs) {
@@ -84,6 +85,12 @@ public final class VirtualCoordinator {
         };
         builder.withAuthorizerPlugin(Optional.empty());
         return builder;
+    }
+
+    /** Another coordinator takes over: it has what the records say, and nothing else. */
+    public void reload() {
+        service.onResignation(PARTITION, OptionalInt.of(++epoch));
+        service.onElection(PARTITION, ++epoch);
     }
 
     public GroupCoordinator service() {
@@ -132,9 +139,10 @@ public final class VirtualCoordinator {
         }
     }
 
-    private static final class NothingToLoad implements CoordinatorLoader<CoordinatorRecord> {
+    private record LogLoader(MemoryLog log) implements CoordinatorLoader<CoordinatorRecord> {
         @Override
         public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> playback) {
+            log.replay(playback);
             return CompletableFuture.completedFuture(null);
         }
 
