@@ -197,6 +197,7 @@ class Recorder:
         history = self._history
         totals = self.figures.totals(end_us)  # which closes the gaps that are open
         history.figures, history.unowned_is_least = totals.figures(), totals.unowned_is_least
+        history.from_scratch_down_us = totals.tasks.from_scratch_down_us
         self._epochs.finish()
         history.work.finish(end_us)
         history.to_us = end_us

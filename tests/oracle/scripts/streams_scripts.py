@@ -12,7 +12,17 @@ Script = dict[str, Any]
 Step = dict[str, Any]
 
 #: A list of owned tasks may name what the member has, what it had, or tasks that the topology lacks.
-_OWNED = ("$", "$", "$", "$prev", "$common", {}, {"0": [0]}, {"0": [0, 99]}, {"nowhere": [0]})
+_OWNED: tuple[Any, ...] = (
+    "$",
+    "$",
+    "$",
+    "$prev",
+    "$common",
+    {},
+    {"0": [0]},
+    {"0": [0, 99]},
+    {"nowhere": [0]},
+)
 #: Heartbeats as no member of the group sends them.
 _STRAYS: tuple[Step, ...] = (
     {"epoch": "$-1"},
