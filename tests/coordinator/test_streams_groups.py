@@ -490,3 +490,30 @@ def _calls(count: int) -> int:
 
 def test_a_long_topology_is_configured_in_time_proportional_to_its_length() -> None:
     assert _calls(1_600) < 3 * _calls(800)
+
+
+def test_a_failed_write_brings_back_a_group_that_a_classic_join_removed() -> None:
+    """Kafka removes the group without a record, and goes back to its last record then."""
+    join = {
+        "op": "streams",
+        "as": "a",
+        "member": "A",
+        "epoch": 0,
+        "rebalance": 9000,
+        "topology": "T",
+        **_NOTHING,
+    }
+    script = {
+        "id": "back",
+        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
+        "steps": [
+            join,
+            {"op": "streams", "as": "a", "epoch": -1},
+            {"op": "join", "as": "y", "member": "unknown"},
+            join | {"append_error": "MESSAGE_TOO_LARGE"},
+        ],
+    }
+    events = _run(script, Compatibility.KAFKA_4_4_0)
+    states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
+    assert states[2] == {}
+    assert states[3] == states[1]
