@@ -492,28 +492,35 @@ def test_a_long_topology_is_configured_in_time_proportional_to_its_length() -> N
     assert _calls(1_600) < 3 * _calls(800)
 
 
-def test_a_failed_write_brings_back_a_group_that_a_classic_join_removed() -> None:
+_JOIN = {
+    "op": "streams",
+    "as": "a",
+    "member": "A",
+    "epoch": 0,
+    "rebalance": 9000,
+    "topology": "T",
+    **_NOTHING,
+}
+_FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
+
+
+@pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
+def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_removed(
+    last: dict[str, Any],
+) -> None:
     """Kafka removes the group without a record, and goes back to its last record then."""
-    join = {
-        "op": "streams",
-        "as": "a",
-        "member": "A",
-        "epoch": 0,
-        "rebalance": 9000,
-        "topology": "T",
-        **_NOTHING,
-    }
     script = {
         "id": "back",
         "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
         "steps": [
-            join,
+            _JOIN,
             {"op": "streams", "as": "a", "epoch": -1},
             {"op": "join", "as": "y", "member": "unknown"},
-            join | {"append_error": "MESSAGE_TOO_LARGE"},
+            last,
         ],
     }
     events = _run(script, Compatibility.KAFKA_4_4_0)
     states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
     assert states[2] == {}
-    assert states[3] == states[1]
+    configured = {} if last is _FAILING else {"configured": None}
+    assert states[3] == {"g": states[1]["g"] | configured}

@@ -148,7 +148,7 @@ def test_figures_and_patterns(trace: Trace, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_cold_move_costs_what_the_move_took_and_not_what_the_kill_took(trace: Trace) -> None:
-    """counter-a gives 1_1 up for counter-b, which restores it; the later kill of counter-b is no part of it."""
+    """The move of 1_1 to counter-b is counted, and the later kill of counter-b is not."""
     moved = next(row["time_us"] for row in trace.of("task_restoring") if row["process"] == "counter-b")
     given_up = [row["time_us"] for row in trace.of("task_suspended") if row["task"] == "1_1"]
     runs = [row["time_us"] for row in trace.of("task_running") if row["task"] == "1_1"]

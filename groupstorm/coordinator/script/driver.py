@@ -174,7 +174,9 @@ class Driver:
 
     def reload(self) -> Outcome:
         """Another coordinator takes over, with the records of this one and nothing else."""
-        return self.receive(self.coordinator.move(list(self.coordinator.groups), self.now_ms))
+        written = (record.group for record in self.coordinator.snapshot())
+        groups = dict.fromkeys([*self.coordinator.groups, *written])
+        return self.receive(self.coordinator.move(groups, self.now_ms))
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> Outcome:
         """The end of a producer's transaction, as the coordinator receives it."""
