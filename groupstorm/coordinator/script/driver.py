@@ -20,7 +20,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.records import AppendCause, Record, TransactionEndRecord
 from groupstorm.coordinator.script.clients import Clients, Scene
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.coordinator.script.plugin import ScriptedPlugin
@@ -174,7 +174,8 @@ class Driver:
 
     def reload(self) -> Outcome:
         """Another coordinator takes over, with the records of this one and nothing else."""
-        written = (record.group for record in self.coordinator.snapshot())
+        records = self.coordinator.snapshot()
+        written = (one.group for one in records if not isinstance(one, TransactionEndRecord))
         groups = dict.fromkeys([*self.coordinator.groups, *written])
         return self.receive(self.coordinator.move(groups, self.now_ms))
 
