@@ -174,7 +174,9 @@ final class Run {
     }
 
     private void reload() {
-        coordinator.reload();
+        if (!coordinator.reload()) {
+            throw new ScenarioFailed("steps[" + step + "]: the records cannot be loaded");
+        }
         receive();
     }
 

@@ -43,6 +43,7 @@ public final class VirtualCoordinator {
 
     private final GroupCoordinatorService service;
     private int epoch = 0;
+    private boolean isLoaded = true;
     private GroupCoordinatorShard shard;
 
     public VirtualCoordinator(
@@ -87,10 +88,11 @@ public final class VirtualCoordinator {
         return builder;
     }
 
-    /** Another coordinator takes over: it has what the records say, and nothing else. */
-    public void reload() {
+    /** Another coordinator takes over: it has what the records say; false where it cannot load them. */
+    public boolean reload() {
         service.onResignation(PARTITION, OptionalInt.of(++epoch));
         service.onElection(PARTITION, ++epoch);
+        return isLoaded;
     }
 
     public GroupCoordinator service() {
@@ -139,10 +141,21 @@ public final class VirtualCoordinator {
         }
     }
 
-    private record LogLoader(MemoryLog log) implements CoordinatorLoader<CoordinatorRecord> {
+    private final class LogLoader implements CoordinatorLoader<CoordinatorRecord> {
+        private final MemoryLog log;
+
+        private LogLoader(MemoryLog log) {
+            this.log = log;
+        }
+
         @Override
         public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> playback) {
-            log.replay(playback);
+            try {
+                log.replay(playback);
+            } catch (RuntimeException refused) {
+                isLoaded = false;
+                return CompletableFuture.failedFuture(refused);
+            }
             return CompletableFuture.completedFuture(null);
         }
 
