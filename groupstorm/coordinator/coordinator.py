@@ -340,7 +340,8 @@ class GroupCoordinator:
             if isinstance(group, SubscribedGroup) and not touched.isdisjoint(group.subscribed):
                 group.request_refresh()
             if isinstance(group, StreamsGroup) and group.topology is not None:
-                group.refresh_is_due |= not touched.isdisjoint(group.topology.required_topics())
+                needed = group.topology.subtopologies
+                group.refresh_is_due |= not all(touched.isdisjoint(one.required) for one in needed)
         return self._submit([*delete_topics(shard, removed), *forget_topics(shard, gone)])
 
     def set_group_options(self, group: str, options: Mapping[str, int | str]) -> None:

@@ -21,7 +21,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Heartbeat, JoinGroup, JoinGroupResponse, LeaveGroup, SyncGroup
 from groupstorm.coordinator.modern.group import ModernGroup
-from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
@@ -87,7 +87,9 @@ def _convert(shard: Shard, request: JoinGroup, reply: PendingReply, group: Group
         write.records = [*ending, *write.records]
         write.revert = lambda: restore(shard, group.name, group)
     elif shard.config.compatibility.is_to_the_letter:
-        shard.still_read[group.name] = group  # Kafka removes the group and writes nothing
+        # Kafka removes the group and writes nothing: a write that fails next brings it back
+        shard.still_read[group.name] = group
+        shard.since_written.append(Unwritten(lambda _: restore(shard, group.name, group)))
     else:
         restore(shard, group.name, group)
     return write

@@ -119,9 +119,8 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
     writes = []
     for name in names:
         group = shard.groups.get(name)
-        if group is None:
-            continue
-        _unload(shard, group)
+        if group is not None:
+            _unload(shard, group)
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))

@@ -152,6 +152,8 @@ class History:
     #: The connectors and tasks of a group of Kafka Connect.
     work: Work = field(default_factory=Work)
     figures: Figures | None = None
+    #: Downtime in which a task of Kafka Streams was restored from the beginning of its changelog.
+    from_scratch_down_us: int = 0
     #: Requests of members that were refused.
     refusals: list[Refusal] = field(default_factory=list)
     #: Member -> how often it said that it has to join (again).

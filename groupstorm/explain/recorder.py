@@ -197,6 +197,7 @@ class Recorder:
         history = self._history
         totals = self.figures.totals(end_us)  # which closes the gaps that are open
         history.figures, history.unowned_is_least = totals.figures(), totals.unowned_is_least
+        history.from_scratch_down_us = totals.tasks.from_scratch_down_us
         self._epochs.finish()
         if self._round is not None and self._round.open_us and self._round.last is not None:
             self._see_removal_at(self._round, self._round.last)

@@ -36,6 +36,8 @@ class TaskTotals(NamedTuple):
     restored_bytes: int | None = None
     standby_restored_bytes: int | None = None
     tasks_from_scratch: int | None = None
+    #: Downtime in which a task was restored from the beginning of its changelog.
+    from_scratch_down_us: int = 0
     task_imbalance: int | None = None
     subtopology_imbalance: int | None = None
     cross_rack_bytes: int | None = None
@@ -66,7 +68,9 @@ class TaskFigures:
         self._placed: tuple[int, str] | None = None
         self._restored = 0
         self._standby_restored = 0
-        self._from_scratch = 0
+        self._from_scratch = self._from_scratch_down_us = 0
+        #: Tasks that are restored from the beginning of their changelog.
+        self._cold: dict[str, None] = {}
         self._crossing: list[tuple[int, int]] = []
 
     @property
@@ -92,7 +96,8 @@ class TaskFigures:
         for task, since_us in self._down_since_us.items():
             if since_us is not None:
                 self._down_since_us[task] = max(since_us, from_us)
-        self._probing = self._restored = self._standby_restored = self._from_scratch = 0
+        self._probing = self._restored = self._standby_restored = 0
+        self._from_scratch = self._from_scratch_down_us = 0
         self._crossing.clear()
 
     def members_gone(self, now_us: int, _event: imported_events.MembersGone) -> None:
@@ -124,6 +129,12 @@ class TaskFigures:
             restored_bytes=self._restored if complete else None,
             standby_restored_bytes=self._standby_restored if complete else None,
             tasks_from_scratch=self._from_scratch if complete else None,
+            from_scratch_down_us=self._from_scratch_down_us
+            + sum(
+                end_us - since_us
+                for task, since_us in self._down_since_us.items()
+                if since_us is not None and task in self._cold
+            ),
             task_imbalance=self._imbalance(""),
             subtopology_imbalance=self._subtopology_imbalance(),
             cross_rack_bytes=crossing,
@@ -176,7 +187,11 @@ class TaskFigures:
         if len(runners) > 1:
             return
         self._up += 1
-        self._gap(self._down_since_us[event.task], now_us)
+        since_us = self._down_since_us[event.task]
+        if event.task in self._cold and since_us is not None:
+            self._from_scratch_down_us += now_us - since_us
+        self._cold.pop(event.task, None)
+        self._gap(since_us, now_us)
         self._down_since_us[event.task] = None
         if self._complete_us is None and self._up == len(self._runners):
             self._complete_us = now_us
@@ -198,6 +213,9 @@ class TaskFigures:
     def _restoring(self, _now_us: int, event: events.TaskRestoring) -> None:
         if self._complete_us is not None and event.cause == NOTHING and event.lag != 0:
             self._from_scratch += 1
+            self._cold[event.task] = None
+        else:
+            self._cold.pop(event.task, None)
 
     def _restored_active(self, _now_us: int, event: events.TaskRestored) -> None:
         if self._complete_us is not None:

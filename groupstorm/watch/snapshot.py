@@ -109,7 +109,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     Progress: {},
     TaskFigures: {
         "_down_since_us": dict[str, _Time], "_runners": dict[str, _Texts], "_complete_us": _Time,
-        "_live": dict[str, None], "_placed": tuple[int, str] | None,
+        "_live": dict[str, None], "_cold": dict[str, None], "_placed": tuple[int, str] | None,
         "_crossing": list[tuple[int, int]],
     },
     ShareFigures: {

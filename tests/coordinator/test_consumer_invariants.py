@@ -81,12 +81,12 @@ def test_one_owner_and_growing_epochs(kind: str) -> None:
 
 
 class _Written(GroupCoordinator):
-    """Writes whole records, and can be asked for the last one that was made."""
+    """A coordinator that can be asked for the last one that was made."""
 
     last: _Written
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options, whole_records=True)
+        super().__init__(*arguments, **options)
         _Written.last = self
 
 

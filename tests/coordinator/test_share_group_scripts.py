@@ -67,7 +67,7 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
         made: list[GroupCoordinator] = []
 
         def keep(*arguments: Any, made: list[GroupCoordinator] = made, **options: Any) -> GroupCoordinator:
-            made.append(GroupCoordinator(*arguments, **options, whole_records=True))
+            made.append(GroupCoordinator(*arguments, **options))
             return made[-1]
 
         _run(random_share_script(number), Compatibility.KAFKA_4_4_0, coordinator=keep)

@@ -4,9 +4,11 @@ repaired coordinator does better, records, and bad input."""
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -22,10 +24,12 @@ from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.script.streams_printing import print_streams_group
-from groupstorm.coordinator.streams.configuration import Status
+from groupstorm.coordinator.streams.configuration import Status, configure
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
+from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
+from groupstorm.coordinator.topics import Topic, Topics
 from groupstorm.javahash import JavaHashMap
 from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
@@ -175,7 +179,7 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
         made: list[GroupCoordinator] = []
 
         def keep(*arguments: Any, made: list[GroupCoordinator] = made, **options: Any) -> GroupCoordinator:
-            made.append(GroupCoordinator(*arguments, **options, whole_records=True))
+            made.append(GroupCoordinator(*arguments, **options))
             return made[-1]
 
         _run(script, Compatibility.KAFKA_4_4_0, coordinator=keep)
@@ -426,3 +430,97 @@ def test_listed_by_type_and_by_the_state_as_filters_name_it() -> None:
     ):
         effects = streams.driver.coordinator.handle(request, 0, "list")
         assert effects.replies == [("list", ListGroupsResponse(Error.NONE, expected))]
+
+
+def test_a_step_reloads_the_records_and_nothing_else() -> None:
+    join = {
+        "op": "streams",
+        "as": "a",
+        "member": "A",
+        "epoch": 0,
+        "rebalance": 9000,
+        "process": "p",
+        **_NOTHING,
+    }
+    beat = {"op": "streams", "as": "a", **_OWNED, "task_offsets": {"0": {"0": 5}}, "shutdown": True}
+    script = {
+        "id": "reloaded",
+        "config": {
+            "topics": {"in": 1},
+            "topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}},
+            "group.streams.initial.rebalance.delay.ms": 0,
+        },
+        "steps": [join | {"topology": "T"}, beat, {"op": "reload"}, {"op": "advance", "ms": 60_000}],
+    }
+    states = [
+        event["groups"]["g"] for event in _run(script, Compatibility.KAFKA_4_4_0) if event["kind"] == "state"
+    ]
+    before, after, expired = states[-3:]
+    assert (before["shutdown"], before["members"][0]["task_offsets"]) == ("A", {"0": {"0": 5}})
+    del before["members"][0]["task_offsets"]
+    assert after == before | {"shutdown": None, "configured": None}
+    assert expired["state"] == "Empty", "the session timer was set anew"
+
+
+def _calls(count: int) -> int:
+    """Calls of Python functions for a topology whose subtopologies read each other's output, the last one
+    first, with a copartition group each."""
+    subtopologies = [
+        Subtopology(
+            str(number),
+            ("in",) if number == count - 1 else (),
+            sinks=(f"rep{number}",),
+            repartition=() if number == count - 1 else (TopicInfo(f"rep{number + 1}"),),
+            copartition=(CopartitionGroup() if number == count - 1 else CopartitionGroup(repartition=(0,)),),
+        )
+        for number in range(count)
+    ]
+    topics = Topics()
+    topics.update({"in": Topic(UUID(int=1), 3)}, ())
+    counter = Counter[str]()
+    sys.setprofile(lambda frame, event, argument: counter.update([event]))
+    try:
+        configured = configure(Topology(1, tuple(subtopologies)), topics)
+    finally:
+        sys.setprofile(None)
+    assert configured.subtopologies is not None
+    assert {one.tasks for one in configured.subtopologies.values()} == {3}
+    return counter["call"]
+
+
+def test_a_long_topology_is_configured_in_time_proportional_to_its_length() -> None:
+    assert _calls(1_600) < 3 * _calls(800)
+
+
+_JOIN = {
+    "op": "streams",
+    "as": "a",
+    "member": "A",
+    "epoch": 0,
+    "rebalance": 9000,
+    "topology": "T",
+    **_NOTHING,
+}
+_FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
+
+
+@pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
+def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_removed(
+    last: dict[str, Any],
+) -> None:
+    """Kafka removes the group without a record, and goes back to its last record then."""
+    script = {
+        "id": "back",
+        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
+        "steps": [
+            _JOIN,
+            {"op": "streams", "as": "a", "epoch": -1},
+            {"op": "join", "as": "y", "member": "unknown"},
+            last,
+        ],
+    }
+    events = _run(script, Compatibility.KAFKA_4_4_0)
+    states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
+    assert states[2] == {}
+    configured = {} if last is _FAILING else {"configured": None}
+    assert states[3] == {"g": states[1]["g"] | configured}

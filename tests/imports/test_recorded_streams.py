@@ -147,6 +147,16 @@ def test_figures_and_patterns(trace: Trace, capsys: pytest.CaptureFixture[str]) 
     assert f"Tasks were down for {lasted} the longest." in printed(trace.explained, capsys)
 
 
+def test_a_cold_move_costs_what_the_move_took_and_not_what_the_kill_took(trace: Trace) -> None:
+    """The move of 1_1 to counter-b is counted, and the later kill of counter-b is not."""
+    moved = next(row["time_us"] for row in trace.of("task_restoring") if row["process"] == "counter-b")
+    given_up = [row["time_us"] for row in trace.of("task_suspended") if row["task"] == "1_1"]
+    runs = [row["time_us"] for row in trace.of("task_running") if row["task"] == "1_1"]
+    down = min(us for us in runs if us > moved) - max(us for us in given_up if us <= moved)
+    assert trace.explained.history.from_scratch_down_us == down
+    assert 0 < down < down_us(trace) / 5
+
+
 def test_without_the_log_of_an_instance_tasks_are_not_down(tmp_path: Path) -> None:
     """Another thread may run them."""
     alone = Trace(tmp_path / "out", ("server", "counter-a"))

@@ -11,7 +11,7 @@ from typing import Any
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from tests.oracle import golden
-from tests.oracle.build import KAFKA, Built, build, build_coordinator
+from tests.oracle.build import KAFKA, Built, OracleUnavailable, build, build_coordinator
 from tests.oracle.differential import Differential, Outcome
 from tests.oracle.jvm import Jvm
 from tests.oracle.report import summary
@@ -19,17 +19,22 @@ from tests.oracle.running import Ask, Progress, Seconds, children_cpu, positive
 from tests.oracle.scripts.generator import random_script
 from tests.oracle.scripts.group_scripts import KINDS, random_group_script
 from tests.oracle.scripts.share_scripts import random_share_script
+from tests.oracle.scripts.streams_scripts import random_streams_script
 
 #: The Java side's name for this.
 COMMAND = "coordinator"
 
 COUNT = 1_000
 
+#: Streams groups are as Kafka 4.4.0 has them, and asked of it alone.
+STREAMS = "streams"
+
 #: Kinds of script -> the script of a seed and a number.
 SCRIPTS: dict[str, Callable[[int, int], dict[str, Any]]] = {
     "classic": random_script,
     **{kind: partial(random_group_script, kind) for kind in KINDS},
     "share": random_share_script,
+    STREAMS: random_streams_script,
 }
 RELEASES = (KAFKA, "4.4.0")
 
@@ -41,8 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind",
         choices=SCRIPTS,
         default="classic",
-        help="classic groups, consumer groups (KIP-848), groups that change their protocol, or share groups "
-        "(KIP-932) (default: %(default)s)",
+        help="classic groups, consumer groups (KIP-848), groups that change their protocol, share groups "
+        "(KIP-932) or streams groups (KIP-1071, of 4.4.0 alone) (default: %(default)s)",
     )
     parser.add_argument(
         "--kafka", choices=RELEASES, default=RELEASES[-1], help="the release (default: %(default)s)"
@@ -62,6 +67,8 @@ def run(options: argparse.Namespace) -> int:
         with Jvm(build(), COMMAND) as kafka:
             print(f"{golden.write(kafka.ask)} scripts and Kafka's answers to them written to {golden.PATH}")
         return 0
+    if options.kind == STREAMS and options.kafka != RELEASES[-1]:
+        raise OracleUnavailable(f"streams groups are asked of Kafka {RELEASES[-1]} alone: leave --kafka out")
     outcome, seconds = _timed(build_coordinator(options.kafka), options)
     scripts = "" if options.kind == "classic" else f"{options.kind} scripts, "
     title = f"Kafka {options.kafka}'s coordinator and ours, {scripts}seed {options.seed}"

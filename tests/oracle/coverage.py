@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import ListGroups, Request
-from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.trace.events.coordinator import Event, GroupStateChanged, MemberReconciled
 from tests.oracle.comparison import Answer
 
@@ -101,8 +100,8 @@ class _Watched(GroupCoordinator):
         if not isinstance(request, ListGroups):
             group = self.group(request.group)
             state = NO_GROUP if group is None else group.state.value
-            if isinstance(group, ConsumerGroup | ShareGroup):
-                state = f"{'share' if isinstance(group, ShareGroup) else 'consumer'} {state}"
+            if group is not None and group.kind is not GroupType.CLASSIC:
+                state = f"{group.kind.value} {state}"
             self._coverage.requests[type(request).__name__, state] += 1
         return self._count(super().handle(request, now_ms, token, may_match))
 

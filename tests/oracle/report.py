@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.modern.member import MemberState, TaskState
 from tests.oracle.coverage import NO_GROUP, Coverage
 from tests.oracle.differential import Outcome
 from tests.oracle.running import Seconds
@@ -33,6 +33,11 @@ _STATES = (
     "consumer Stable",
     "share Empty",
     "share Stable",
+    "streams Empty",
+    "streams NotReady",
+    "streams Assigning",
+    "streams Reconciling",
+    "streams Stable",
 )
 _REQUESTS = (
     "JoinGroup",
@@ -44,6 +49,7 @@ _REQUESTS = (
     "DescribeGroup",
     "ConsumerGroupHeartbeat",
     "ShareGroupHeartbeat",
+    "StreamsGroupHeartbeat",
 )
 
 
@@ -55,7 +61,7 @@ def summary(outcome: Outcome, title: str, seconds: Seconds, kind: str = "classic
     else:
         lines += [*_group_errors(outcome.coverage, RULES_BY_KIND[kind]), ""]
         if kind != "share":  # whose members take partitions at once
-            lines += [*_steps(outcome.coverage), ""]
+            lines += [*_steps(outcome.coverage, TaskState if kind == "streams" else MemberState), ""]
     lines += [*_requests(outcome.coverage), "", *_causes(outcome.coverage), ""]
     lines += [times("scripts", outcome.coverage.scripts, seconds)]
     lines += differences(outcome.different, (transcript(*found) for found in outcome.found))
@@ -120,9 +126,9 @@ def _group_errors(coverage: Coverage, by_kind: dict[str, tuple[str, ...]]) -> It
     yield f"  not reached in this run: {', '.join(missing) or 'nothing'}"
 
 
-def _steps(coverage: Coverage) -> Iterator[str]:
+def _steps(coverage: Coverage, kinds: Iterable[MemberState | TaskState]) -> Iterator[str]:
     """Reconciliations by the state before and after."""
-    states = [state.value for state in MemberState]
+    states = [state.value for state in kinds]
     yield "Reconciliation: members by their state before (down) and after (across)"
     rows = [
         (before, *(_number(coverage.reconciliations[before, after]) for after in states))

@@ -98,11 +98,42 @@ _SHARE_RULES: dict[str, tuple[str, ...]] = {
     "describe": ("GROUP_ID_NOT_FOUND",),
     "fetch_offsets": ("NONE",),
 }
+#: The same for scripts of streams groups.
+_STREAMS_RULES: dict[str, tuple[str, ...]] = {
+    "streams": (
+        "NONE",
+        "INVALID_REQUEST",
+        "STREAMS_INVALID_TOPOLOGY",
+        "GROUP_ID_NOT_FOUND",
+        "GROUP_MAX_SIZE_REACHED",
+        "UNKNOWN_MEMBER_ID",
+        "FENCED_MEMBER_EPOCH",
+        "FENCED_INSTANCE_ID",
+        "UNRELEASED_INSTANCE_ID",
+        "UNKNOWN_SERVER_ERROR",
+    ),
+    "describe_streams": ("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"),
+    "shb": ("NONE", "GROUP_ID_NOT_FOUND"),
+    "chb": ("NONE", "GROUP_ID_NOT_FOUND"),
+    "join": ("NONE", "MEMBER_ID_REQUIRED", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL"),
+    "sync": ("UNKNOWN_MEMBER_ID",),
+    "heartbeat": ("UNKNOWN_MEMBER_ID",),
+    "commit": (
+        "NONE",
+        "UNKNOWN_MEMBER_ID",
+        "STALE_MEMBER_EPOCH",
+        "UNSUPPORTED_VERSION",
+        "GROUP_ID_NOT_FOUND",
+    ),
+    "fetch_offsets": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH"),
+    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
+}
 
 RULES_BY_KIND: dict[str, dict[str, tuple[str, ...]]] = {
     "classic": RULES,
     "consumer": GROUP_RULES,
     "share": _SHARE_RULES,
+    "streams": _STREAMS_RULES,
     "migration": {kind: GROUP_RULES[kind] + _MIGRATION_RULES.get(kind, ()) for kind in GROUP_RULES},
 }
 

@@ -67,6 +67,11 @@ def test_misuse_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.startswith("usage: ./dev oracle")
 
 
+def test_streams_groups_are_asked_of_the_newest_release_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["coordinator", "--kind", "streams", "--kafka", "4.3.1"]) == 2
+    assert "streams groups are asked of Kafka 4.4.0 alone" in capsys.readouterr().err
+
+
 def test_a_java_side_that_ends_is_told_with_its_last_words(tmp_path: Path) -> None:
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\nread line\necho 'it broke' >&2\n")

@@ -20,7 +20,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Request, Response
-from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.records import AppendCause, Record, TransactionEndRecord
 from groupstorm.coordinator.script.clients import Clients, Scene
 from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.coordinator.script.plugin import ScriptedPlugin
@@ -104,7 +104,7 @@ class Driver:
         self._keeps_records = keeps_records
         self._streams = streams or StreamsSetting({})
         self._plugin = ScriptedPlugin()
-        options: dict[str, Any] = {"whole_records": True} if keeps_records else {}
+        options: dict[str, Any] = {"whole_records": True}  # which `reload` replays
         if self._streams.has_plugin:
             options["description_plugin"] = self._plugin
         self.coordinator = coordinator(
@@ -171,6 +171,13 @@ class Driver:
             client = self.clients.get(sent.label)
             client.answered(sent.kind, member_id, response, by_members=sent.by_members)
         return Outcome(answers, effects.events)
+
+    def reload(self) -> Outcome:
+        """Another coordinator takes over, with the records of this one and nothing else."""
+        records = self.coordinator.snapshot()
+        written = (one.group for one in records if not isinstance(one, TransactionEndRecord))
+        groups = dict.fromkeys([*self.coordinator.groups, *written])
+        return self.receive(self.coordinator.move(groups, self.now_ms))
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> Outcome:
         """The end of a producer's transaction, as the coordinator receives it."""

@@ -54,7 +54,7 @@ def build_request(step: Mapping[str, Any], label: str, scene: Scene) -> Request:
     if builder is None:
         raise InvalidStep(
             f"op: {op!r} is not offered; known: {', '.join(_BUILDERS)}, advance, topics, group_config, "
-            "end_txn, check_config"
+            "reload, end_txn, check_config"
         )
     return builder(Fields(step), label, scene)
 

@@ -11,6 +11,7 @@ from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
@@ -129,6 +130,8 @@ class _Run:
                 self._administer(step, label)
             elif step.get("op") == "delete_groups":
                 self._delete_groups(step)
+            elif step.get("op") == "reload":
+                self._reload()
             elif step.get("op") == "group_config":
                 self._change_group(step)
             else:
@@ -191,6 +194,13 @@ class _Run:
             changed = {**changed, **self._driver.clients.get(step.get("as", "")).to_create}
         self._topic_names |= {topic_uuid(name): name for name in changed}
         self._answers += self._driver.change_topics(changed, removed).answers
+
+    def _reload(self) -> None:
+        """Kafka cannot load a group that it removed without a record and made again as another kind."""
+        try:
+            self._answers += self._driver.reload().answers
+        except CoordinatorFault as problem:
+            raise ScenarioFailed(f"steps[{self._step}]: the records cannot be loaded: {problem}") from problem
 
     def _change_group(self, step: Mapping[str, Any]) -> None:
         """The options of one group, all of them: those that are left out are the broker's again."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from enum import IntEnum
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
@@ -77,6 +78,9 @@ class _Configuration:
         self._topics = topics
         self._subtopologies = topology.in_order()
         self._groups = [[topic_names(one, group) for group in one.copartition] for one in self._subtopologies]
+        self._repartition = [topic for one in self._subtopologies for topic in one.repartition]
+        self._repartition_names = {topic.name for topic in self._repartition}
+        self._fixed = {topic.name for topic in self._repartition if topic.partitions}
         self._decided: dict[str, int] = {}
 
     def decide(self) -> ConfiguredTopology:
@@ -93,7 +97,7 @@ class _Configuration:
         for one in self._subtopologies:
             if not one.inputs:
                 raise _invalid(f"No source topics found for subtopology {one.id}")
-            tasks = max(self._count(topic) for topic in one.inputs)
+            tasks = max(map(self._count, one.inputs))
             changelogs.update(dict.fromkeys((topic.name for topic in one.changelogs), tasks))
         self._decided.update(changelogs)
         configured = {
@@ -118,34 +122,40 @@ class _Configuration:
         return count
 
     def _decide_repartition_topics(self) -> None:
-        """A subtopology's sinks get the partitions of the largest topic that it reads and that is known."""
-        counts = {
-            topic.name: topic.partitions
-            for one in self._subtopologies
-            for topic in one.repartition
-            if topic.partitions
-        }
-        is_open = True
-        while is_open:
-            is_open = False
-            has_progress = False
-            for one in self._subtopologies:
-                for sink in one.sinks:
-                    if sink in counts:
-                        continue
-                    known = [counts[topic.name] for topic in one.repartition if topic.name in counts]
-                    known += [self._count(topic) for topic in one.sources]
-                    if known:
-                        counts[sink] = max(known)
-                        has_progress = True
-                    else:
-                        is_open = True
-            if is_open and not has_progress:
-                raise _invalid(
-                    "Failed to compute number of partitions for all repartition topics. "
-                    "There may be loops in the topology that cannot be resolved."
-                )
-        if any(topic.name not in counts for one in self._subtopologies for topic in one.repartition):
+        """A subtopology's sinks get the partitions of the largest topic that it reads and that is known.
+
+        Kafka goes through all subtopologies, round after round, and takes one up as soon as it knows one of
+        its topics. ``due`` has the same turns, as round and place, without those that decide nothing.
+        """
+        counts = {topic.name: topic.partitions for topic in self._repartition if topic.partitions}
+        readers: dict[str, list[int]] = {}
+        for place, one in enumerate(self._subtopologies):
+            for topic in one.repartition:
+                readers.setdefault(topic.name, []).append(place)
+        due = [
+            (0, place)
+            for place, one in enumerate(self._subtopologies)
+            if one.sources or any(topic.name in counts for topic in one.repartition)
+        ]  # in order, as a heap has to be
+        seen = {place for _, place in due}
+        while due:
+            at, place = heappop(due)
+            one = self._subtopologies[place]
+            known = [counts[topic.name] for topic in one.repartition if topic.name in counts]
+            known += [self._count(topic) for topic in one.sources]
+            for sink in one.sinks:
+                if sink not in counts:
+                    counts[sink] = max(known)
+                    for reader in readers.get(sink, ()):
+                        if reader not in seen:
+                            seen.add(reader)
+                            heappush(due, (at + (reader <= place), reader))
+        if any(sink not in counts for one in self._subtopologies for sink in one.sinks):
+            raise _invalid(
+                "Failed to compute number of partitions for all repartition topics. "
+                "There may be loops in the topology that cannot be resolved."
+            )
+        if any(topic.name not in counts for topic in self._repartition):
             raise _invalid(
                 "Failed to compute number of partitions for all repartition topics, "
                 "because a repartition source topic is never used as a sink topic."
@@ -155,9 +165,7 @@ class _Configuration:
     def _enforce_copartitioning(self, group: list[str]) -> None:
         if not group:
             return
-        repartition = [topic for one in self._subtopologies for topic in one.repartition]
-        fixed = {topic.name for topic in repartition if topic.partitions}
-        names = {topic.name for topic in repartition}
+        fixed, names = self._fixed, self._repartition_names
         internal = {topic: self._count(topic) for topic in group if topic in names}
         external = {topic: self._count(topic) for topic in group if topic not in names}
         if external:
@@ -177,40 +185,54 @@ class _Configuration:
         self._decided.update(dict.fromkeys(internal, partitions))
 
     def _configured(self, one: Subtopology) -> ConfiguredSubtopology:
-        topics = one._replace(
-            sources=tuple(dict.fromkeys(one.sources)),
-            sinks=tuple(dict.fromkeys(one.sinks)),
-            repartition=self._internal(one.repartition),
-            changelogs=self._internal(one.changelogs),
+        topics = Subtopology(
+            one.id,
+            tuple(dict.fromkeys(one.sources)),
+            one.source_regexes,
+            tuple(dict.fromkeys(one.sinks)),
+            self._internal(one.repartition),
+            self._internal(one.changelogs),
+            one.copartition,
         )
-        return ConfiguredSubtopology(max(self._count(topic) for topic in one.inputs), topics)
+        return ConfiguredSubtopology(max(map(self._count, one.inputs)), topics)
 
     def _internal(self, topics: tuple[TopicInfo, ...]) -> tuple[TopicInfo, ...]:
-        if len({topic.name for topic in topics}) < len(topics):
+        if len(topics) > 1 and len({topic.name for topic in topics}) < len(topics):
             raise CoordinatorFault("a subtopology names an internal topic twice")
-        if any(topic.partitions < 0 for topic in topics):
-            raise CoordinatorFault("Number of partitions must be at least 1.")
-        return tuple(
-            topic._replace(partitions=topic.partitions or self._decided[topic.name]) for topic in topics
-        )
+        configured = []
+        for name, partitions, replication, configs in topics:
+            if partitions < 0:
+                raise CoordinatorFault("Number of partitions must be at least 1.")
+            configured.append(TopicInfo(name, partitions or self._decided[name], replication, configs))
+        return tuple(configured)
 
     def _to_create(self, configured: Mapping[str, ConfiguredSubtopology]) -> dict[str, TopicInfo]:
+        """The internal topics that do not exist, in the order of Kafka's table, which holds all at first."""
+        named = [
+            {topic.name: topic for topic in topics}
+            for one in configured.values()
+            for topics in (one.topics.repartition, one.topics.changelogs)
+        ]
+        expected = {name: topic for topics in named for name, topic in topics.items()}
+        found = {name: self._existing(name) for name in expected}
+        if any(count is not None and count != expected[name].partitions for name, count in found.items()):
+            self._refuse_existing(expected, found)
+        if None not in found.values():
+            return {}
         table: JavaHashMap[str, TopicInfo] = JavaHashMap()
-        for one in configured.values():
-            for topics in (one.topics.repartition, one.topics.changelogs):
-                by_name = {topic.name: topic for topic in topics}
-                for name in hash_order(by_name):
-                    table.put(name, by_name[name])
+        for topics in named:
+            for name in hash_order(topics):
+                table.put(name, topics[name])
+        return {name: topic for name, topic in table.items() if found[name] is None}
+
+    def _refuse_existing(self, expected: Mapping[str, TopicInfo], found: Mapping[str, int | None]) -> None:
         for name in self._topology.required_topics():
-            found = self._existing(name)
-            expected = None if found is None else table.remove(name)
-            if expected is not None and expected.partitions != found:
+            if name in expected and found[name] not in (None, expected[name].partitions):
                 raise _Problem(
                     Status.INCORRECTLY_PARTITIONED_TOPICS,
                     f"Existing topic {name} has different number of partitions: "
-                    f"expected {expected.partitions}, found {found}",
+                    f"expected {expected[name].partitions}, found {found[name]}",
                 )
-        return dict(table.items())
 
 
 def topic_names(one: Subtopology, group: CopartitionGroup) -> list[str]:

@@ -94,6 +94,8 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.standby_processes: dict[Task, set[str]] = {}
         self.warmup_processes: dict[Task, set[str]] = {}
         # no records
+        #: A topology and who reads which topic in it.
+        self._readers: tuple[Topology, dict[str, str]] | None = None
         self.configured: ConfiguredTopology | None = None
         #: The same as it was when the last record was written, which is what reads see.
         self.read_configured: ConfiguredTopology | None = None
@@ -144,15 +146,19 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
     def is_subscribed_to(self, topic: str) -> bool:
         """Whether members read this topic."""
-        return (
-            bool(self.members)
-            and self.topology is not None
-            and self.topology.subtopology_reading(topic) is not None
-        )
+        return bool(self.members) and self._reader_of(topic) is not None
+
+    def _reader_of(self, topic: str) -> str | None:
+        """The id of the subtopology that reads the topic."""
+        if self.topology is None:
+            return None
+        if self._readers is None or self._readers[0] is not self.topology:
+            self._readers = self.topology, self.topology.readers()
+        return self._readers[1].get(topic)
 
     def assigned_at(self, member: StreamsMember, topics: Topics, topic: str, number: int) -> int | None:
         """The epoch is that of the task that reads the partition."""
-        subtopology = None if self.topology is None else self.topology.subtopology_reading(topic)
+        subtopology = self._reader_of(topic)
         return None if subtopology is None else member.assigned_at((subtopology, number))
 
     def names_of(self, assigned: HeldTasks, topics: Topics) -> tuple[str, ...]:

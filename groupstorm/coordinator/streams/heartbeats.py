@@ -164,7 +164,9 @@ def _notice(
     facts, configured = group.facts, group.configured
     metadata_hash = facts.metadata_hash
     if group.topology is None or configured is None or group.needs_refresh():
-        metadata_hash = shard.topics.hash_of(topology.required_topics())
+        metadata_hash = shard.topics.hash_of(
+            {topic for one in topology.subtopologies for topic in one.required}
+        )
         bumps = bumps or metadata_hash != facts.metadata_hash
         if group.topology is None or configured is None or metadata_hash != facts.metadata_hash:
             configured = configure(topology, shard.topics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from groupstorm.coordinator.faults import CoordinatorFault
@@ -42,6 +41,11 @@ class Subtopology(NamedTuple):
         """Every topic of which the subtopology reads records."""
         return *self.sources, *(topic.name for topic in self.repartition)
 
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Every topic that must exist."""
+        return *self.inputs, *(topic.name for topic in self.changelogs)
+
 
 class Topology(NamedTuple):
     """A topology; its subtopologies have different ids."""
@@ -58,17 +62,11 @@ class Topology(NamedTuple):
 
     def required_topics(self) -> list[str]:
         """The topics that the topology reads, in the order of Kafka's set."""
-        return hash_order(self._required())
+        return hash_order(topic for one in self.in_order() for topic in one.required)
 
-    def _required(self) -> Iterator[str]:
-        for subtopology in self.in_order():
-            yield from subtopology.inputs
-            yield from (topic.name for topic in subtopology.changelogs)
-
-    def subtopology_reading(self, topic: str) -> str | None:
-        """The id of the subtopology that reads this topic; the last one in Kafka's order if several do."""
-        reading = [one.id for one in self.in_order() if topic in one.inputs]
-        return reading[-1] if reading else None
+    def readers(self) -> dict[str, str]:
+        """Topic -> id of the subtopology that reads it; the last one in Kafka's order if several do."""
+        return {topic: one.id for one in self.in_order() for topic in one.inputs}
 
     def is_same_as(self, other: Topology) -> bool:
         """Whether both have the same epoch and subtopologies, in whatever order."""

@@ -243,11 +243,11 @@ def moved_cold(history: History) -> Match | None:
     moved = _from_nothing(history)
     if not moved or _gone_before(history, moved):
         return None
-    down_us = _down_us(history)
+    down_us = history.from_scratch_down_us
     sentence = (
         f"{counted(len(moved), 'task')} moved to instances that had none of their state, and had to be "
-        "restored from the beginning of their changelogs: tasks were down for "
-        f"{seconds(down_us / SECOND_US)} in all."
+        "restored from the beginning of their changelogs: these tasks were down for "
+        f"{seconds(down_us / SECOND_US)} until then."
     )
     processes = unique(str(one.row.get("process", "")) for one in moved)
     rebalances = [each for one in moved for each in under_way(history, one.time_us)]

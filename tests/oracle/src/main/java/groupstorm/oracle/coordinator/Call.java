@@ -2,7 +2,6 @@ package groupstorm.oracle.coordinator;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
-import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.coordinator.group.GroupCoordinator;
 
 /**
@@ -17,11 +16,11 @@ record Call(
     String kind,
     String memberId,
     boolean ownLeave,
-    Function<GroupCoordinator, CompletableFuture<? extends Message>> send
+    Function<GroupCoordinator, ? extends CompletableFuture<?>> send
 ) {
     /** Whether it is the heartbeat of a protocol in which heartbeats carry the membership. */
     boolean isModernHeartbeat() {
-        return kind.equals("chb") || kind.equals("shb");
+        return kind.equals("chb") || kind.equals("shb") || kind.equals("streams");
     }
 
     boolean mayBeParked() {

@@ -3,18 +3,22 @@ package groupstorm.oracle.coordinator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.message.ConsumerGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.HeartbeatResponseData;
 import org.apache.kafka.common.message.JoinGroupResponseData;
 import org.apache.kafka.common.message.LeaveGroupResponseData;
 import org.apache.kafka.common.message.ShareGroupHeartbeatResponseData;
+import org.apache.kafka.common.message.StreamsGroupHeartbeatResponseData;
 import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.coordinator.group.streams.StreamsGroupHeartbeatResult;
 
 /** What a client label remembers of the answers to it. */
 final class Client {
+
+    private static final List<Map<String, List<Integer>>> NO_TASKS = List.of(Map.of(), Map.of(), Map.of());
 
     String member = "";
     int generation = -1;
@@ -28,6 +32,12 @@ final class Client {
     /** What the last assignment of a consumer group said, and the last one before it that differed. */
     Map<Uuid, List<Integer>> owned = Map.of();
     Map<Uuid, List<Integer>> ownedBefore = Map.of();
+    /** The same of a streams group, by subtopology: active, standby and warm-up tasks. */
+    List<Map<String, List<Integer>>> tasks = NO_TASKS;
+    List<Map<String, List<Integer>>> tasksBefore = NO_TASKS;
+    int endpointEpoch = -1;
+    /** The internal topics that the last answer named, with their partitions. */
+    Map<String, Integer> toCreate = Map.of();
     /** "join:NONE", "sync:PENDING"; null before the first. */
     String last;
 
@@ -41,7 +51,7 @@ final class Client {
         }
     }
 
-    void answered(Call call, Message response) {
+    void answered(Call call, Object response) {
         if (response instanceof JoinGroupResponseData join) {
             joined(join);
             refused(call, join.errorCode());
@@ -61,6 +71,8 @@ final class Client {
             } else if (error == Errors.NONE) {
                 epoch = beat.memberEpoch();
             }
+        } else if (response instanceof StreamsGroupHeartbeatResult beat) {
+            beaten(call, beat);
         } else if (response instanceof LeaveGroupResponseData leave && call.ownLeave()) {
             if (leave.members().stream().allMatch(left -> left.errorCode() == Errors.NONE.code())) {
                 member = "";
@@ -93,6 +105,34 @@ final class Client {
                 assigned(beat.assignment());
             }
         }
+    }
+
+    private void beaten(Call call, StreamsGroupHeartbeatResult result) {
+        toCreate = new TreeMap<>();
+        result.creatableTopics().forEach((name, topic) -> toCreate.put(name, topic.numPartitions()));
+        var beat = result.data();
+        Errors error = beaten(call, beat.errorCode());
+        if (isOut(error, beat.memberEpoch())) {
+            epoch = 0;
+            tasks = NO_TASKS;
+        } else if (error == Errors.NONE) {
+            epoch = beat.memberEpoch();
+            endpointEpoch = beat.endpointInformationEpoch();
+            if (beat.activeTasks() != null && beat.standbyTasks() != null && beat.warmupTasks() != null) {
+                List<Map<String, List<Integer>>> now = Stream
+                    .of(beat.activeTasks(), beat.standbyTasks(), beat.warmupTasks()).map(Client::numbers).toList();
+                if (!now.equals(tasks)) {
+                    tasksBefore = tasks;
+                    tasks = now;
+                }
+            }
+        }
+    }
+
+    private static Map<String, List<Integer>> numbers(List<StreamsGroupHeartbeatResponseData.TaskIds> tasks) {
+        Map<String, List<Integer>> numbers = new TreeMap<>();
+        tasks.forEach(one -> numbers.put(one.subtopologyId(), one.partitions().stream().sorted().toList()));
+        return numbers;
     }
 
     private void assigned(ConsumerGroupHeartbeatResponseData.Assignment assignment) {

@@ -21,7 +21,13 @@ import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
 
 /** The coordinator's groups as the script's state. */
-record GroupStates(Names names, Printing printing, ShareGroups shareGroups, VirtualCoordinator coordinator) {
+record GroupStates(
+    Names names,
+    Printing printing,
+    ShareGroups shareGroups,
+    StreamsGroups streamsGroups,
+    VirtualCoordinator coordinator
+) {
 
     private static final Field PENDING = field("pendingJoinMembers");
     private static final Field STATIC = field("staticMembers");
@@ -51,7 +57,7 @@ record GroupStates(Names names, Printing printing, ShareGroups shareGroups, Virt
                 print(consumer, state.putObject(group.groupId()));
             } else if (group instanceof ShareGroup share) {
                 shareGroups.print(share, coordinator, state.putObject(group.groupId()));
-            } else {
+            } else if (!streamsGroups.print(group, state.putObject(group.groupId()))) {
                 throw new IllegalStateException("no way to print " + group);
             }
         }

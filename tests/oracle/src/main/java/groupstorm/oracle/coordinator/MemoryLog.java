@@ -1,12 +1,20 @@
 package groupstorm.oracle.coordinator;
 
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.utils.Utils;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
+import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
@@ -15,6 +23,10 @@ public final class MemoryLog implements PartitionWriter {
 
     private static final LogConfig CONFIG = new LogConfig(Map.of());
 
+    private record Entry(byte[] key, byte[] value) {
+    }
+
+    private final List<Entry> entries = new ArrayList<>();
     private Listener listener;
     private Errors appendError = Errors.NONE;
     private long endOffset = 0;
@@ -31,9 +43,27 @@ public final class MemoryLog implements PartitionWriter {
         }
         for (RecordBatch batch : records.batches()) {
             endOffset += batch.countOrNull();
+            for (Record record : batch) {
+                entries.add(new Entry(Utils.toNullableArray(record.key()), Utils.toNullableArray(record.value())));
+            }
         }
         listener.onHighWatermarkUpdated(tp, endOffset);
         return endOffset;
+    }
+
+    /** All records, in their order. */
+    public void replay(CoordinatorPlayback<CoordinatorRecord> playback) {
+        var serde = new GroupCoordinatorRecordSerde();
+        long offset = 0;
+        for (Entry entry : entries) {
+            ByteBuffer value = entry.value() == null ? null : ByteBuffer.wrap(entry.value());
+            playback.replay(offset++, RecordBatch.NO_PRODUCER_ID, RecordBatch.NO_PRODUCER_EPOCH,
+                serde.deserialize(ByteBuffer.wrap(entry.key()), value));
+        }
+        if (offset > 0) {
+            playback.updateLastWrittenOffset(offset);
+            playback.updateLastCommittedOffset(offset);
+        }
     }
 
     @Override

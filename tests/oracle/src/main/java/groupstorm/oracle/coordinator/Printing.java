@@ -22,7 +22,6 @@ import org.apache.kafka.common.message.OffsetCommitResponseData;
 import org.apache.kafka.common.message.OffsetFetchResponseData.OffsetFetchResponseGroup;
 import org.apache.kafka.common.message.SyncGroupResponseData;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.protocol.Message;
 
 /** Kafka's answers as the script's events. */
 record Printing(Names names, Topics topics) {
@@ -30,7 +29,7 @@ record Printing(Names names, Topics topics) {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
     /** The member ids that an answer shows. */
-    static List<String> ids(Message response) {
+    static List<String> ids(Object response) {
         List<String> ids = new ArrayList<>();
         if (response instanceof JoinGroupResponseData join) {
             ids.add(join.memberId());
@@ -47,7 +46,7 @@ record Printing(Names names, Topics topics) {
     }
 
     /** Adds the fields of an answer to its event. */
-    void print(Message response, ObjectNode event) {
+    void print(Object response, ObjectNode event) {
         if (response instanceof JoinGroupResponseData join) {
             join(join, event);
         } else if (response instanceof SyncGroupResponseData sync) {

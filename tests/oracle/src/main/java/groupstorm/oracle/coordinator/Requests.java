@@ -27,9 +27,13 @@ final class Requests {
     private final OffsetRequests offsets;
     private final ConsumerHeartbeats consumerHeartbeats;
     private final ShareGroups shareGroups;
+    private final StreamsGroups streamsGroups;
 
-    Requests(Clients clients, Names names, Topics topics, ShareGroups shareGroups) {
+    Requests(
+        Clients clients, Names names, Topics topics, ShareGroups shareGroups, StreamsGroups streamsGroups
+    ) {
         this.shareGroups = shareGroups;
+        this.streamsGroups = streamsGroups;
         this.clients = clients;
         this.assignments = new Assignments(clients, names, topics);
         this.offsets = new OffsetRequests(clients, topics);
@@ -49,6 +53,7 @@ final class Requests {
             case "chb" -> consumerHeartbeats.build(step, label);
             case "shb" -> shareGroups.heartbeat(step, label);
             case "describe_share" -> ShareGroups.describe(step);
+            case "streams", "describe_streams" -> streamsGroups.build(step, label);
             case "delete_groups" -> ShareGroups.delete(step);
             default -> throw new InvalidStep("op: " + step.value("op") + " is not offered");
         };

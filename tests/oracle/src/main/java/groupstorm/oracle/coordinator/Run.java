@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.coordinator.group.Group;
 import org.apache.kafka.coordinator.group.VirtualCoordinator;
 
@@ -25,7 +24,7 @@ final class Run {
     private record Sent(int step, Call call, String label, boolean named) {
     }
 
-    private record Answer(Sent sent, Message response) {
+    private record Answer(Sent sent, Object response) {
     }
 
     private final Names names = new Names();
@@ -37,6 +36,7 @@ final class Run {
     private final MemoryLog log = new MemoryLog();
     private final Topics topics;
     private final ShareGroups shareGroups;
+    private final StreamsGroups streamsGroups;
     private final Requests requests;
     private final GroupOptions groupOptions;
     private final VirtualCoordinator coordinator;
@@ -59,10 +59,11 @@ final class Run {
         groupOptions = scenario.groupOptions();
         printing = new Printing(names, topics);
         shareGroups = new ShareGroups(clients, names, printing);
-        requests = new Requests(clients, names, topics, shareGroups);
+        streamsGroups = new StreamsGroups(clients, names, scenario.topologies());
+        requests = new Requests(clients, names, topics, shareGroups, streamsGroups);
         coordinator = new VirtualCoordinator(
             scenario.broker(), groupOptions.manager(), clock, timer, log, persister);
-        states = new GroupStates(names, printing, shareGroups, coordinator);
+        states = new GroupStates(names, printing, shareGroups, streamsGroups, coordinator);
         persisterLog = scenario.persisterLog();
         coordinator.onMetadataUpdate(topics.apply(), topics.image());
     }
@@ -106,8 +107,9 @@ final class Run {
     private void carryOut(Step taken, String label) {
         switch (taken.op()) {
             case "advance" -> advance(Step.int64("ms", taken.value("ms")));
-            case "topics" -> changeTopics(taken);
+            case "topics" -> changeTopics(taken, label);
             case "group_config" -> changeGroup(taken);
+            case "reload" -> reload();
             default -> request(taken, label);
         }
     }
@@ -152,10 +154,13 @@ final class Run {
         completed.clear();
     }
 
-    private void changeTopics(Step taken) {
+    private void changeTopics(Step taken, String label) {
         Map<String, Integer> set = new TreeMap<>();
         for (Map.Entry<String, JsonNode> topic : taken.entries("set")) {
             set.put(topic.getKey(), Topics.count(topic.getValue()));
+        }
+        if (taken.value("create").asText().equals("$")) {
+            set.putAll(clients.get(label).toCreate);
         }
         List<String> removed = new ArrayList<>();
         if (taken.has("remove")) {
@@ -165,6 +170,13 @@ final class Run {
         set.forEach(topics::set);
         removed.forEach(topics::remove);
         coordinator.onMetadataUpdate(topics.apply(), topics.image());
+        receive();
+    }
+
+    private void reload() {
+        if (!coordinator.reload()) {
+            throw new ScenarioFailed("steps[" + step + "]: the records cannot be loaded");
+        }
         receive();
     }
 
@@ -208,7 +220,7 @@ final class Run {
             if (answer.sent().named()) {
                 event.put("as", answer.sent().label());
             }
-            if (!shareGroups.print(answer.response(), event)) {
+            if (!shareGroups.print(answer.response(), event) && !streamsGroups.print(answer.response(), event)) {
                 printing.print(answer.response(), event);
             }
         }

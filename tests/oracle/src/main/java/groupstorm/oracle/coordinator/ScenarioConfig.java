@@ -16,6 +16,7 @@ final class ScenarioConfig {
     private final GroupCoordinatorConfig broker;
     private final GroupOptions groupOptions;
     private final Topics topics;
+    private final JsonNode topologies;
     private final boolean persisterLog;
 
     /** {@link ScenarioFailed} where Kafka refuses a value. */
@@ -26,6 +27,8 @@ final class ScenarioConfig {
         Object racks = options.remove("racks");
         options.remove("topics");
         options.remove("groups");
+        options.remove("topologies");
+        topologies = config.path("topologies");
         Object logs = options.remove("persister_log");
         persisterLog = Boolean.TRUE.equals(logs);
         if (racks != null && !(racks instanceof Boolean)) {
@@ -54,6 +57,11 @@ final class ScenarioConfig {
 
     GroupOptions groupOptions() {
         return groupOptions;
+    }
+
+    /** Topologies that steps name. */
+    JsonNode topologies() {
+        return topologies;
     }
 
     /** Whether requests to initialize states are events. */

@@ -19,7 +19,6 @@ import org.apache.kafka.common.message.ShareGroupHeartbeatRequestData;
 import org.apache.kafka.common.message.ShareGroupHeartbeatResponseData;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.coordinator.group.Release;
 import org.apache.kafka.coordinator.group.VirtualCoordinator;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
@@ -65,7 +64,7 @@ record ShareGroups(Clients clients, Names names, Printing printing) {
     }
 
     /** Adds the fields of an answer to its event; whether it is one of these requests'. */
-    boolean print(Message response, ObjectNode event) {
+    boolean print(Object response, ObjectNode event) {
         if (response instanceof ShareGroupHeartbeatResponseData beat) {
             print(beat, event);
         } else if (response instanceof DescribedGroup group) {

@@ -42,6 +42,8 @@ public final class VirtualCoordinator {
     private static final GroupCoordinatorMetrics METRICS = new GroupCoordinatorMetrics();
 
     private final GroupCoordinatorService service;
+    private int epoch = 0;
+    private boolean isLoaded = true;
     private GroupCoordinatorShard shard;
 
     public VirtualCoordinator(
@@ -57,7 +59,7 @@ public final class VirtualCoordinator {
             .withTimer(timer)
             .withEventProcessor(new SerialEvents())
             .withPartitionWriter(log)
-            .withLoader(new NothingToLoad())
+            .withLoader(new LogLoader(log))
             .withCoordinatorShardBuilderSupplier(() -> shardBuilder(config, groupConfigs))
             .withWriteTimeout(Duration.ofMillis(config.offsetCommitTimeoutMs()))
             .withCoordinatorRuntimeMetrics(new CoordinatorRuntimeMetricsImpl(new Metrics(), "oracle", false))
@@ -71,7 +73,7 @@ public final class VirtualCoordinator {
             .build();
         service = Release.service(config, runtime, METRICS, groupConfigs, persister, timer, clock);
         service.startup(() -> PARTITION + 1);
-        service.onElection(PARTITION, 0);
+        service.onElection(PARTITION, epoch);
     }
 
     private GroupCoordinatorShard.Builder shardBuilder(GroupCoordinatorConfig config, GroupConfigManager groupConfigs) {
@@ -84,6 +86,13 @@ public final class VirtualCoordinator {
         };
         builder.withAuthorizerPlugin(Optional.empty());
         return builder;
+    }
+
+    /** Another coordinator takes over: it has what the records say; false where it cannot load them. */
+    public boolean reload() {
+        service.onResignation(PARTITION, OptionalInt.of(++epoch));
+        service.onElection(PARTITION, ++epoch);
+        return isLoaded;
     }
 
     public GroupCoordinator service() {
@@ -132,9 +141,21 @@ public final class VirtualCoordinator {
         }
     }
 
-    private static final class NothingToLoad implements CoordinatorLoader<CoordinatorRecord> {
+    private final class LogLoader implements CoordinatorLoader<CoordinatorRecord> {
+        private final MemoryLog log;
+
+        private LogLoader(MemoryLog log) {
+            this.log = log;
+        }
+
         @Override
         public CompletableFuture<LoadSummary> load(TopicPartition tp, CoordinatorPlayback<CoordinatorRecord> playback) {
+            try {
+                log.replay(playback);
+            } catch (RuntimeException refused) {
+                isLoaded = false;
+                return CompletableFuture.failedFuture(refused);
+            }
             return CompletableFuture.completedFuture(null);
         }
 
