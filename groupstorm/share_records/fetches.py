@@ -6,12 +6,10 @@ that was looked up last is looked up in the log; its records count if the fetch 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
@@ -24,10 +22,10 @@ from groupstorm.share_records.ports import (
     RecordBatch,
     SharePartitionKey,
     TopicPartition,
+    batches_up_to,
 )
 from groupstorm.share_records.timers import Timer, Timers
 
-_base_offset = attrgetter("base_offset")
 Fetched = dict[TopicPartition, FetchedPartition]
 #: What a fetch waits for: anything about a share partition, or records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
@@ -258,8 +256,8 @@ class DelayedShareFetch:
 def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
     """The batches from the one that holds the first acquired record to the one that holds the last."""
     first, last = acquired[0].first_offset, acquired[-1].last_offset
-    start = max(bisect_right(batches, first, key=_base_offset) - 1, 0)
-    return batches[start : max(bisect_right(batches, last, key=_base_offset), start + 1)]
+    start = max(batches_up_to(batches, first) - 1, 0)
+    return batches[start : max(batches_up_to(batches, last), start + 1)]
 
 
 def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:
