@@ -74,9 +74,12 @@ class FetchSurroundings:
 
     def retry(self, key: WatchKey) -> None:
         """Something has happened to what fetches wait for."""
+        failed: object = None
         for fetch in list(self._watchers.get(key, ())):
-            if not fetch.is_completed:
-                fetch.try_complete()
+            if fetch.is_completed or (fetch.needs == failed and not fetch.parameters.errors):
+                continue
+            is_answered = fetch.try_complete()
+            failed = None if is_answered or fetch.parameters.errors else fetch.needs
         waiting = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
         if waiting:
             self._watchers[key] = waiting
@@ -94,6 +97,13 @@ class DelayedShareFetch:
         self.parameters = parameters
         self.is_completed = False
         self.timer: Timer | None = None
+        #: A fetch with the same needs as one that cannot be answered cannot be answered either.
+        self.needs = (
+            frozenset(share_partitions.values()),
+            parameters.min_bytes,
+            parameters.max_bytes,
+            parameters.request.is_committed,
+        )
         self._share_partitions = share_partitions
         self._around = around
 
