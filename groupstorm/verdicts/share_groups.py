@@ -14,7 +14,7 @@ from groupstorm.wording import counted, listed
 
 T = TypeVar("T")
 #: A load is steady if no more than the so-manieth part of the records waited at once.
-_STEADY: Final = 10
+_STEADY: Final = 5
 
 
 def is_shared(runs: Sequence[Figures]) -> bool:
