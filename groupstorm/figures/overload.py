@@ -25,4 +25,5 @@ def lag_growth(figures: Figures) -> float | None:
 
 
 def overload_sentence(growth: float) -> str:
-    return f"at the end the lag still grew by {growth:,.{int(growth < 1)}f} records a second: less is processed than arrives"
+    shown = f"{growth:,.0f}" if growth >= 1 else f"{growth:.1f}"
+    return f"at the end the lag still grew by {shown} records a second: less is processed than arrives"

@@ -30,11 +30,11 @@ def share_sentences(variants: Runs) -> list[str]:
     shared = {name: runs for name, runs in variants.items() if is_shared(runs)}
     if not shared:
         return []
-    again = _grouped({name: _median(run.records_duplicated for run in runs) for name, runs in shared.items()})
+    again = {name: f"{_median(run.records_duplicated for run in runs):,}" for name, runs in shared.items()}
     late = {name: part for name, runs in shared.items() if (part := _out_of_order(runs)) is not None}
     sentences = [
         *_consumers(shared),
-        f"Deliveries of a record beyond its first: {_parts({f'{one:,}': who for one, who in again.items()})}.",
+        f"Deliveries of a record beyond its first: {_parts(_grouped(again))}.",
         *_given_up(shared),
     ]
     if late:

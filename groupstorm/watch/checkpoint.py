@@ -27,7 +27,7 @@ from groupstorm.watch.rows import WatchedRow, read_line
 from groupstorm.watch.snapshot import read, write
 
 #: Of the tables, and of what is in them; the first one had none.
-FORMAT: Final = 10
+FORMAT: Final = 11
 _TABLES: Final = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE rows (seq INTEGER PRIMARY KEY, line TEXT NOT NULL)",

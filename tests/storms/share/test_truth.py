@@ -96,8 +96,8 @@ def test_throughput_of_consumers_that_have_joined_before(
 
 
 def test_four_ordinary_consumers_that_have_joined_before_do_as_much_as_four_of_a_share_group() -> None:
-    """They took 10.1 s for 2,000 records; the ideal is 10 s. A fourth as many as 16 of a share group: 3.4 to 3.5
-    times there."""
+    """They took 10.1 s for 2,000 records; the ideal is 10 s. Sixteen of a share group did 3.4 to 3.5
+    times as much."""
     of_share_groups = ("group.protocol", "share.auto.offset.reset", "records_per_batch")
     settings = {
         name: value for name, value in (THROUGHPUT | CONVERGED).items() if name not in of_share_groups
