@@ -20,7 +20,7 @@ SEEDS = range(5)
 #: A published figure is one run, or what somebody wrote: it may lie beyond five seeds by so much.
 TOLERANCE = 0.1
 #: Those whose storms take over a second, two of them minutes.
-LONG = frozenset({"eager-8", "rolling-deploy-40", "slow-batches", "topic-grows"})
+LONG = frozenset({"eager-8", "rolling-deploy-40", "share-instances", "slow-batches", "topic-grows"})
 
 
 @cache

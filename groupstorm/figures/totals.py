@@ -209,6 +209,7 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         redelivered = sum(number for count, number in (shares.delivery_counts or {}).items() if count != "1")
         missing |= dict.fromkeys(_OF_OWNERS)
         missing |= {"records_processed": shares.accepted, "records_duplicated": redelivered}
+        missing |= {"changes": 0, "rounds": 0}  # members come and go without a rebalance
         if totals.lag_growth is not None and shares.lately_us:
             missing["lag_growth"] = _growth(totals.lag_growth, shares)
     return replace(

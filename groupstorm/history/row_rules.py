@@ -13,6 +13,7 @@ from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events.group_states import GroupState
 
 #: `rejoin_requested` with this cause: the member has left because max.poll.interval.ms passed without a poll.
@@ -42,10 +43,11 @@ class RowRules:
         #: The first consumer's start is known: un-owned time counts from then on.
         self._is_scenario = False
         own = {**sums.tasks.handlers, **sums.shares.handlers}
-        tasks: Handlers = {kind: (handler,) for kind, handler in own.items()}
+        others: Handlers = {kind: (handler,) for kind, handler in own.items()}
+        others[share_events.ShareConsumerStarted] += (self._settling.share_consumer_started,)
         self._of_listener = before
         self.handlers = self._behind(
-            self._coordinator_handlers() | self._member_handlers() | self._scenario_handlers() | tasks
+            self._coordinator_handlers() | self._member_handlers() | self._scenario_handlers() | others
         )
 
     def read_coordinator_rows_as_ownership(self) -> None:

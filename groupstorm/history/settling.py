@@ -12,6 +12,7 @@ from typing import NamedTuple
 from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events.group_states import Cause, GroupState
 
 #: `partitions_revoked` with this cause is the first half of a cooperative rebalance (KIP-429).
@@ -53,6 +54,8 @@ class Settling:
         #: Why an instant is no settled point: it has been one since the group last changed, members have
         #: asked to join again, or have not taken the assignment of the generation that they are in.
         self.settled = False
+        #: Nobody owns a partition of a share group, so its members take nothing over.
+        self._is_shared = False
         self.rejoining: set[str] = set()
         self.awaited: dict[str, int] = {}
         #: Members of a consumer group that may not have taken yet what the coordinator gave them.
@@ -110,7 +113,7 @@ class Settling:
     def reconciled(self, _now_us: int, event: events.MemberReconciled) -> None:
         """The coordinator of a consumer group has given the member these partitions, and no others."""
         self.rejoining.discard(event.member)
-        if self.view is None:
+        if self.view is None and not self._is_shared:
             self.given[event.member] = event.partitions
         self.settled = False
 
@@ -138,6 +141,9 @@ class Settling:
 
     def member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
         self._running[event.member] = frozenset(event.topics)
+
+    def share_consumer_started(self, _now_us: int, _event: share_events.ShareConsumerStarted) -> None:
+        self._is_shared = True
 
     def rejoin_requested(self, _now_us: int, event: member_events.RejoinRequested) -> None:
         self.rejoining.add(event.member)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.partition import SharePartition
-from groupstorm.share_records.ports import KafkaError, LogRead, RecordBatch
+from groupstorm.share_records.ports import KafkaError, LogRead, RecordBatch, batches_up_to
 from groupstorm.share_records.ranges import rest_of
 from groupstorm.share_records.states import InFlightState, RecordState
 from groupstorm.share_records.timers import Timer
@@ -211,7 +210,7 @@ class _Acquisition:
 
     def _end_of_batch(self, offset: int) -> int:
         """The last offset of the log's batch that holds the offset; the offset itself between batches."""
-        index = bisect_right(self._batches, offset, key=lambda batch: batch.base_offset)
+        index = batches_up_to(self._batches, offset)
         return max(offset, self._batches[index - 1].last_offset) if index else offset
 
     def _cut(self, first: int, last: int) -> list[Acquired]:

@@ -6,11 +6,9 @@ that was looked up last is looked up in the log; its records count if the fetch 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from operator import attrgetter
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
@@ -23,10 +21,10 @@ from groupstorm.share_records.ports import (
     RecordBatch,
     SharePartitionKey,
     TopicPartition,
+    batches_up_to,
 )
 from groupstorm.share_records.timers import Timer, Timers
 
-_base_offset = attrgetter("base_offset")
 Fetched = dict[TopicPartition, FetchedPartition]
 #: What a fetch waits for: anything about a share partition, or records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
@@ -57,9 +55,12 @@ class FetchSurroundings:
 
     def retry(self, key: WatchKey) -> None:
         """Something has happened to what fetches wait for."""
+        failed: object = None
         for fetch in list(self._watchers.get(key, ())):
-            if not fetch.is_completed:
-                fetch.try_complete()
+            if fetch.is_completed or (fetch.needs == failed and not fetch.errors):
+                continue
+            is_answered = fetch.try_complete()
+            failed = None if is_answered or fetch.errors else fetch.needs
         waiting = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
         if waiting:
             self._watchers[key] = waiting
@@ -90,6 +91,15 @@ class DelayedShareFetch:
         )
         self._around = around
         self._done = done
+        self._needs: Hashable = None
+
+    @property
+    def needs(self) -> Hashable:
+        """A fetch with the same needs as one that cannot be answered cannot be answered either."""
+        if self._needs is None:  # from now on its partitions stay the same
+            read = self._min_bytes, self._max_bytes, self._acquires.is_committed
+            self._needs = frozenset(self.share_partitions.values()), *read
+        return self._needs
 
     def answer(self, found: Fetched) -> None:
         self._done({**found, **{key: FetchedPartition(error) for key, error in self.errors.items()}})
@@ -250,8 +260,8 @@ class DelayedShareFetch:
 def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
     """The batches from the one that holds the first acquired record to the one that holds the last."""
     first, last = acquired[0].first_offset, acquired[-1].last_offset
-    start = max(bisect_right(batches, first, key=_base_offset) - 1, 0)
-    return batches[start : max(bisect_right(batches, last, key=_base_offset), start + 1)]
+    start = max(batches_up_to(batches, first) - 1, 0)
+    return batches[start : max(batches_up_to(batches, last), start + 1)]
 
 
 def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:

@@ -5,7 +5,9 @@ Calls to the last two are answered through a callback, inside the call or at any
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition as NamedPartition
@@ -51,6 +53,7 @@ class Outcome:
 
 
 TopicPartition = NamedPartition
+_base_offset = attrgetter("base_offset")
 
 
 class SharePartitionKey(NamedTuple):
@@ -66,6 +69,12 @@ class RecordBatch(NamedTuple):
     size: int
     producer_id: int | None = None
     is_abort: bool = False
+
+
+def batches_up_to(batches: Sequence[RecordBatch], offset: int) -> int:
+    """The number of batches that begin at or before the offset. Each holds a record at least."""
+    most = offset - batches[0].base_offset + 1
+    return bisect_right(batches, offset, 0, max(0, min(most, len(batches))), key=_base_offset)
 
 
 class LogPosition(NamedTuple):

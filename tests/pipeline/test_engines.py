@@ -27,6 +27,7 @@ from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
 from tests.pipeline.both_engines import Tables, assert_the_engines_agree, locally
 from tests.pipeline.traces import write_trace
 from tests.soaking import in_soak
+from tests.storms.storms_in_memory import storm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,7 @@ def served(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eager and cooperative groups, zombies, records, tasks, the coordinator's view; both formats."""
+    """Eager, cooperative and share groups, zombies, records, tasks, the coordinator's view; both formats."""
     pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
     folder = tmp_path_factory.mktemp("traces")
     for seed in range(80):
@@ -72,6 +73,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seed in range(40):
         name = f"streams-{seed}"
         write_trace(streams_trace(seed), folder / name, ("jsonl", "parquet")[seed % 2], with_figures=True)
+    for variant in ("implicit", "killed"):
+        run = storm("share-deploy", 1, variant)
+        rows = [(time_us, Source(source), event) for time_us, source, event in run.rows]
+        write_trace(rows, folder / f"share-{variant}", with_figures=True)
     for name, partitions in (("nothing", ()), ("un-owned", ("t-0",))):
         start = world_events.ScenarioStarted("g", "{}", partitions, 10, 10)
         rows = [(0, Source.WORLD, start), (5, Source.WORLD, world_events.ScenarioEnded("g"))]
@@ -107,7 +112,7 @@ def test_tables_and_figures_of_the_local_engine(traces: Path, window: Window) ->
 def test_the_local_engine_confirms_every_run(traces: Path) -> None:
     analysis = analyze(Request(find_traces([traces])), Engine.LOCAL)
     assert not analysis.disagreements
-    assert len(analysis.confirmed) == 122
+    assert len(analysis.confirmed) == 124
     # figures that are null or zero everywhere would prove little
     names = ("lag_recovery_seconds", "dual_owner_seconds", "records_skipped", "moves_wasted", "moves")
     for name in (*names, "task_downtime_seconds", "converged_after_seconds", "cross_rack_usd"):

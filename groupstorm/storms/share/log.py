@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final, overload
 
 from groupstorm.coordinator.errors import Error
@@ -24,18 +25,22 @@ class VirtualLog:
     ``curve``: the records that have arrived by a time; ``per_batch``: records of a record batch.
     """
 
-    __slots__ = ("_curve", "_now_us", "_record_bytes", "per_batch", "starts", "starts_us")
+    __slots__ = ("_before", "_curve", "_now_us", "_per_batch", "_record_bytes", "_starts", "_starts_us")
 
     def __init__(self, curve: LogCurve, now_us: Callable[[], int], per_batch: int, record_bytes: int) -> None:
-        self.per_batch = per_batch
+        self._per_batch = per_batch
         self._curve = curve
         self._now_us = now_us
         self._record_bytes = record_bytes
         #: The times at which the rate changes, and where the log ends then: record batches begin there.
-        self.starts_us = [0]
-        while (change_us := curve.next_change_us(self.starts_us[-1])) is not None:
-            self.starts_us.append(change_us)
-        self.starts = [curve.end(start_us) for start_us in self.starts_us]
+        self._starts_us = [0]
+        while (change_us := curve.next_change_us(self._starts_us[-1])) is not None:
+            self._starts_us.append(change_us)
+        self._starts = [curve.end(start_us) for start_us in self._starts_us]
+        #: The record batches before each of these.
+        self._before = [0]
+        for start, end in pairwise(self._starts):
+            self._before.append(self._before[-1] - (start - end) // per_batch)
 
     def leader_epoch(self) -> int:
         return 0
@@ -46,16 +51,16 @@ class VirtualLog:
     def latest_offset(self) -> int:
         """The end of the last complete record batch."""
         now_us = self._now_us()
-        start = self.starts[bisect_right(self.starts_us, now_us) - 1]
-        return start + (self._curve.end(now_us) - start) // self.per_batch * self.per_batch
+        start = self._starts[bisect_right(self._starts_us, now_us) - 1]
+        return start + (self._curve.end(now_us) - start) // self._per_batch * self._per_batch
 
     def next_arrival_us(self) -> int | None:
         """When the next record batch is complete; None: nothing more arrives."""
-        piece = bisect_right(self.starts_us, self._now_us())
-        complete_us = self._curve.arrived_us(self.latest_offset() + self.per_batch - 1)
-        if piece == len(self.starts_us):
+        piece = bisect_right(self._starts_us, self._now_us())
+        complete_us = self._curve.arrived_us(self.latest_offset() + self._per_batch - 1)
+        if piece == len(self._starts_us):
             return complete_us
-        change_us = self.starts_us[piece]
+        change_us = self._starts_us[piece]
         return change_us if complete_us is None else min(complete_us, change_us)
 
     def end(self, *, is_committed: bool) -> LogPosition:
@@ -74,64 +79,59 @@ class VirtualLog:
         end = self.latest_offset()
         if offset > end:
             return LogRead(Error.OFFSET_OUT_OF_RANGE)
-        base = self.batch_start(offset)
+        base = self._batch_start(offset)
         position = LogPosition(offset, base * self._record_bytes)
         if offset == end:
             return LogRead(Error.NONE, position)
         until = min(end, base + min(_READ_MOST, max_bytes // self._record_bytes))
         if until < end:
-            until = self.batch_start(until)
+            until = self._batch_start(until)
         if until <= offset and one_at_least:
-            until = self.batch_end(base)
+            until = self.batch(self._number(base)).last_offset + 1
         if until <= base:
             return LogRead(Error.NONE, position)
-        batches = RecordBatches(self, base, until)
+        batches = RecordBatches(self, range(self._number(base), self._number(until)))
         return LogRead(Error.NONE, position, batches, (until - base) * self._record_bytes)
 
-    def batch_start(self, offset: int) -> int:
+    def _batch_start(self, offset: int) -> int:
         """The first record of the batch that holds ``offset``."""
-        start = self.starts[bisect_right(self.starts, offset) - 1]
-        return offset - (offset - start) % self.per_batch
+        start = self._starts[bisect_right(self._starts, offset) - 1]
+        return offset - (offset - start) % self._per_batch
 
-    def batch_end(self, base: int) -> int:
-        """The offset behind the batch that begins at ``base``."""
-        piece = bisect_right(self.starts, base)
-        end = base + self.per_batch
-        return end if piece == len(self.starts) else min(end, self.starts[piece])
+    def _number(self, base: int) -> int:
+        """The record batches before the one that begins at ``base``."""
+        piece = bisect_right(self._starts, base) - 1
+        return self._before[piece] + (base - self._starts[piece]) // self._per_batch
 
-    def batch(self, base: int) -> RecordBatch:
-        end = self.batch_end(base)
+    def batch(self, number: int) -> RecordBatch:
+        """The record batch with so many before it."""
+        piece = bisect_right(self._before, number) - 1
+        base = self._starts[piece] + (number - self._before[piece]) * self._per_batch
+        end = base + self._per_batch
+        if piece + 1 < len(self._starts):
+            end = min(end, self._starts[piece + 1])
         return RecordBatch(base, end - 1, (end - base) * self._record_bytes)
 
 
 class RecordBatches(Sequence[RecordBatch]):
-    """The record batches from offset ``base`` to before ``until``, each made when somebody looks at it."""
+    """Record batches by their numbers, each made when somebody looks at it."""
 
-    __slots__ = ("_before", "_log", "_pieces")
+    __slots__ = ("_log", "_numbers")
 
-    def __init__(self, log: VirtualLog, base: int, until: int) -> None:
+    def __init__(self, log: VirtualLog, numbers: range) -> None:
         self._log = log
-        #: The first offsets of the stretches in which batches are of one size, and the batches before each.
-        inner = [start for start in dict.fromkeys(log.starts) if base < start < until]
-        self._pieces = [base, *inner]
-        self._before = [0]
-        for start, end in zip(self._pieces, [*inner, until], strict=True):
-            self._before.append(self._before[-1] - (start - end) // log.per_batch)
+        self._numbers = numbers
 
     def __len__(self) -> int:
-        return self._before[-1]
+        return len(self._numbers)
 
     @overload
     def __getitem__(self, at: int) -> RecordBatch: ...
 
     @overload
-    def __getitem__(self, at: slice) -> list[RecordBatch]: ...
+    def __getitem__(self, at: slice) -> RecordBatches: ...
 
-    def __getitem__(self, at: int | slice) -> RecordBatch | list[RecordBatch]:
+    def __getitem__(self, at: int | slice) -> RecordBatch | RecordBatches:
         if isinstance(at, slice):
-            return [self[index] for index in range(*at.indices(len(self)))]
-        index = at + len(self) if at < 0 else at
-        if not 0 <= index < len(self):
-            raise IndexError(at)
-        piece = bisect_right(self._before, index) - 1
-        return self._log.batch(self._pieces[piece] + (index - self._before[piece]) * self._log.per_batch)
+            return RecordBatches(self._log, self._numbers[at])
+        return self._log.batch(self._numbers[at])

@@ -118,7 +118,8 @@ def test_a_comparison_says_how_many_consumers_it_takes_and_what_is_lost() -> Non
     sentences = compare_sentences({"share": [shared], "other": [shared], "consumer": [owned]})
     [takes] = [one for one in sentences if one.startswith("share and other kept ")]
     assert takes.endswith(
-        f"that takes {counted(ceil(shared.busy_consumers_mean or 0), 'consumer')} at least."
+        f"that takes {counted(ceil(shared.busy_consumers_mean or 0), 'consumer')} at least, "
+        "and more for deploys and crashes."
     )
     order = r"Of the records \d+ % under share and other were done out of order\."
     assert any(re.fullmatch(order, one) for one in sentences)
