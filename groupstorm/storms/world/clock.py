@@ -86,8 +86,8 @@ class Clock:
             bucket = buckets[number]
             bucket.sort(key=_MOMENT)  # equals stay as they came
             self._done = 0
-            while self._done < len(bucket):
-                moment, action, arguments = bucket[self._done]
+            # what a call adds to this bucket comes behind the calls that are done: the loop gets to it, too
+            for moment, action, arguments in bucket:
                 time_us = moment >> ORDER_BITS
                 if time_us >= self.limit_us:
                     del bucket[: self._done]
