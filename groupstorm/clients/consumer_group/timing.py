@@ -36,7 +36,8 @@ class Timer:
         return self._now_ms
 
     def update(self, now_ms: int) -> None:
-        self._now_ms = max(now_ms, self._now_ms)
+        if now_ms > self._now_ms:  # noqa: PLR1730  (storms come here for every step: `max` takes longer)
+            self._now_ms = now_ms
 
     def reset(self, timeout_ms: int) -> None:
         self._deadline_ms = self._now_ms + timeout_ms

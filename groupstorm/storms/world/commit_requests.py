@@ -17,5 +17,7 @@ def commit_request(
     """A commit of these positions, sent in that generation."""
     offsets: dict[str, dict[int, CommittedOffset]] = {}
     for (topic, partition), position in positions.items():
-        offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+        if topic not in offsets:
+            offsets[topic] = {}
+        offsets[topic][partition] = CommittedOffset(position)
     return offset_commit(config, sent, offsets)

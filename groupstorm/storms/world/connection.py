@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
@@ -17,6 +18,8 @@ from groupstorm.storms.world.instants import Kind, moment_of, order_of
 OnResult = Callable[[Response | Disconnected], None]
 
 _DISCONNECTED = Disconnected()
+
+_HEARTBEATS: Final = (ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
 
 
 class Network:
@@ -120,7 +123,7 @@ class RequestInFlight:
 
     def _leaves_us(self, response: Response) -> int:
         """A heartbeat that brings nothing does not keep the coordinator busy: most of them are computed."""
-        if not isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse):
+        if not isinstance(response, _HEARTBEATS):
             return self.connection.broker.response_leaves_us()
         if response.error or response.assignment:
             return self.connection.broker.response_leaves_us()
