@@ -178,7 +178,7 @@ class ModernGroup(ABC, Generic[M, T]):
         member = self.members.get(member_id)
         if value is not None:
             known = member or self.types.new_member(member_id)
-            self.set_member(member_id, replace(known, **value._asdict()))
+            self.set_member(member_id, known.with_current(value))
         elif member is not None:
             new = self.types.new_member(member_id)
             nothing = {"assigned": new.assigned, "revoking": new.revoking}
