@@ -232,8 +232,8 @@ class Membership(MemberSession):
             yield from self._commit_positions(self.config.max_poll_interval_ms)
             if self.failure is not None:
                 return
-            if is_sent and self._polls_between_steps:
-                yield ReturnRecords()
+            if is_sent:
+                yield from self._return_records()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
             if self.awaits_poll and self.config.profile.gives_up_as_it_leaves:
@@ -267,12 +267,12 @@ class Membership(MemberSession):
         gone = set(partitions)
         self.owned = tuple([tp for tp in self.owned if tp not in gone])
 
-    @property
-    def _polls_between_steps(self) -> bool:
-        """Whether the round goes on at the next poll(). What the application does until then nobody commits if
-        the round takes the partition away: a cooperative member commits once, before it joins."""
+    def _return_records(self) -> Flow:
+        """Go on with the round at the next poll(). What the application does until then nobody commits if the
+        round takes the partition away: a cooperative member commits once, before it joins."""
         is_cooperative = self.rebalance_protocol is COOPERATIVE
-        return is_cooperative and bool(self.owned) and self.config.profile.rounds_wait_for_polls
+        if is_cooperative and self.owned and self.config.profile.rounds_wait_for_polls:
+            yield ReturnRecords()
 
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
         """One round. Returns the error that ended it, or None if the member is Stable."""
@@ -281,8 +281,7 @@ class Membership(MemberSession):
         if config.profile.every_member_watches_topics:
             self._watch_own_topics()
         joined = yield Send(self._join_request(), timeout_ms)
-        if self._polls_between_steps:
-            yield ReturnRecords()
+        yield from self._return_records()
         if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
@@ -308,8 +307,7 @@ class Membership(MemberSession):
                 else:
                     assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
-        if self._polls_between_steps:
-            yield ReturnRecords()
+        yield from self._return_records()
         if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
         self.state = STABLE
@@ -338,7 +336,7 @@ class Membership(MemberSession):
         added: tuple[TopicPartition, ...] = ()
         revoked: tuple[TopicPartition, ...] = ()
         if assigned is not before:
-            if any(topic not in self.subscribed for topic, _ in assigned):
+            if not {topic for topic, _ in assigned}.issubset(self.subscribed):
                 self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
                 return
             owned, kept = set(before), set(assigned)

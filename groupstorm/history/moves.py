@@ -57,10 +57,8 @@ class Moves:
     def _move(self, touched: Iterable[Partition], model: RecordModel) -> tuple[int, int]:
         """The partitions that have another owner than before, and those that have none any more."""
         moves = dropped = 0
-        known = self._owners
         for partition in touched:
-            name, after = partition.name, partition.owner
-            before = known[name] if name in known else None
+            before, after = self._owners.get(partition.name), partition.owner
             if before == after:
                 continue
             rate = model.log(partition.name).rate

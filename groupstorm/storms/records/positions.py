@@ -28,8 +28,7 @@ _NAMES: Final = _Names()
 
 def names(partitions: Iterable[TopicPartition]) -> tuple[str, ...]:
     """The names of partitions in a trace: topic-partition."""
-    known = _NAMES
-    return tuple([known[partition] for partition in partitions])
+    return tuple([_NAMES[partition] for partition in partitions])
 
 
 class Records:
@@ -113,12 +112,8 @@ class Work:
             ]
         )
         self.loop.own(partitions, positions, now_us)
-        holders = self._records.holders
         for partition in partitions:
-            if partition in holders:
-                holders[partition].append(self)
-            else:
-                holders[partition] = [self]
+            self._records.holders.setdefault(partition, []).append(self)
         return positions
 
     def begin_anew(self, partition: TopicPartition, now_us: int) -> None:

@@ -17,7 +17,5 @@ def commit_request(
     """A commit of these positions, sent in that generation."""
     offsets: dict[str, dict[int, CommittedOffset]] = {}
     for (topic, partition), position in positions.items():
-        if topic not in offsets:
-            offsets[topic] = {}
-        offsets[topic][partition] = CommittedOffset(position)
+        offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
     return offset_commit(config, sent, offsets)

@@ -54,6 +54,8 @@ class PollLoop:
         "_steps",
         "_times",
         "_turn",
+        "capacity",
+        "longest_interval_us",
     )
 
     def __init__(
@@ -63,6 +65,10 @@ class PollLoop:
         self._settings = settings
         self._times = times
         self._looks = Looks(settings, times)
+        #: The longest that poll_interval_ms can be.
+        self.longest_interval_us = self._looks.longest_interval_us
+        #: Records that the process works on in 1,000 seconds, in the mean, if it does nothing else.
+        self.capacity = RECORD * 1_000 // max(1, times.mean_us(1_000))
         self._steps = steps
         searches = not steps and self._looks.are_constant
         self._cycles = CycleSearch(settings.fetch_records) if searches else None
@@ -143,7 +149,8 @@ class PollLoop:
             if self._batches:
                 self._positions |= self._batches[-1].cut(taken, now_us)
             self._line_up()
-        return tuple([self._positions.get(one, 0) for one in partitions])
+        positions = self._positions
+        return tuple([positions.get(one, 0) for one in partitions])
 
     def go_on(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Process these again, which were held."""
@@ -331,16 +338,6 @@ class PollLoop:
                 return batch.look_us
         return None
 
-    @property
-    def longest_interval_us(self) -> int:
-        """The longest that poll_interval_ms can be."""
-        return self._looks.longest_interval_us
-
-    @property
-    def capacity(self) -> int:
-        """Records that the process works on in 1,000 seconds, in the mean, if it does nothing else."""
-        return RECORD * 1_000 // max(1, self._times.mean_us(1_000))
-
     def log_ends(self, now_us: int) -> list[int]:
         """The ends of the logs of the partitions that the loop goes through."""
         return ends_at(self._curves, now_us)
@@ -418,9 +415,8 @@ class PollLoop:
             return
         before = {partition: positions[partition] for partition in self._order}
         self._turn, self._left = self._looks.fill(batch, positions)
-        interval_us = self._looks.interval_us(batch.number)
-        if sure.until_us and batch.took_all and batch.next_us == look_us + interval_us:
-            self._go_on_alike(batch, before, sure, interval_us)
+        if sure.until_us and batch.took_all and batch.next_us == look_us + self.longest_interval_us:
+            self._go_on_alike(batch, before, sure)
             return
         self._number += 1
         self._next_us = batch.next_us
@@ -428,9 +424,9 @@ class PollLoop:
             cycles.add(batch, positions)
         self._batches.append(batch)
 
-    def _go_on_alike(self, first: Batch, before: dict[TopicPartition, int], sure: Sure, interval_us: int) -> None:
+    def _go_on_alike(self, first: Batch, before: dict[TopicPartition, int], sure: Sure) -> None:
         """Let a batch stand for all looks from ``first`` on that surely take everything, too."""
-        look_us, positions = first.look_us, self._positions
+        look_us, interval_us, positions = first.look_us, self.longest_interval_us, self._positions
         series = Batch(
             look_us, first.number, first.turn, first.left, first.poll_records, first.order, first.curves
         )
