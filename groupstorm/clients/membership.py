@@ -263,9 +263,9 @@ class Membership(MemberSession):
     def _give_up(self, kind: CallbackKind, partitions: tuple[TopicPartition, ...], cause: str) -> Flow:
         if not partitions:
             return
-        gone = set(partitions)
         yield RunCallback(kind, partitions, cause)
-        self.owned = tuple(tp for tp in self.owned if tp not in gone)
+        gone = set(partitions)
+        self.owned = tuple([tp for tp in self.owned if tp not in gone])
 
     def _return_records(self) -> Flow:
         """Go on with the round at the next poll(). What the application does until then nobody commits if the
@@ -336,7 +336,7 @@ class Membership(MemberSession):
         added: tuple[TopicPartition, ...] = ()
         revoked: tuple[TopicPartition, ...] = ()
         if assigned is not before:
-            if any(topic not in self.subscribed for topic, _ in assigned):
+            if not {topic for topic, _ in assigned}.issubset(self.subscribed):
                 self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
                 return
             owned, kept = set(before), set(assigned)

@@ -12,7 +12,7 @@ Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffse
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup
@@ -67,12 +67,11 @@ def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> No
 def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
     """The error of a commit. An accepted commit of a member counts as a heartbeat."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ModernGroup):
-        return modern_rules.validate_commit(group, shard.topics, request)
-    classic = cast("ClassicGroup | None", group)
-    error = validate_commit(classic, request)
-    if error is NO_ERROR and classic is not None and classic.state in (STABLE, PREPARING_REBALANCE):
-        restart_session(shard, classic, classic.members[request.member_id])
+    if group is not None and not isinstance(group, ClassicGroup):
+        return modern_rules.validate_commit(cast("ModernGroup[Any, Any]", group), shard.topics, request)
+    error = validate_commit(group, request)
+    if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
+        restart_session(shard, group, group.members[request.member_id])
     return error
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, cast
 
-from groupstorm.coordinator.classic.group import Member
+from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.heartbeats import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -154,12 +154,12 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         if not contact or member is None:
             return
         shard.now_ms = now_ms
-        if isinstance(known, ShareGroup):
-            kind, timeout_ms = MEMBER_SESSION, shard.group_options.share(group).session_timeout_ms
-        elif isinstance(known, ConsumerGroup):
-            kind, timeout_ms = MEMBER_SESSION, shard.group_options.consumer(group).session_timeout_ms
-        else:
+        if isinstance(known, ClassicGroup):
             kind, timeout_ms = SESSION, cast("Member", member).session_timeout_ms
+        elif isinstance(known, ShareGroup):
+            kind, timeout_ms = MEMBER_SESSION, shard.group_options.share(group).session_timeout_ms
+        else:
+            kind, timeout_ms = MEMBER_SESSION, shard.group_options.consumer(group).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)
         self._timers.set_session_since(kind, group, member_id, until_ms, contact)
 

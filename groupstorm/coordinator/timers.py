@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 from heapq import heappop, heappush
+from itertools import islice
 from typing import Final
 
 
@@ -107,9 +108,7 @@ class Timers:
         deadlines, is_set = self._deadlines, self._set.get
         while deadlines:
             deadline_ms = deadlines[0]
-            due = self._due[deadline_ms]
-            while self._passed < len(due):
-                timer = due[self._passed]
+            for timer in islice(self._due[deadline_ms], self._passed, None):
                 if is_set(timer.key) is timer:
                     return deadline_ms
                 self._passed += 1

@@ -71,8 +71,10 @@ class FiguresAccumulator:
                 now_us = self._now_us = time_us
             if source is _MEMBER:
                 rules.member_rows = True
-            for handler in rules.handlers.get(type(event), ()):
-                handler(time_us, event)
+            kind, handlers = type(event), rules.handlers  # a row may choose others for those behind it
+            if kind in handlers:
+                for handler in handlers[kind]:
+                    handler(time_us, event)
 
     def add_row(self, row: Mapping[str, Any]) -> None:
         """Take one row of a trace, nulls left out or not; an event that is not known changes nothing.

@@ -111,8 +111,22 @@ class Ownership:
             if partition.owners and _owner(partition.owners, member) is not None:
                 continue
             position = positions[index] if positions is not None else 0
+            if partition.owners:
+                self._account(partition, now_us)
+            else:
+                partition.accounted_us = now_us
+                self._owned += 1
+            if self.records is not None and self.lag is not None and name not in self.records:
+                first = self.lag.first_counted(name, position, now_us)
+                self.records.begin(name, position, first, begins_group=self._waits_since_start(partition))
+            if partition.gap_from_us is not None:
+                self._close_gap(partition, partition.gap_from_us, member, callback_us, now_us)
+            if partition.revoked_from:
+                self.revoked_and_returned += partition.revoked_from.count(member)
+                partition.revoked_from.clear()
             begun[name] = line = Line(position, now_us, self.model.process_rate)
-            self._begin(partition, Owner(member, position, line), callback_us, now_us)
+            partition.owners.append(Owner(member, position, line))
+            partition.processing += 1
             if self._listener is not None:
                 self._listener.interval_begun(name, member, position if positions is not None else None)
         if begun:
@@ -328,26 +342,6 @@ class Ownership:
             owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
             if owner is not None:
                 yield partition, owner, positions[index] if positions is not None else 0
-
-    def _begin(self, partition: Partition, owner: Owner, callback_us: int, now_us: int) -> None:
-        """An interval of ``owner`` begins, who processes from now on."""
-        if partition.owners:
-            self._account(partition, now_us)
-        else:
-            partition.accounted_us = now_us
-            self._owned += 1
-        if self.records is not None and self.lag is not None and partition.name not in self.records:
-            position = owner.first_position
-            first = self.lag.first_counted(partition.name, position, now_us)
-            waited = self._waits_since_start(partition)
-            self.records.begin(partition.name, position, first, begins_group=waited)
-        if partition.gap_from_us is not None:
-            self._close_gap(partition, partition.gap_from_us, owner.member, callback_us, now_us)
-        if partition.revoked_from:
-            self.revoked_and_returned += partition.revoked_from.count(owner.member)
-            partition.revoked_from.clear()
-        partition.owners.append(owner)
-        partition.processing += 1
 
     def _end(self, partition: Partition, owner: Owner, position: int, callback_us: int, now_us: int) -> None:
         """The interval of ``owner`` ends."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import Kind, moment_of, order_of
+from groupstorm.storms.world.instants import Kind, order_of
 
 # Delays within one bucket, at its edges and far beyond it.
 _DELAYS = st.sampled_from([0, 1, 5, 1_023, 1_024, 1_025, 2_048, 50_000, 3_000_000])
@@ -89,8 +89,7 @@ def test_calls_of_one_instant_are_made_by_kind_and_member_and_not_as_they_were_s
     def schedule() -> None:
         for kind in reversed(Kind):
             for member in (2, 1):
-                moment = moment_of(at_us, order_of(kind, member))
-                clock.at_moment(moment, made.append, (f"{kind.name} {member}",))
+                clock.in_order(at_us, order_of(kind, member), made.append, (f"{kind.name} {member}",))
         clock.at(at_us, made.append, "due")
         clock.at(at_us - 1, made.append, "earlier")
 
@@ -111,10 +110,10 @@ def test_what_follows_at_once_is_made_next_and_does_not_bring_back_what_has_pass
 
     def poll() -> None:
         note("poll")
-        clock.at_moment(moment_of(100, arrives), note, ("arrival",))
+        clock.in_order(100, arrives, note, ("arrival",))
 
     clock.at(100, note, "due")
-    clock.at_moment(moment_of(100, polls), poll)
-    clock.at_moment(moment_of(100, order_of(Kind.POLL, 2)), note, ("another poll",))
+    clock.in_order(100, polls, poll)
+    clock.in_order(100, order_of(Kind.POLL, 2), note, ("another poll",))
     clock.run()
     assert made == [("due", 99), ("poll", 100), ("arrival", 100), ("another poll", 100)]

@@ -97,8 +97,7 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
         """The application calls poll() (ApplicationEventProcessor, AsyncPollEvent)."""
         self._reconcile(in_poll=True, now_ms=now_ms)
         self._polled()
-        self._poll_timer.update(now_ms)
-        if self._poll_timer.expired:
+        if self._poll_timer.expires(now_ms):
             self._poll_timer_was_expired()
         self._poll_timer.reset(self._config.max_poll_interval_ms)
 
@@ -157,8 +156,7 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
             self._heartbeat_skipped()
             return FOREVER_MS
         self._send_due_leave()
-        self._poll_timer.update(now_ms)
-        if self._poll_timer.expired and not self._is_leaving():
+        if self._poll_timer.expires(now_ms) and not self._is_leaving():
             self._send_leave(poll_expired=True)
             if self._config.profile.leaves_without_poll:
                 self._send(awaited=False)

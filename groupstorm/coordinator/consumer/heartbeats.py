@@ -149,7 +149,9 @@ def _bring_along(
     topics_changed = write_subscription(group, before, after, records)
     regex_change = change_regex(shard, group, before, after, records)
     bumps = topics_changed or regex_change is RegexChange.CHANGED_AND_RESOLVED
-    if shard.config.compatibility.is_4_4:  # 4.3.1: another assignor waits for another reason to count
+    # 4.3.1: another assignor waits for another reason to count
+    names_assignor = before.assignor is not None or after.assignor is not None
+    if names_assignor and shard.config.compatibility.is_4_4:
         bumps |= preferred_assignor(shard, group) != preferred_assignor(shard, group, before, after)
     noticed = Noticed(group.epoch, group.is_homogeneous)
     if bumps or group.is_refresh_due(shard.now_ms):

@@ -84,17 +84,10 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
     must_revoke = bool(revoking) and owns_any(question.owned, revoking)
     state = REACHED[Found(must_revoke, others_hold)]
     if state is MemberState.UNREVOKED_PARTITIONS:
-        return replace(member, state=state, previous_epoch=member.epoch, assigned=kept, revoking=revoking)
+        return member.with_current((member.epoch, member.epoch, state, kept, revoking))
     for topic, numbers in taken.items():
         kept.setdefault(topic, {}).update(dict.fromkeys(numbers, question.target_epoch))
-    return replace(
-        member,
-        state=state,
-        epoch=question.target_epoch,
-        previous_epoch=member.epoch,
-        assigned=kept,
-        revoking={},
-    )
+    return member.with_current((question.target_epoch, member.epoch, state, kept, {}))
 
 
 def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:

@@ -175,10 +175,12 @@ class ModernGroup(ABC, Generic[M, T]):
             self.set_member(member_id, None)
 
     def _take_current(self, member_id: str, value: Any) -> None:
-        member, new = self.members.get(member_id), self.types.new_member(member_id)
+        member = self.members.get(member_id)
         if value is not None:
-            self.set_member(member_id, replace(member or new, **value._asdict()))
+            known = member or self.types.new_member(member_id)
+            self.set_member(member_id, known.with_current(value))
         elif member is not None:
+            new = self.types.new_member(member_id)
             nothing = {"assigned": new.assigned, "revoking": new.revoking}
             left = replace(member, epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, **nothing)
             self.set_member(member_id, left)

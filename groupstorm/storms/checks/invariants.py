@@ -200,10 +200,10 @@ class InvariantChecks:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         every = self._checks
         for time_us, _, event in entries:
-            checks = every.get(type(event))
-            if checks is not None:
+            kind = type(event)
+            if kind in every:
                 self._time_us = time_us
-                for check in checks:
+                for check in every[kind]:
                     check(time_us, event)
 
     def close(self) -> None:

@@ -6,8 +6,7 @@ times in microseconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -15,13 +14,21 @@ from groupstorm.storms.records.logs import RecordLogs, ends_at
 from groupstorm.storms.scenario.commit_settings import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
 
-#: A partition's name is wanted whenever its owner or its pace changes.
-_name: Final[Callable[[TopicPartition], str]] = lru_cache(1 << 16)(str)
+
+class _Names(dict[TopicPartition, str]):
+    """The names of partitions, made when they are first wanted: whenever an owner or its pace changes."""
+
+    def __missing__(self, partition: TopicPartition) -> str:
+        name = self[partition] = str(partition)
+        return name
 
 
-def names(partitions: tuple[TopicPartition, ...]) -> tuple[str, ...]:
+_NAMES: Final = _Names()
+
+
+def names(partitions: Iterable[TopicPartition]) -> tuple[str, ...]:
     """The names of partitions in a trace: topic-partition."""
-    return tuple([_name(partition) for partition in partitions])
+    return tuple([_NAMES[partition] for partition in partitions])
 
 
 class Records:

@@ -96,11 +96,12 @@ class ProcessingRates:
         """Rates that reach the ends of the logs within this time and stay there."""
         loop, now_us = self._loop, self._clock.now_us
         spare = (loop.capacity - sum(arriving.values())) // len(arriving)
+        least = {rate: max(min(spare, 9 * rate + _FASTER), 1_000) for rate in set(arriving.values())}
         rates: dict[TopicPartition, int] = {}
         for (partition, rate), end in zip(arriving.items(), loop.log_ends(now_us), strict=True):
             missing = end - positions[partition]
             needed = missing * RECORD // within_us if within_us else 0
-            rates[partition] = rate + max(needed, min(spare, 9 * rate + _FASTER), 1_000)
+            rates[partition] = rate + (needed if needed > least[rate] else least[rate])
         return rates
 
     def _row(self, positions: dict[TopicPartition, int], rates: dict[TopicPartition, int]) -> None:

@@ -10,7 +10,7 @@ from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.instants import Kind, moment_of, order_of
+from groupstorm.storms.world.instants import Kind, order_of
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 
@@ -129,7 +129,7 @@ class ApplicationPolls:
 
     def _poll_at(self, time_us: int, poll: Callable[..., None], *arguments: int) -> None:
         """Behind all else of that instant but the coordinator's timers: see `PollLoop`."""
-        self._clock.at_moment(moment_of(time_us, self._order), poll, arguments)
+        self._clock.in_order(time_us, self._order, poll, arguments)
 
     # -- max.poll.interval.ms --------------------------------------------------------------------
 

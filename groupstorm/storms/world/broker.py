@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import takewhile
@@ -143,7 +144,7 @@ class VirtualBroker:
         fails_over: bool = False,
     ) -> None:
         self.clock = clock
-        self.requests: dict[tuple[str, str | None], int] = {}
+        self.requests: Counter[tuple[str, str | None]] = Counter()
         self._trace = trace
         self._on_group_change = on_group_change
         self._on_holding_write = on_holding_write
@@ -202,7 +203,7 @@ class VirtualBroker:
     def count(self, response: tuple[str, str | None], number: int) -> None:
         """``number`` requests of an API were answered with an error, or without one (None)."""
         if number:
-            self.requests[response] = self.requests.get(response, 0) + number
+            self.requests[response] += number
 
     def wait_for_write(self, api: str, arrivals_us: Iterable[int]) -> None:
         """Requests that arrived then, the last one first, were counted as answered; during a write they are

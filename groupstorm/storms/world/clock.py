@@ -56,15 +56,17 @@ class Clock:
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` at ``time_us``, before what arrives then. Raises ValueError for a time
         that has passed."""
-        self.at_moment(time_us << ORDER_BITS, action, arguments)
+        self.in_order(time_us, 0, action, arguments)
 
-    def at_moment(self, moment: int, action: Callable[..., None], arguments: tuple[Any, ...] = ()) -> None:
-        """Call ``action(*arguments)`` at a moment, or next if only its order at this instant has passed."""
-        time_us = moment >> ORDER_BITS
+    def in_order(
+        self, time_us: int, order: int, action: Callable[..., None], arguments: tuple[Any, ...] = ()
+    ) -> None:
+        """Call ``action(*arguments)`` at ``time_us`` in its order at that instant, or next if only that order
+        has passed."""
         if time_us < self.now_us:
             raise ValueError(f"{time_us} us lies before now ({self.now_us} us)")
         number = time_us >> _BUCKET_BITS
-        bucket = self._buckets[number]
+        bucket, moment = self._buckets[number], time_us << ORDER_BITS | order
         if number != self._ordered:
             bucket.append((moment, action, arguments))
         else:
@@ -72,7 +74,7 @@ class Clock:
 
     def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None:
         """Call ``action(*arguments)`` in ``delay_us`` (not negative), before what arrives then."""
-        self.at_moment(self.now_us + delay_us << ORDER_BITS, action, arguments)
+        self.in_order(self.now_us + delay_us, 0, action, arguments)
 
     def passed_us(self, order: int) -> int:
         """The last instant at which everything of this order has happened: now, or a microsecond before."""
@@ -86,8 +88,8 @@ class Clock:
             bucket = buckets[number]
             bucket.sort(key=_MOMENT)  # equals stay as they came
             self._done = 0
-            while self._done < len(bucket):
-                moment, action, arguments = bucket[self._done]
+            # what a call adds to this bucket comes behind the calls that are done: the loop gets to it, too
+            for moment, action, arguments in bucket:
                 time_us = moment >> ORDER_BITS
                 if time_us >= self.limit_us:
                     del bucket[: self._done]

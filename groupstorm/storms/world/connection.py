@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Request, Response
@@ -12,11 +13,13 @@ from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.client_timers import ClientTimers
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import Kind, moment_of, order_of
+from groupstorm.storms.world.instants import Kind, order_of
 
 OnResult = Callable[[Response | Disconnected], None]
 
 _DISCONNECTED = Disconnected()
+
+_HEARTBEATS: Final = (ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
 
 
 class Network:
@@ -112,7 +115,7 @@ class RequestInFlight:
                 if (late_us := self.sent_us + self.timeout_us) < leaves_us:
                     connection.clock.at(max(late_us, connection.clock.now_us), self.time_out)
             due_us = leaves_us + connection.latency.at(self._response_draw)
-            connection.clock.at_moment(moment_of(due_us, connection.response_order), self.deliver)
+            connection.clock.in_order(due_us, connection.response_order, self.deliver)
         if connection.parked is self:
             connection.parked = None
             if connection.unread:
@@ -120,7 +123,7 @@ class RequestInFlight:
 
     def _leaves_us(self, response: Response) -> int:
         """A heartbeat that brings nothing does not keep the coordinator busy: most of them are computed."""
-        if not isinstance(response, ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse):
+        if not isinstance(response, _HEARTBEATS):
             return self.connection.broker.response_leaves_us()
         if response.error or response.assignment:
             return self.connection.broker.response_leaves_us()
@@ -269,7 +272,7 @@ class VirtualConnection:
             leaves_us = self.no_requests_until_us
             if (late_us := now_us + timeout_us) < leaves_us:
                 clock.at(late_us, sent.time_out)
-        clock.at_moment(moment_of(leaves_us + self.latency.at(request_draw), self.request_order), sent.arrive)
+        clock.in_order(leaves_us + self.latency.at(request_draw), self.request_order, sent.arrive)
 
     def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
         """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
@@ -278,7 +281,7 @@ class VirtualConnection:
         sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
         self.in_flight.append(sent)
         arrival_us = sent_us + self.latency.at(request_draw)
-        self.clock.at_moment(moment_of(arrival_us, self.request_order), sent.arrive)
+        self.clock.in_order(arrival_us, self.request_order, sent.arrive)
 
     def overtake_response(
         self, request: Request, sent_us: int, due_us: int, response: Response, on_result: OnResult
@@ -287,7 +290,7 @@ class VirtualConnection:
         sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
         sent.response = response
         self.in_flight.append(sent)
-        self.clock.at_moment(moment_of(due_us, self.response_order), sent.deliver)
+        self.clock.in_order(due_us, self.response_order, sent.deliver)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""

@@ -63,7 +63,7 @@ class CycleSearch:
     def add(self, batch: Batch, positions: Mapping[TopicPartition, int]) -> None:
         """A look that `closed_by` was asked about, and the positions behind it."""
         if len(self._batches) < _LOOKS_AT_MOST:
-            batch.behind = dict(positions)
+            batch.behind = {partition: positions[partition] for partition in batch.order}
             self._batches.append(batch)
 
     def _cycle(self, first: int, look_us: int, lags: list[int]) -> tuple[Cycle, int] | None:

@@ -195,7 +195,9 @@ class Environment:
         """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted
         topics, of which the broker knows before the coordinator sees the request (KafkaApis)."""
         deleted = self.topics.deleted
-        kept = {one: offset for one, offset in positions.items() if one.topic not in deleted}
+        kept = positions
+        if deleted:
+            kept = {one: offset for one, offset in positions.items() if one.topic not in deleted}
         self.records.commit(kept)
         return NO_ERROR if len(kept) == len(positions) else Error.UNKNOWN_TOPIC_OR_PARTITION
 

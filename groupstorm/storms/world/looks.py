@@ -44,7 +44,7 @@ class Sure(NamedTuple):
     work_us: int = 0
 
 
-_NOT_SURE: Final = Sure(0)
+NOT_SURE: Final = Sure(0)
 
 
 class Looks:
@@ -190,7 +190,7 @@ class Looks:
         """The rates stay the same until then. What had arrived at ``taken_us`` was taken then."""
         interval, settings, times = self._interval, self._settings, self._times
         if not interval.is_constant:
-            return _NOT_SURE
+            return NOT_SURE
         interval_us = self.longest_interval_us
         records = work_us = most = most_us = 0
         until_us = -1
@@ -201,7 +201,7 @@ class Looks:
             if curve is not known:
                 most = curve.rate(look_us) * interval_us // RECORD + 1
                 if most > settings.fetch_records:
-                    return _NOT_SURE
+                    return NOT_SURE
             if curve is not known or times.factors is not None:
                 most_us = times.most_us(order[at], most)
             records += most
@@ -213,7 +213,7 @@ class Looks:
             if change_us is not None and (until_us < 0 or change_us < until_us):
                 until_us = change_us
         if records >= settings.run_records or work_us > interval_us or 0 <= until_us <= look_us:
-            return _NOT_SURE
+            return NOT_SURE
         return Sure(until_us, records, work_us)
 
     def _before_slow(
@@ -231,10 +231,9 @@ class Looks:
 def put_behind(positions: dict[TopicPartition, int], series: Batch, look_us: int) -> None:
     """Set the positions, of those partitions that there are, to those behind a look of a series that takes
     everything."""
-    behind = dict(series.before or {})
-    behind.update(zip(series.order, ends_at(series.curves, look_us), strict=True))
-    for partition in positions.keys() & behind.keys():
-        positions[partition] = behind[partition]
+    for partition, end in zip(series.order, ends_at(series.curves, look_us), strict=True):
+        if partition in positions:
+            positions[partition] = end
 
 
 def _interval_us(poll_interval_us: int) -> int:

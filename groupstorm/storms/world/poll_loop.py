@@ -19,7 +19,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs, ends_at, rates_at
 from groupstorm.storms.world.batches import Batch
 from groupstorm.storms.world.cycles import CycleSearch
-from groupstorm.storms.world.looks import Looks, PollSettings, Sure, put_behind
+from groupstorm.storms.world.looks import NOT_SURE, Looks, PollSettings, Sure, put_behind
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.
@@ -54,6 +54,8 @@ class PollLoop:
         "_steps",
         "_times",
         "_turn",
+        "capacity",
+        "longest_interval_us",
     )
 
     def __init__(
@@ -63,6 +65,10 @@ class PollLoop:
         self._settings = settings
         self._times = times
         self._looks = Looks(settings, times)
+        #: The longest that poll_interval_ms can be.
+        self.longest_interval_us = self._looks.longest_interval_us
+        #: Records that the process works on in 1,000 seconds, in the mean, if it does nothing else.
+        self.capacity = RECORD * 1_000 // max(1, times.mean_us(1_000))
         self._steps = steps
         searches = not steps and self._looks.are_constant
         self._cycles = CycleSearch(settings.fetch_records) if searches else None
@@ -113,8 +119,11 @@ class PollLoop:
     def release(self, partitions: Iterable[TopicPartition], now_us: int) -> Collection[TopicPartition]:
         """Forget these. What was handed out of them and is not finished is dropped. Returns those that the
         process owned."""
-        self._change(now_us)
         released = self._positions.keys() & partitions
+        if released <= self._held:
+            self._compute(now_us)  # no look takes of these
+        else:
+            self._change(now_us)
         for partition in released:
             del self._positions[partition], self._owned_since[partition]
         self._held -= released
@@ -133,14 +142,15 @@ class PollLoop:
 
         Returns its positions on them, 0 where it does not own one.
         """
-        if not self._positions.keys() & partitions <= self._held:
+        taken = (self._positions.keys() & partitions) - self._held
+        if taken:
             self._change(now_us)
-            taken = (self._positions.keys() & partitions) - self._held
             self._held |= taken
             if self._batches:
                 self._positions |= self._batches[-1].cut(taken, now_us)
             self._line_up()
-        return tuple([self._positions.get(one, 0) for one in partitions])
+        positions = self._positions
+        return tuple([positions.get(one, 0) for one in partitions])
 
     def go_on(self, partitions: Iterable[TopicPartition], now_us: int) -> None:
         """Process these again, which were held."""
@@ -328,16 +338,6 @@ class PollLoop:
                 return batch.look_us
         return None
 
-    @property
-    def longest_interval_us(self) -> int:
-        """The longest that poll_interval_ms can be."""
-        return self._looks.longest_interval_us
-
-    @property
-    def capacity(self) -> int:
-        """Records that the process works on in 1,000 seconds, in the mean, if it does nothing else."""
-        return RECORD * 1_000 // max(1, self._times.mean_us(1_000))
-
     def log_ends(self, now_us: int) -> list[int]:
         """The ends of the logs of the partitions that the loop goes through."""
         return ends_at(self._curves, now_us)
@@ -355,10 +355,9 @@ class PollLoop:
 
     def forget(self, now_us: int) -> None:
         """Forget the batches that are too old to be asked for."""
-        batches, old_us, old = self._batches, now_us - self._settings.keep_us, 0
-        while old + 1 < len(batches) and batches[old + 1].look_us <= old_us:
-            old += 1
-        del batches[:old]
+        batches, old_us = self._batches, now_us - self._settings.keep_us
+        while len(batches) > 1 and batches[1].look_us <= old_us:
+            del batches[0]
 
     def _change(self, now_us: int) -> None:
         """Something happens now: looks from now on are computed anew. The one in hand becomes single."""
@@ -407,38 +406,46 @@ class PollLoop:
 
     def _look(self) -> None:
         """The application looks at `_next_us` and takes a batch."""
-        look_us, looks = self._next_us, self._looks
+        look_us, positions, cycles = self._next_us, self._positions, self._cycles
         batch = self._batch(look_us)
-        cycles = self._cycles
-        if cycles is not None and (look_us < self._last_change_us or self._sure(look_us, look_us).until_us):
+        sure = NOT_SURE if self._steps else self._sure(look_us, look_us)
+        if look_us < self._last_change_us or sure.until_us:
             cycles = None
         if cycles is not None and self._go_round(cycles, batch):
             return
-        self._turn, self._left = looks.fill(batch, self._positions)
-        sure_until_us = records = work_us = 0
-        if batch.took_all and not self._steps:
-            sure_until_us, records, work_us = self._sure(look_us, look_us)
-        if sure_until_us and batch.next_us == look_us + looks.interval_us(self._number):
-            before = self._positions.copy()
-            batch.take_back(before, 0)
-            batch.before = before
-            batch.takes_lightly(records, work_us)
-            batch.interval_us = interval_us = batch.next_us - look_us
-            batch.looks = 0 if sure_until_us < 0 else -(-(sure_until_us - look_us) // interval_us)
-            batch.stretches = []
-            if batch.looks:
-                last_us = look_us + (batch.looks - 1) * interval_us
-                self._positions.update(zip(self._order, ends_at(self._curves, last_us), strict=True))
-                self._number += batch.looks
-                self._next_us = batch.next_us = last_us + interval_us
-            else:
-                self._next_us = _GOES_ON
-        else:
-            self._number += 1
-            self._next_us = batch.next_us
-            if cycles is not None:
-                cycles.add(batch, self._positions)
+        before = {partition: positions[partition] for partition in self._order}
+        self._turn, self._left = self._looks.fill(batch, positions)
+        if sure.until_us and batch.took_all and batch.next_us == look_us + self.longest_interval_us:
+            self._go_on_alike(batch, before, sure)
+            return
+        self._number += 1
+        self._next_us = batch.next_us
+        if cycles is not None:
+            cycles.add(batch, positions)
         self._batches.append(batch)
+
+    def _go_on_alike(self, first: Batch, before: dict[TopicPartition, int], sure: Sure) -> None:
+        """Let a batch stand for all looks from ``first`` on that surely take everything, too."""
+        look_us, interval_us, positions = first.look_us, self.longest_interval_us, self._positions
+        series = Batch(
+            look_us, first.number, first.turn, first.left, first.poll_records, first.order, first.curves
+        )
+        series.before = before
+        series.single = first
+        series.behind = {partition: positions[partition] for partition in first.order}
+        series.takes_lightly(sure.records, sure.work_us)
+        series.end_us = first.end_us
+        series.next_us = first.next_us
+        series.interval_us = interval_us
+        series.looks = 0 if sure.until_us < 0 else -(-(sure.until_us - look_us) // interval_us)
+        if series.looks:
+            last_us = look_us + (series.looks - 1) * interval_us
+            positions.update(zip(first.order, ends_at(first.curves, last_us), strict=True))
+            self._number += series.looks
+            self._next_us = series.next_us = last_us + interval_us
+        else:
+            self._next_us = _GOES_ON
+        self._batches.append(series)
 
     def _go_round(self, cycles: CycleSearch, series: Batch) -> bool:
         """Let the batch stand for a series of looks if those since an earlier one come again."""
@@ -448,7 +455,7 @@ class PollLoop:
         cycles.restart()
         cycle, series.looks = found
         series.cycle, looks = cycle, series.looks
-        series.before = self._positions.copy()
+        series.before = {partition: self._positions[partition] for partition in series.order}
         series.took_all = cycle.first.took_all
         self._next_us = _GOES_ON
         if looks:

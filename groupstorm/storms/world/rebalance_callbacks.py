@@ -184,8 +184,8 @@ class ListenerCalls:
         self._periodic_requests.stop_commits()
         self._periodic_requests.settle_commits()
         positions = self._work.drop(operation.partitions, self._clock.now_us)
-        for partition in operation.partitions:
-            self._to_begin.pop(partition, None)
+        for partition in self._to_begin.keys() & operation.partitions:
+            del self._to_begin[partition]
         duration_us = self._duration_us("revoke_callback_ms")
         generation = self._membership.generation
         self._environment.trace.emit(
@@ -248,7 +248,7 @@ class ListenerCalls:
             return
         topics: dict[str, tuple[int, ...]] = {}
         for topic, partition in assignment.added:
-            topics[topic] = (*topics.get(topic, ()), partition)
+            topics[topic] = (*topics[topic], partition) if topic in topics else (partition,)
         request = offset_fetch(self._config, topics)
 
         def receive(response: Response | Disconnected) -> None:
@@ -268,7 +268,8 @@ class ListenerCalls:
         begun: tuple[TopicPartition, ...] = ()
         positions: tuple[int, ...] = ()
         if added:
-            begun = tuple([tp for tp in added if self._to_begin.get(tp) == number])
+            to_begin = self._to_begin
+            begun = tuple([tp for tp in added if tp in to_begin and to_begin[tp] == number])
             starts = self._start_positions(begun)
             if work.reset == NONE and min(starts, default=0) < 0:
                 self._membership.failure = "NoOffsetForPartitionException"  # poll() throws

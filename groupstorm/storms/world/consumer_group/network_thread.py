@@ -16,7 +16,7 @@ from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.instants import Kind, moment_of, order_of
+from groupstorm.storms.world.instants import Kind, order_of
 
 
 class Standstill(Protocol):
@@ -88,18 +88,18 @@ class NetworkThread:
 
     def turn(self) -> None:
         """Do what the member asks for, run until it asks for nothing more, and say when it runs next."""
-        process = self._process
+        process, now_ms = self._process, self._now_ms()
         wait_ms = 0
         process.carry_out()
         while process.alive:
-            wait_ms = process.group_member.step(self._now_ms())
+            wait_ms = process.group_member.step(now_ms)
             if not process.carry_out():
                 break
         if not process.alive:
             return
         self._next_us = -1
         if 0 < wait_ms < FOREVER_MS:
-            self._due_ms = self._now_ms() + wait_ms
+            self._due_ms = now_ms + wait_ms
             self._rest_or_run()
         if not process.closing:
             process.nudge()
@@ -115,8 +115,8 @@ class NetworkThread:
         self._next_us = time_us
         if time_us not in self._scheduled_us:
             self._scheduled_us.add(time_us)
-            moment = moment_of(time_us, order_of(Kind.NETWORK_THREAD, self._process.index))
-            self._process.clock.at_moment(moment, self._run)
+            order = order_of(Kind.NETWORK_THREAD, self._process.index)
+            self._process.clock.in_order(time_us, order, self._run)
 
     def next_run_us(self) -> int:
         process = self._process

@@ -281,13 +281,12 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         operations = self.group_member.operations()
         for operation in operations:
             _CARRIES_OUT[type(operation)](self, operation)
-        self._tell_state()
+        if self.group_member.state is not self._state:
+            self._tell_state()
         return bool(operations)
 
     def _tell_state(self) -> None:
         state, before = self.group_member.state, self._state
-        if state is before:
-            return
         self._state = state
         if state is MemberState.ACKNOWLEDGING:
             self.periodic_requests.start_commits()

@@ -19,7 +19,6 @@ from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitRespo
 from groupstorm.storms.records.positions import Records
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.instants import moment_of
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
 from groupstorm.storms.world.periodic_requests.sender import Sender
 from groupstorm.storms.world.response_errors import first_error
@@ -147,7 +146,7 @@ class Series(ABC):
         if k != self._scheduled:
             self._scheduled = k
             time_us = max(self.schedule.sent_us(k), self._clock.now_us)
-            self._clock.at_moment(moment_of(time_us, self.schedule.leaves_order), self._send, (k,))
+            self._clock.in_order(time_us, self.schedule.leaves_order, self._send, (k,))
 
     def _send(self, k: int) -> None:
         if self._is_over or self.is_resting or k != self.sent + 1:
@@ -162,8 +161,8 @@ class Series(ABC):
 
     def _arrive_later(self, k: int, arrive: Callable[..., None], contents: tuple[Any, ...] = ()) -> None:
         self.under_way += 1
-        moment = moment_of(max(self.schedule.arrival_us(k), self._clock.now_us), self.schedule.order)
-        self._clock.at_moment(moment, arrive, (k, *contents))
+        arrival_us = max(self.schedule.arrival_us(k), self._clock.now_us)
+        self._clock.in_order(arrival_us, self.schedule.order, arrive, (k, *contents))
 
     def _is_lost(self, k: int) -> bool:
         """Whether the k-th request, which was to arrive now, was under way when the connection was lost."""
@@ -179,8 +178,7 @@ class Series(ABC):
         connection = self._connection
         latency_us = connection.periodic_response_latency_us(self.schedule.sent_us(k))
         leaves_us = connection.response_passes_us(self._clock.now_us)
-        moment = moment_of(leaves_us + latency_us, connection.response_order)
-        self._clock.at_moment(moment, self._receive, (error,))
+        self._clock.in_order(leaves_us + latency_us, connection.response_order, self._receive, (error,))
 
     def _receive(self, error: Error) -> None:
         """The member receives the error of a response, unless its connection was lost meanwhile."""
