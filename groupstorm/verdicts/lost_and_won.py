@@ -16,8 +16,6 @@ from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, spread_of
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.wording import counted, listed, seconds
 
-#: A load is steady if no more than the so-manieth part of the records waited at once.
-_STEADY: Final = 5
 #: The figures that are set side by side, where they differ so much that a person would notice.
 _FIGURES: Final = (
     "task_downtime_seconds",
