@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import typer
-
 from groupstorm.broker.settings import SETTINGS
+from groupstorm.cli.commands import as_command
 from groupstorm.cli.serve import serve
 from tests.generated_pages import DOCS, check_section
 from tools.documentation.broker import (
@@ -40,10 +39,9 @@ def test_the_apis_are_those_of_the_code() -> None:
 
 
 def test_the_options_are_those_of_the_command() -> None:
-    app = typer.Typer()
-    app.command()(serve)
-    command = typer.main.get_command(app)
-    options = {name for parameter in command.params for name in parameter.opts if name != "--help"}
+    options = {
+        name for parameter in as_command("serve", serve).params for name in parameter.opts if name != "--help"
+    }
     page = (DOCS / "serve.md").read_text("utf-8")
     table = page.partition("| option | |")[2].partition("\n\n")[0]
     assert set(re.findall(r"(?<=`)--[a-z-]+", table)) == options - {

@@ -162,6 +162,8 @@ CALLS: list[tuple[str, Call, str]] = [
     ("expire_member", lambda b, _: b.expire_member("nope", "raw"), "group: 'nope': there is no such group"),
     ("expire_member", lambda b, _: b.expire_member(GROUP, 1), "member: 1: expected a text"),
     ("expire_member", lambda b, _: b.expire_member(GROUP, "x"), "member: 'x' is not in group readers: in it"),
+    ("in_flight", lambda b, _: b.in_flight("nope"), "group: 'nope': there is no such group"),
+    ("in_flight", lambda b, _: b.in_flight(None), "group: None: expected a text"),
     ("pause", lambda b, _: b.pause(7), "broker: 7: expected one of 1"),
     ("resume", lambda b, _: b.resume(True), "broker: True: expected one of 1"),
     ("wait_stable", lambda _, g: g.wait_stable("2"), "members: '2': expected a number from 0"),
