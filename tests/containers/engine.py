@@ -12,7 +12,7 @@ from tests.processes import run_process
 
 KAFKA = LOCAL_IMAGE
 EMULATOR = f"groupstorm/emulator:{groupstorm.__version__}"
-
+COMMAND = f"groupstorm/groupstorm:{groupstorm.__version__}"
 SPARK = f"groupstorm/spark:{groupstorm.__version__}"
 
 #: The same images under tags that KafkaContainer takes for a version of Confluent's.
