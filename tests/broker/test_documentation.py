@@ -1,4 +1,4 @@
-"""docs/serve.md says what the code does: its tables are made from the code, or compared with it."""
+"""docs/serve.md and the broker reference say what the code does: they are made from it, or compared with it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from groupstorm.broker.settings import SETTINGS
 from groupstorm.cli.commands import as_command
 from groupstorm.cli.serve import serve
 from tests.generated_pages import DOCS, check_section
-from tools.documentation.broker import (
-    LIMITS,
-    REMARKS,
-    limits_table,
-    served_apis,
-    settings_table,
-    topic_configs_table,
-)
+from tools.documentation.broker import LIMITS, REMARKS, reference_page, settings_table
 
 
 def test_the_settings_are_those_of_the_code() -> None:
-    check_section("serve.md", "settings", settings_table())
+    check_section("serve.md", "settings", settings_table(REMARKS))
+
+
+def test_the_reference_has_every_setting_limit_and_api() -> None:
+    page = reference_page()
+    for row in (
+        "| `group.initial.rebalance.delay.ms` | `3000` |  |",
+        "| `max.connections` | of each broker | `2147483647` | further connections are closed at once",
+        "| `segment.bytes` | `1073741824` |",
+        "| ShareFetch | 78 | 1-2 |",
+    ):
+        assert row in page
+    assert all(f"| `{name}` | " in page for name in SETTINGS)
 
 
 def test_every_setting_that_has_a_remark_can_be_set() -> None:
@@ -28,14 +33,6 @@ def test_every_setting_that_has_a_remark_can_be_set() -> None:
 
 def test_every_setting_that_kafka_lacks_has_a_remark() -> None:
     assert {name for name in SETTINGS if name.startswith("groupstorm.")} <= REMARKS.keys()
-
-
-def test_the_configurations_of_topics_are_those_of_the_code() -> None:
-    check_section("serve.md", "topic-configs", topic_configs_table())
-
-
-def test_the_apis_are_those_of_the_code() -> None:
-    check_section("serve.md", "apis", served_apis())
 
 
 def test_the_options_are_those_of_the_command() -> None:
@@ -48,10 +45,6 @@ def test_the_options_are_those_of_the_command() -> None:
         "--install-completion",
         "--show-completion",
     }
-
-
-def test_the_limits_are_those_of_the_code() -> None:
-    check_section("serve.md", "limits", limits_table())
 
 
 def test_every_setting_that_limits_clients_is_in_the_table_of_limits() -> None:

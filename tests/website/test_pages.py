@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
         "scale_up_behavior",  # of the page of settings
         "join_parked waits for the round",  # of the page of events
         "poison-record crashed dead-letter",  # of the page of patterns
+        "group.share.max.share.sessions",  # of the broker reference
     ],
 )
 def test_a_search_finds(site: Path, words: str) -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/serve.md that are made from the code."""
+"""The settings that docs/serve.md explains, and the site's page of all that `serve` takes and serves."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REMARKS: Mapping[str, str] = {
     ),
     "authorizer.class.name": (
         "`org.apache.kafka.metadata.authorizer.StandardAuthorizer`: clients may do what ACLs say, "
-        "see [below](#who-may-do-what); none: everything"
+        "see [who may do what](serve.md#who-may-do-what); none: everything"
     ),
     "broker.rack": "the rack of all brokers, or `RACK,RACK,...`: of each in order",
     "group.consumer.assignors": "the broker's assignors that members may name, the default first",
@@ -36,12 +36,12 @@ REMARKS: Mapping[str, str] = {
     "groupstorm.compatibility": "the Kafka whose rules count, see [coordinator](coordinator.md)",
     "groupstorm.append.latency.ms": (
         "ours: how long each append of group records to the offsets topic takes, see "
-        "[below](#appends-that-take-time)"
+        "[appends that take time](serve.md#appends-that-take-time)"
     ),
     "groupstorm.max.groups": "ours: groups of all brokers together",
     "groupstorm.max.partitions": "ours: partitions of all topics together",
     "groupstorm.max.topics": "ours: topics",
-    "log.cleanup.policy": "`delete`, `compact` or both, see [below](#compaction)",
+    "log.cleanup.policy": "`delete`, `compact` or both, see [compaction](serve.md#compaction)",
     "log.roll.ms": "a record that is so much newer than its segment's first one begins another segment",
     "log.segment.bytes": "the size of a segment; the newest one is not compacted",
     "max.connections": "connections of each broker; further ones are closed at once",
@@ -53,9 +53,28 @@ REMARKS: Mapping[str, str] = {
 }
 
 
-def settings_table() -> str:
-    """Every setting that `--set` takes, with its default."""
-    rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in SETTINGS]
+def reference_page() -> str:
+    """All settings, limits, configurations of topics, and APIs with their versions."""
+    told = "What [`groupstorm serve`](serve.md) takes and serves. Settings have Kafka's meaning."
+    apis = [(api.name, str(api.key), f"{api.min_version}-{api.max_version}") for api in APIS.values()]
+    sections = (
+        "# Broker reference",
+        told,
+        "## Settings",
+        settings_table(SETTINGS),
+        "## Limits",
+        limits_table(),
+        "## Configurations of topics that have an effect",
+        topic_configs_table(),
+        "## APIs",
+        _table(("API", "key", "versions"), apis),
+    )
+    return "\n\n".join(sections) + "\n"
+
+
+def settings_table(names: Iterable[str]) -> str:
+    """Settings that `--set` takes, with their defaults."""
+    rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in names]
     return _table(("setting", "default", ""), rows)
 
 
@@ -131,11 +150,6 @@ def topic_configs_table() -> str:
     """The configurations of topics that do something here, with their defaults."""
     rows = [(f"`{name}`", f"`{TOPIC_OPTIONS[name].default}`") for name in _EFFECTIVE]
     return _table(("configuration", "default"), rows)
-
-
-def served_apis() -> str:
-    """Every API that is served, with its versions."""
-    return ", ".join(f"{api.name} {api.min_version}-{api.max_version}" for api in APIS.values()) + "."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
