@@ -1,4 +1,4 @@
-"""docs/serve.md and the broker reference say what the code does: they are made from it, or compared with it."""
+"""docs/serve.md and the broker reference are made from the code, or compared with it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 from groupstorm.explain.patterns.table import PATTERNS
 from tests.command import groupstorm
 from tests.generated_pages import check_section
-from tools.documentation.explain import patterns_page, patterns_table
+from tools.documentation.explain import patterns_page
 
 PAGE = "explain.md"
 
@@ -27,10 +27,6 @@ def test_a_storm(tmp_path: Path) -> None:
     size = ("--set", "members=6", "--set", "partitions=24")
     printed(tmp_path, "run", "slow-member-hostage", "--variant", "eager", *size, "--out", "run")
     check_section(PAGE, "storm", f"```\n$ groupstorm explain run\n{printed(tmp_path, 'explain', 'run')}\n```")
-
-
-def test_the_table_of_patterns() -> None:
-    check_section(PAGE, "patterns", patterns_table())
 
 
 def test_the_sites_page_has_the_rule_and_the_advice_of_every_pattern() -> None:

@@ -1,4 +1,4 @@
-"""The table of patterns in docs/explain.md, and the site's page of their rules."""
+"""The site's page of patterns: their rules and advice."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ import inspect
 
 from groupstorm.explain.findings import Pattern
 from groupstorm.explain.patterns.table import PATTERNS
-
-
-def patterns_table() -> str:
-    """Each pattern in a few words, in the order of the table that it is looked up in."""
-    rows = [
-        f"| `{one.name}` | {one.kind.name.lower()} | {one.title} | "
-        f"{', '.join(f'`{name}`' for name in one.presets)} |"
-        for one in PATTERNS
-    ]
-    return "\n".join(["| pattern | kind | | presets |", "|---|---|---|---|", *rows])
 
 
 def patterns_page() -> str:
