@@ -26,7 +26,7 @@ class KnownDifference(NamedTuple):
     rows: frozenset[tuple[str, str, int]]
 
 
-#: By recording. They are in docs/scenarios.md as well.
+#: By recording.
 KNOWN_DIFFERENCES: Mapping[str, Sequence[KnownDifference]] = {
     "kafka-python": (
         KnownDifference(

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
         "join_parked waits for the round",  # of the page of events
         "poison-record crashed dead-letter",  # of the page of patterns
         "group.share.max.share.sessions",  # of the broker reference
+        "generation in it (kip-792)",  # of the client profiles
     ],
 )
 def test_a_search_finds(site: Path, words: str) -> None:

@@ -1,4 +1,4 @@
-"""The consumer's options (docs/asyncio-consumer.md) and the client profiles (docs/scenarios.md) as tables."""
+"""The consumer's options (docs/asyncio-consumer.md), and the site's page of client profiles."""
 
 from __future__ import annotations
 
@@ -94,6 +94,15 @@ def _options_table(
             f"| `{name}` | `{shown}` | {'; '.join(filter(None, (others and f'or {others}', note)))} |"
         )
     return "\n".join(rows)
+
+
+def profiles_page() -> str:
+    """The client profiles side by side."""
+    told = (
+        "What `client_profile` gives the members of [a storm](scenarios.md#client-profiles). Versions are the "
+        "highest that a library speaks; Heartbeat below 3 does not carry the instance id."
+    )
+    return f"# Client profiles\n\n{told}\n\n{profiles_table()}\n"
 
 
 def profiles_table() -> str:
