@@ -1,9 +1,15 @@
-"""Random scripts of one streams group: members come, go and return, topics grow, options change."""
+"""Scripts of one streams group are run; random ones in which members, topics and options change."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from random import Random
 from typing import Any
+
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
 
 TOPOLOGY = {
     "epoch": 1,
@@ -12,8 +18,8 @@ TOPOLOGY = {
         {"id": "1", "repartition": ["rep"], "changelogs": ["store"]},
     ],
 }
-_OWNED = {"active": "$", "standby": "$", "warmup": "$"}
-_NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
+OWNED = {"active": "$", "standby": "$", "warmup": "$"}
+NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
 
 
 def random_streams_script(number: int) -> dict[str, Any]:
@@ -39,7 +45,7 @@ def _step(random: Random) -> dict[str, Any]:
         heartbeat["instance"] = "i0"
     join = {
         **heartbeat,
-        **_NOTHING,
+        **NOTHING,
         "epoch": 0,
         "member": f"member-{who}" if who else f"member-0.{random.randrange(3)}",
         "process": f"p{who // 2}",
@@ -56,7 +62,13 @@ def _step(random: Random) -> dict[str, Any]:
         {"op": "advance", "ms": random.choice([1, 500, 5000, 46_000])},
         {"op": "group_config", "set": {"streams.num.standby.replicas": replicas}},
         {**heartbeat, "task_offsets": offsets},
-        {**heartbeat, **dict.fromkeys(_OWNED, "$prev")},
+        {**heartbeat, **dict.fromkeys(OWNED, "$prev")},
     ]
-    usual = [{**heartbeat, **_OWNED}] * 5
+    usual = [{**heartbeat, **OWNED}] * 5
     return random.choice([*others, *usual])
+
+
+def run_streams(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
+    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
+    assert "failed" not in answer
+    return list(answer["events"])

@@ -3,16 +3,11 @@ repaired coordinator does better, records, and bad input."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.groups import Placed, TaskCounts, TaskMember, assign_tasks
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
@@ -21,23 +16,16 @@ from groupstorm.coordinator.modern.member import TaskState
 from groupstorm.coordinator.modern.reconciliation import Found
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
 from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.script.run import run_scenario
-from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.script.streams_printing import print_streams_group
-from groupstorm.coordinator.streams.configuration import Status, configure
+from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
-from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
-from groupstorm.coordinator.topics import Topic, Topics
-from groupstorm.javahash import JavaHashMap
 from tests.coordinator.checked import CheckedCoordinator, held_once
-from tests.coordinator.streams_scripts import TOPOLOGY, random_streams_script
+from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script, run_streams
 from tests.soaking import one_in
 
 _BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
-_NOTHING: dict[str, Any] = {"active": {}, "standby": {}, "warmup": {}}
-_OWNED = {"active": "$", "standby": "$", "warmup": "$"}
 
 
 class _Checked(CheckedCoordinator):
@@ -56,16 +44,10 @@ class _Checked(CheckedCoordinator):
         assert all(one.epoch <= group.assignment_epoch for one in group.members.values())
 
 
-def _run(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
-    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
-    assert "failed" not in answer
-    return list(answer["events"])
-
-
 @pytest.mark.parametrize("kafka", [*_BOTH, Compatibility.KAFKA_4_3_1])
 def test_every_active_task_has_one_owner_at_any_time(kafka: Compatibility) -> None:
     for number in range(12):
-        _run(random_streams_script(number), kafka, coordinator=_Checked)
+        run_streams(random_streams_script(number), kafka, coordinator=_Checked)
 
 
 def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_members() -> None:
@@ -73,7 +55,7 @@ def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_memb
     states: Counter[str] = Counter()
     complete = 0
     for number in range(30):
-        for event in _run(random_streams_script(number), Compatibility.KAFKA_4_4_0):
+        for event in run_streams(random_streams_script(number), Compatibility.KAFKA_4_4_0):
             members = event["groups"]["g"]["members"] if event["kind"] == "state" and event["groups"] else []
             states.update(member["state"] for member in members)
             held = [member["assigned"].get("active", {}) for member in members]
@@ -93,9 +75,9 @@ def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -
         for step in list(script["steps"]):
             script["steps"].insert(script["steps"].index(step) + 1, {"op": "describe_streams"})
         told: dict[str, Any] = {}
-        for event in _run(script, kafka):
+        for event in run_streams(script, kafka):
             if event["kind"] == "streams" and event["active"] is not None:
-                told[event["member"]] = {kind: event[kind] for kind in _NOTHING if event[kind]}
+                told[event["member"]] = {kind: event[kind] for kind in NOTHING if event[kind]}
             elif event["kind"] == "describe_streams":
                 for member in event["members"]:
                     if member["member"] in ids.values() and member["member"] in told:
@@ -130,7 +112,7 @@ class _Streams:
         return response
 
     def join(self, who: str, **fields: Any) -> StreamsGroupHeartbeatResponse:
-        usual = {"epoch": 0, "rebalance": 5000, "process": who, "topology": "T", "member": who, **_NOTHING}
+        usual = {"epoch": 0, "rebalance": 5000, "process": who, "topology": "T", "member": who, **NOTHING}
         return self.send(who, **{**usual, **fields})
 
     @property
@@ -151,10 +133,10 @@ def test_a_refused_join_takes_no_tasks_of_the_holder_of_its_instance_id(
     streams = _Streams(kafka)
     streams.join("a", instance="i")
     streams.join("b")
-    streams.send("a", instance="i", **_OWNED)
+    streams.send("a", instance="i", **OWNED)
     assert streams.join("c", instance="i").error is Error.UNRELEASED_INSTANCE_ID
     for _ in range(3):
-        streams.send("a", instance="i", **_OWNED)
+        streams.send("a", instance="i", **OWNED)
     held = streams.group.members["a"].assigned.active
     assert bool(held) is keeps
 
@@ -166,7 +148,7 @@ def test_a_failed_write_of_a_repaired_coordinator_leaves_no_holder_of_standbys_b
         for who in ("a", "b"):
             streams.join(who)
         for who in ("a", "b", "a", "b"):
-            streams.send(who, **_OWNED)
+            streams.send(who, **OWNED)
         before = {task: set(held) for task, held in streams.group.standby_processes.items()}
         assert before
         assert streams.send("b", epoch=-1, append_error="NOT_LEADER_OR_FOLLOWER").error
@@ -182,7 +164,7 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
             made.append(GroupCoordinator(*arguments, **options))
             return made[-1]
 
-        _run(script, Compatibility.KAFKA_4_4_0, coordinator=keep)
+        run_streams(script, Compatibility.KAFKA_4_4_0, coordinator=keep)
         group = made[0].group("g")
         other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
         other.load(made[0].snapshot(), 0)
@@ -344,58 +326,17 @@ def test_a_topology_that_kafka_cannot_read_makes_no_group(topology: dict[str, An
     ],
 )
 def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[str, Any]) -> None:
-    join = {"op": "streams", "epoch": 0, "member": "a", "rebalance": 5000, "topology": "T", **_NOTHING}
+    join = {"op": "streams", "epoch": 0, "member": "a", "rebalance": 5000, "topology": "T", **NOTHING}
     script = {"id": "x", "config": {"topologies": {"T": TOPOLOGY}}, "steps": [{**join, **step}, join]}
-    events = _run(script, Compatibility.KAFKA_4_4_0)
+    events = run_streams(script, Compatibility.KAFKA_4_4_0)
     assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "streams"]
-
-
-def _placed(standby_replicas: int, *, is_4_4: bool = True, **members: TaskMember) -> dict[str, Placed]:
-    table: JavaHashMap[str, TaskMember] = JavaHashMap()
-    for name, member in members.items():
-        table.put(name, member)
-    counts = [TaskCounts("0", 4, is_stateful=True)]
-    return assign_tasks(table, counts, standby_replicas, is_4_4=is_4_4)
-
-
-def _member(process: str, active: str = "", standby: str = "", **offsets: int) -> TaskMember:
-    tasks = [frozenset(("0", int(number)) for number in listed) for listed in (active, standby)]
-    known = {("0", int(name.removeprefix("t"))): offset for name, offset in offsets.items()}
-    return TaskMember(process, tasks[0], tasks[1], known)
-
-
-def test_a_member_that_leaves_is_succeeded_by_its_standbys() -> None:
-    """By hand: a keeps 0 and 1; 2 and 3 ran on the member that has left, and their standbys are on b and a: b
-    gets both, because a has two tasks, its quota of four tasks for two members."""
-    placed = _placed(0, a=_member("p", "01", "3"), b=_member("q", "", "2"))
-    assert {name: sorted(number for _, number in one.active) for name, one in placed.items()} == {
-        "a": [0, 1],
-        "b": [2, 3],
-    }
-
-
-def test_the_state_on_disk_attracts_a_task_and_more_of_it_attracts_more() -> None:
-    placed = _placed(0, a=_member("p", t0=10, t1=10), b=_member("q", t0=99, t2=5))
-    assert ("0", 0) in placed["b"].active
-    assert ("0", 1) in placed["a"].active
-    assert ("0", 2) in placed["b"].active
-
-
-def test_no_process_has_a_task_twice() -> None:
-    placed = _placed(1, a=_member("p"), b=_member("p"))
-    assert not placed["a"].standby | placed["b"].standby
-    placed = _placed(1, a=_member("p"), b=_member("p"), c=_member("q"))
-    for one in placed.values():
-        assert not one.active & one.standby
-    standbys = Counter(task for one in placed.values() for task in one.standby)
-    assert standbys == Counter(("0", number) for number in range(4))
 
 
 def test_a_loaded_member_has_its_rebalance_timeout_to_give_tasks_up() -> None:
     streams = _Streams(Compatibility.REPAIRED_4_4_0)
     streams.join("a")
     streams.join("b")
-    streams.send("a", **_OWNED)
+    streams.send("a", **OWNED)
     assert streams.group.members["a"].state is TaskState.UNREVOKED_TASKS
     other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
     other.load([record for records, _ in streams.driver.appended for record in records], 0)
@@ -430,97 +371,3 @@ def test_listed_by_type_and_by_the_state_as_filters_name_it() -> None:
     ):
         effects = streams.driver.coordinator.handle(request, 0, "list")
         assert effects.replies == [("list", ListGroupsResponse(Error.NONE, expected))]
-
-
-def test_a_step_reloads_the_records_and_nothing_else() -> None:
-    join = {
-        "op": "streams",
-        "as": "a",
-        "member": "A",
-        "epoch": 0,
-        "rebalance": 9000,
-        "process": "p",
-        **_NOTHING,
-    }
-    beat = {"op": "streams", "as": "a", **_OWNED, "task_offsets": {"0": {"0": 5}}, "shutdown": True}
-    script = {
-        "id": "reloaded",
-        "config": {
-            "topics": {"in": 1},
-            "topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}},
-            "group.streams.initial.rebalance.delay.ms": 0,
-        },
-        "steps": [join | {"topology": "T"}, beat, {"op": "reload"}, {"op": "advance", "ms": 60_000}],
-    }
-    states = [
-        event["groups"]["g"] for event in _run(script, Compatibility.KAFKA_4_4_0) if event["kind"] == "state"
-    ]
-    before, after, expired = states[-3:]
-    assert (before["shutdown"], before["members"][0]["task_offsets"]) == ("A", {"0": {"0": 5}})
-    del before["members"][0]["task_offsets"]
-    assert after == before | {"shutdown": None, "configured": None}
-    assert expired["state"] == "Empty", "the session timer was set anew"
-
-
-def _calls(count: int) -> int:
-    """Calls of Python functions for a topology whose subtopologies read each other's output, the last one
-    first, with a copartition group each."""
-    subtopologies = [
-        Subtopology(
-            str(number),
-            ("in",) if number == count - 1 else (),
-            sinks=(f"rep{number}",),
-            repartition=() if number == count - 1 else (TopicInfo(f"rep{number + 1}"),),
-            copartition=(CopartitionGroup() if number == count - 1 else CopartitionGroup(repartition=(0,)),),
-        )
-        for number in range(count)
-    ]
-    topics = Topics()
-    topics.update({"in": Topic(UUID(int=1), 3)}, ())
-    counter = Counter[str]()
-    sys.setprofile(lambda frame, event, argument: counter.update([event]))
-    try:
-        configured = configure(Topology(1, tuple(subtopologies)), topics)
-    finally:
-        sys.setprofile(None)
-    assert configured.subtopologies is not None
-    assert {one.tasks for one in configured.subtopologies.values()} == {3}
-    return counter["call"]
-
-
-def test_a_long_topology_is_configured_in_time_proportional_to_its_length() -> None:
-    assert _calls(1_600) < 3 * _calls(800)
-
-
-_JOIN = {
-    "op": "streams",
-    "as": "a",
-    "member": "A",
-    "epoch": 0,
-    "rebalance": 9000,
-    "topology": "T",
-    **_NOTHING,
-}
-_FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
-
-
-@pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
-def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_removed(
-    last: dict[str, Any],
-) -> None:
-    """Kafka removes the group without a record, and goes back to its last record then."""
-    script = {
-        "id": "back",
-        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
-        "steps": [
-            _JOIN,
-            {"op": "streams", "as": "a", "epoch": -1},
-            {"op": "join", "as": "y", "member": "unknown"},
-            last,
-        ],
-    }
-    events = _run(script, Compatibility.KAFKA_4_4_0)
-    states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
-    assert states[2] == {}
-    configured = {} if last is _FAILING else {"configured": None}
-    assert states[3] == {"g": states[1]["g"] | configured}
