@@ -99,8 +99,8 @@ def _options_table(
 def profiles_page() -> str:
     """The client profiles side by side."""
     told = (
-        "What `client_profile` gives the members of [a storm](scenarios.md#client-profiles). Versions are the "
-        "highest that a library speaks; Heartbeat below 3 does not carry the instance id."
+        "What `client_profile` gives the members of [a storm](scenarios.md#client-profiles). Versions are "
+        "the highest that a library speaks; Heartbeat below 3 does not carry the instance id."
     )
     return f"# Client profiles\n\n{told}\n\n{profiles_table()}\n"
 
