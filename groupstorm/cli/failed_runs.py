@@ -35,6 +35,8 @@ from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_pol
 from groupstorm.storms.runs.load import member_load, members_added
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.commit_settings import RECORD
+from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
@@ -135,11 +137,14 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
         if value is not None:
             yield f"  {setting} with which it keeps up: {value} (now {now})"
     record_ms = load.record_ms()
-    if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
+    if record_ms is not None and record_ms < 1000 * load.work_s:
         yield (
             f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
-            f"(now {1000 * load.concurrency / load.per_member:.3g} ms)"
+            f"(now {1000 * load.work_s:.3g} ms)"
         )
+    commits = {commits_of(own) for own in scenario.settings.of_profiles()}
+    if RECORD in commits and load.of_unluckiest(load.members) * load.work_s < load.concurrency:
+        yield "  or with a commit for each batch, in the place of each record (commits=batch)"
 
 
 def _tearing_assignors(settings: Settings) -> list[str]:

@@ -153,6 +153,19 @@ def test_more_records_than_all_members_process_and_more_than_one_owner_does() ->
     ]
 
 
+def test_a_commit_after_each_record_takes_a_round_trip_of_the_members_time() -> None:
+    """1 ms of work and twice 10 ms of network: 47.6 records a second, and 500 of them in 10.5 s."""
+    by_hand = {"commits": "record", "net_latency_ms": 10, "process_ms": 1, "record_rate": 100}
+    assert contradictions({"x": settings(members=1, partitions=1, **by_hand)}) == [
+        "one partition gets 100 records a second, and its owner processes at most 48: its lag grows, whoever "
+        "owns it."
+    ]
+    short = {**by_hand, "record_rate": 1, "max.poll.interval.ms": 9_000}
+    [sentence] = contradictions({"x": settings(**short)})
+    assert sentence.startswith("a full batch of 500 records takes 10.5 s in the mean")
+    assert "428 records (max.poll.records) would fit" in sentence
+
+
 def of_steps(*steps: dict[str, Any], **written: Any) -> list[str]:
     resolved = scenario([START, *steps], **written).resolve(None, 0, {})
     return contradictions({"x": resolved.settings}, {"x": resolved.steps})

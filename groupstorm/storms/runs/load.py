@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from groupstorm.storms.scenario.consistency import commit_ns
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.share_settings import LARGEST_GROUP
@@ -18,11 +19,20 @@ CONCURRENCY_MAX = 100
 
 
 def record_ns(settings: Settings) -> int:
-    """The mean time of a record in nanoseconds on the slowest machine, with ``concurrency`` at a time."""
+    """The mean time of a record and its commit in nanoseconds on the slowest machine, with ``concurrency``
+    records at a time."""
+    return _work_ns(settings) // settings.integer("concurrency") + _commit_ns(settings)
+
+
+def _commit_ns(settings: Settings) -> int:
+    return 0 if is_shared(settings) else commit_ns(settings)
+
+
+def _work_ns(settings: Settings) -> int:
     slow_records = settings.of_type("slow_records", SlowRecordList)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
-    return nanoseconds * _slowest(settings) // (settings.integer("concurrency") * 1_000)
+    return nanoseconds * _slowest(settings) // 1_000
 
 
 def has_records(settings: Settings) -> bool:
@@ -55,16 +65,23 @@ def longest_work_us(settings: Settings) -> dict[str, int]:
 class MemberLoad:
     """Records a second: of all partitions, the busiest first, and what one member does.
 
-    ``per_member`` None: processing takes no time. Partitions are taken to be spread evenly by number, and the
-    unluckiest member to own the busiest ones. ``is_shared``: of a share group, whose members have no more to
-    do than each other.
+    ``work_s``: of the work on a record; a member does ``concurrency`` records at a time. ``commit_s``: of the
+    commit that each record waits for. Partitions are taken to be spread evenly by number, and the unluckiest
+    member to own the busiest ones. ``is_shared``: of a share group, whose members have equally much to do.
     """
 
     partitions: tuple[float, ...]
-    per_member: float | None
+    work_s: float
+    commit_s: float
     members: int
     concurrency: int
     is_shared: bool = False
+
+    @property
+    def per_member(self) -> float | None:
+        """The most that one member does; None: records take no time."""
+        record_s = self.work_s / self.concurrency + self.commit_s
+        return 1 / record_s if record_s else None
 
     @property
     def arriving(self) -> float:
@@ -90,16 +107,19 @@ class MemberLoad:
 
     def enough_concurrency(self) -> int | None:
         """The least ``concurrency`` with which the present members have no more than they can do."""
-        if self.per_member is None:
+        most = self.of_unluckiest(self.members)
+        left = 1 - self.commit_s * most
+        if not self.work_s or left <= 0:
             return None
-        one_at_a_time = self.per_member / self.concurrency
-        least = max(int(self.of_unluckiest(self.members) // one_at_a_time), self.concurrency) + 1
+        least = max(int(self.work_s * most / left), self.concurrency) + 1
         return least if least <= CONCURRENCY_MAX else None
 
     def record_ms(self) -> float | None:
-        """The work on a record, in milliseconds, with which the members keep up; None if any will do."""
+        """The work on a record, in milliseconds, with which the members keep up; None if any, or none, will
+        do."""
         most = self.of_unluckiest(self.members)
-        return 1000 * self.concurrency / most if most else None
+        left_s = 1 / most - self.commit_s if most else 0
+        return 1000 * self.concurrency * left_s if left_s > 0 else None
 
 
 def members_added(settings: Settings, steps: Sequence[Step]) -> int:
@@ -122,10 +142,11 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         ),
         reverse=True,
     )
-    nanoseconds = max(record_ns(own) for own in settings.of_profiles())
+    slowest = max(settings.of_profiles(), key=record_ns)
     return MemberLoad(
         tuple(partitions),
-        1e9 / nanoseconds if nanoseconds else None,
+        _work_ns(slowest) / 1e9,
+        _commit_ns(slowest) / 1e9,
         settings.integer("members") + members_added(settings, steps),
         settings.integer("concurrency"),
         is_shared(settings),

@@ -15,6 +15,7 @@ from groupstorm.storms.scenario.commit_settings import (
     COMMIT_INTERVAL,
     COMMITS,
     OFFSET_RESET,
+    RECORD,
 )
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
@@ -130,6 +131,15 @@ def commits_of(own: Settings) -> str:
     if commits == BACKGROUND and not own.flag("enable.auto.commit") and own.choice("application") != STREAMS:
         return BATCH
     return commits
+
+
+def commit_ns(own: Settings) -> int:
+    """The part of a commit's round trip that one record of a full batch takes, in nanoseconds."""
+    commits = commits_of(own)
+    if commits not in (BATCH, RECORD):
+        return 0
+    mean_ns, _ = own.distribution("net_latency_ms").mean_and_variance()
+    return 2 * mean_ns // (own.integer("max.poll.records") if commits == BATCH else 1)
 
 
 def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:
