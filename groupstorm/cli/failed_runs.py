@@ -126,7 +126,7 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
         return
     yield from _indented(
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
-        f"a member processes at most {rate(load.per_member)}"
+        f"{'the slowest' if load.is_uneven else 'a'} member processes at most {rate(load.per_member)}"
     )
     if load.busiest >= load.per_member and not load.is_shared:
         yield "  more members do not help: only one of them reads the busiest partition"
@@ -142,6 +142,8 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
             f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
             f"(now {1000 * load.work_s:.3g} ms)"
         )
+    if load.is_uneven and load.is_enough_for_the_quickest():
+        yield "  or if all members were as quick as the quickest (machines, member_settings)"
     commits = {commits_of(own) for own in scenario.settings.of_profiles()}
     if RECORD in commits and load.of_unluckiest(load.members) * load.work_s < load.concurrency:
         yield "  or with a commit for each batch, in the place of each record (commits=batch)"
