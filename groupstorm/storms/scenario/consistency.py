@@ -143,8 +143,11 @@ def commit_ns(own: Settings) -> int:
 
 
 def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:
-    """Those of the settings ``given`` on the command line that no member has, because all members speak one
-    protocol, with what takes their place. Of a streams group those of the scenario's file, too."""
+    """Return the settings ``given`` on the command line that no member has, with their replacements.
+
+    No member has them because all members speak one protocol. For a streams group the settings of the
+    scenario's file count, too.
+    """
     protocols = {own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}
     if protocols == {STREAMS_PROTOCOL}:
         given = {*given, *dict(settings.changed(IDLE_IN_STREAMS_GROUPS))}
