@@ -30,7 +30,7 @@ def _commit_ns(settings: Settings) -> int:
 
 
 def _work_ns(settings: Settings, factor: int | None = None) -> int:
-    """Of a record on a machine with this factor, in thousandths; on the slowest one without it."""
+    """Return the work on a record on a machine with this factor, in thousandths; None: on the slowest one."""
     slow_records = settings.of_type("slow_records", SlowRecordList)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
