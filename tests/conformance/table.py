@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -29,11 +29,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fidelity.md"
 BEGIN, END = "<!-- generated: python -m tests.conformance.table -->", "<!-- end of what is generated -->"
 
-#: On Kafka in a JVM; it belongs to the consumer's tests.
-ROLLING_RESTART = (
-    "tests/clients/consumer/test_real_kafka.py::"
-    "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
-)
 _PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
 #: Of a broker that was not there.
 NOT_RUN = "not run"
@@ -56,7 +51,7 @@ def run_suite(results: Path) -> None:
     page = Path(__file__).with_name("test_fidelity_page.py")  # it is about what this run makes
     options = ["-q", "-n0", "-m", "", "-o", "junit_family=xunit1"]
     options += [f"--ignore={page}", f"--junitxml={results.resolve()}"]
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), ROLLING_RESTART, *options]
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *options]
     subprocess.run(command, cwd=ROOT, check=False)
 
 
@@ -87,7 +82,6 @@ def generated(results: Sequence[Result]) -> str:
         "## Times\n\n" + _times(results, kinds),
         "## Clients\n\n" + _clients(results, kinds, "test_clients"),
         "## Clients with group.protocol=consumer\n\n" + _clients(results, kinds, "test_consumer_clients"),
-        "## A rolling restart\n\n" + _rolling_restart(results),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
     ]
     return "\n\n".join(parts)
@@ -180,38 +174,22 @@ def _merged(cells: Mapping[str, str]) -> str:
     return "".join(set(cells.values()))
 
 
-def _rolling_restart(results: Sequence[Result]) -> str:
-    """Of the run's own words: what the test has recorded."""
-    found = next((one for one in results if one.test == ROLLING_RESTART.rpartition("::")[2]), None)
-    told = (
-        "Four `CooperativeConsumer` are stopped and started one after the other, in a cooperative-sticky\n"
-        "group with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after\n"
-        "it must appear in none of its callbacks and in no row of its trace in between."
-    )
-    if found is None or found.outcome == _SKIPPED:
-        return f"{told}\n\nNot run."
-    rows = [[name, value] for name, value in found.properties.items()]
-    return f"{told}\n\n" + _table(["", found.outcome], rows)
-
-
 def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
-    lines: list[str] = []
-    for protocol in tool.FILES:
-        lines += ["", f"A group of the {protocol} protocol:", "", *_tool_of(results, kinds, protocol)]
-    return "\n".join(lines[1:])
+    rows = [[protocol, _merged(_tool_of(results, protocol))] for protocol in tool.FILES]
+    told = "Outputs of the command that are equal to Kafka's."
+    return f"{told}\n\n" + _table(["group", f"equal on {', '.join(kinds)}"], rows)
 
 
-def _tool_of(results: Sequence[Result], kinds: Sequence[str], protocol: str) -> list[str]:
+def _tool_of(results: Sequence[Result], protocol: str) -> dict[str, str]:
+    """The number of equal outputs on each broker on which the command was called."""
     kafkas = tool.read(protocol)
-    said = {
-        one.kind: [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
-        for one in results
-        if "said" in one.properties and one.rest == protocol
-    }
-    counts = Counter(
-        kind for kind in kinds for one, other in zip(said.get(kind, ()), kafkas, strict=False) if one == other
-    )
-    return [f"* {kind}: {counts[kind]} of {len(kafkas)} outputs equal to Kafka's" for kind in said]
+    counts = {}
+    for one in results:
+        if "said" in one.properties and one.rest == protocol:
+            said = [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
+            equal = sum(ours == kafkas_own for ours, kafkas_own in zip(said, kafkas, strict=False))
+            counts[one.kind] = f"{equal} of {len(kafkas)}"
+    return counts
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
