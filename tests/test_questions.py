@@ -28,6 +28,7 @@ QUESTIONS = {
     " --seeds 3",
     "streams-storms": "compare stateful-warmup --variant shipped --variant streams --set topics=1 --seeds 1",
     "migrate-to-kip-848": "compare migrate-to-consumer-protocol"
+    " --variant cooperative --variant user-data --variant user-data-left-first"
     " --set members=6 --set partitions=24 --seeds 3",
 }
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -29,11 +29,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "fidelity.md"
 BEGIN, END = "<!-- generated: python -m tests.conformance.table -->", "<!-- end of what is generated -->"
 
-#: On Kafka in a JVM; it belongs to the consumer's tests.
-ROLLING_RESTART = (
-    "tests/clients/consumer/test_real_kafka.py::"
-    "test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart"
-)
+#: The files of tests of clients by the kind of group that they are about.
+CLIENT_TESTS = {"classic": "test_clients", "consumer": "test_consumer_clients"}
+#: The column of tests whose group has members of several libraries.
+SEVERAL = "several libraries"
 _PARAMETERS = re.compile(r"(?P<test>\w+)(\[(?P<parameters>.*)\])?")
 #: Of a broker that was not there.
 NOT_RUN = "not run"
@@ -56,7 +55,7 @@ def run_suite(results: Path) -> None:
     page = Path(__file__).with_name("test_fidelity_page.py")  # it is about what this run makes
     options = ["-q", "-n0", "-m", "", "-o", "junit_family=xunit1"]
     options += [f"--ignore={page}", f"--junitxml={results.resolve()}"]
-    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), ROLLING_RESTART, *options]
+    command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), *options]
     subprocess.run(command, cwd=ROOT, check=False)
 
 
@@ -66,15 +65,19 @@ def read_results(file: Path) -> list[Result]:
     for case in ElementTree.parse(file).iter("testcase"):
         name = _PARAMETERS.fullmatch(case.get("name", ""))
         assert name is not None
-        parameters = name["parameters"] or ""
-        kind = next((kind for kind in KINDS if re.match(rf"{kind}(-|$)", parameters)), "")
-        rest = parameters.removeprefix(kind).removeprefix("-")
+        kind, rest = kind_and_rest(name["parameters"] or "")
         states = {child.tag for child in case}
         outcome = _FAILED if states & {"failure", "error"} else _SKIPPED if "skipped" in states else _PASSED
         said = {one.get("name", ""): one.get("value", "") for one in case.iter("property")}
         file_name = case.get("classname", "").rpartition(".")[2]
         found.append(Result(file_name, name["test"], kind, rest, outcome, said))
     return found
+
+
+def kind_and_rest(parameters: str) -> tuple[str, str]:
+    """The kind of broker of a test's parameters, and the others."""
+    kind = next((kind for kind in KINDS if re.match(rf"{kind}(-|$)", parameters)), "")
+    return kind, parameters.removeprefix(kind).removeprefix("-")
 
 
 def generated(results: Sequence[Result]) -> str:
@@ -85,9 +88,7 @@ def generated(results: Sequence[Result]) -> str:
         f"Run on {', '.join(kinds)}. Not there: {', '.join(absent) or 'none'}.",
         "## Answers\n\n" + _answers(results, kinds),
         "## Times\n\n" + _times(results, kinds),
-        "## Clients\n\n" + _clients(results, kinds, "test_clients"),
-        "## Clients with group.protocol=consumer\n\n" + _clients(results, kinds, "test_consumer_clients"),
-        "## A rolling restart\n\n" + _rolling_restart(results),
+        "## Clients\n\n" + _clients(results, kinds),
         "## kafka-consumer-groups\n\n" + _tool(results, kinds),
     ]
     return "\n\n".join(parts)
@@ -143,34 +144,26 @@ def _times(results: Sequence[Result], kinds: Sequence[str]) -> str:
     return f"{told}\n\n" + _table(["broker", "times", "nearest", "measured", "rule", "tolerance"], rows)
 
 
-def _clients(results: Sequence[Result], kinds: Sequence[str], file: str) -> str:
-    of_clients = [one for one in results if one.file == file]
-    libraries = [name for name in LIBRARIES if any(one.rest == name for one in of_clients)]
-    by_test: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
-    for one in of_clients:
-        if one.kind in kinds:
-            by_test[one.test][one.rest].append(one)
-    single, mixed = [], []
-    for test, found in by_test.items():
-        shown = test.removeprefix("test_").replace("_", " ")
-        mixed += [
-            [f"{shown}: {rest}" if rest else shown, _cell(of_test)]
-            for rest, of_test in found.items()
-            if rest not in LIBRARIES
+def _clients(results: Sequence[Result], kinds: Sequence[str]) -> str:
+    columns = [*LIBRARIES, SEVERAL]
+    rows = []
+    for groups, file in CLIENT_TESTS.items():
+        found: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
+        for one in results:
+            if one.file == file and one.kind in kinds:
+                found[client_column(one.rest)][one.kind].append(one.outcome == _PASSED)
+        cells = [
+            _merged({kind: f"{sum(passed)} of {len(passed)}" for kind, passed in found[column].items()})
+            for column in columns
         ]
-        if not found.keys().isdisjoint(libraries):
-            single.append([shown, *(_cell(found.get(library, ())) for library in libraries)])
-    return (
-        f"Passed: on {', '.join(kinds)}. Empty: the library does not have it.\n\n"
-        + _table(["test", *libraries], single)
-        + "\n\n"
-        + _table(["groups of several libraries", ""], mixed)
-    )
+        rows.append([groups, *cells])
+    told = f"Tests passed on {', '.join(kinds)}, of those whose features the library has."
+    return f"{told}\n\n" + _table(["groups", *columns], rows)
 
 
-def _cell(results: Sequence[Result]) -> str:
-    """The outcome on all brokers, each one by its name if it is not the same everywhere."""
-    return _merged({one.kind: one.outcome for one in results})
+def client_column(rest: str) -> str:
+    """The column of a test of clients, by its parameters behind the kind of broker."""
+    return rest if rest in LIBRARIES else SEVERAL
 
 
 def _merged(cells: Mapping[str, str]) -> str:
@@ -180,38 +173,22 @@ def _merged(cells: Mapping[str, str]) -> str:
     return "".join(set(cells.values()))
 
 
-def _rolling_restart(results: Sequence[Result]) -> str:
-    """Of the run's own words: what the test has recorded."""
-    found = next((one for one in results if one.test == ROLLING_RESTART.rpartition("::")[2]), None)
-    told = (
-        "Four `CooperativeConsumer` are stopped and started one after the other, in a cooperative-sticky\n"
-        "group with Kafka's Java consumer on Kafka 4.3.1. Whatever a member owned before a step and after\n"
-        "it must appear in none of its callbacks and in no row of its trace in between."
-    )
-    if found is None or found.outcome == _SKIPPED:
-        return f"{told}\n\nNot run."
-    rows = [[name, value] for name, value in found.properties.items()]
-    return f"{told}\n\n" + _table(["", found.outcome], rows)
-
-
 def _tool(results: Sequence[Result], kinds: Sequence[str]) -> str:
-    lines: list[str] = []
-    for protocol in tool.FILES:
-        lines += ["", f"A group of the {protocol} protocol:", "", *_tool_of(results, kinds, protocol)]
-    return "\n".join(lines[1:])
+    rows = [[protocol, _merged(_tool_of(results, protocol))] for protocol in tool.FILES]
+    told = "Outputs of the command that are equal to Kafka's."
+    return f"{told}\n\n" + _table(["group", f"equal on {', '.join(kinds)}"], rows)
 
 
-def _tool_of(results: Sequence[Result], kinds: Sequence[str], protocol: str) -> list[str]:
+def _tool_of(results: Sequence[Result], protocol: str) -> dict[str, str]:
+    """The number of equal outputs on each broker on which the command was called."""
     kafkas = tool.read(protocol)
-    said = {
-        one.kind: [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
-        for one in results
-        if "said" in one.properties and one.rest == protocol
-    }
-    counts = Counter(
-        kind for kind in kinds for one, other in zip(said.get(kind, ()), kafkas, strict=False) if one == other
-    )
-    return [f"* {kind}: {counts[kind]} of {len(kafkas)} outputs equal to Kafka's" for kind in said]
+    counts = {}
+    for one in results:
+        if "said" in one.properties and one.rest == protocol:
+            said = [tool.Said(command, tuple(lines)) for command, lines in json.loads(one.properties["said"])]
+            equal = sum(ours == kafkas_own for ours, kafkas_own in zip(said, kafkas, strict=False))
+            counts[one.kind] = f"{equal} of {len(kafkas)}"
+    return counts
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

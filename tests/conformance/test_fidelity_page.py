@@ -6,13 +6,16 @@ Measured times and seconds are the run's own: only their rules and tolerances ar
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
-from tests.conformance import table, test_clients, test_consumer_clients, tool
+from tests.command import ROOT
+from tests.conformance import table, tool
 from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
@@ -59,31 +62,28 @@ def test_the_page_counts_every_time_and_the_worst_is_within_its_tolerance() -> N
         assert is_within(Measured(what, times[what], float(ms)))
 
 
-@pytest.mark.parametrize(
-    ("title", "module"),
-    [("Clients", test_clients), ("Clients with group.protocol=consumer", test_consumer_clients)],
-)
-def test_the_page_has_every_test_of_clients(title: str, module: ModuleType) -> None:
-    tests = [name for name in vars(module) if name.startswith("test_")]
-    names = {test.removeprefix("test_").replace("_", " ") for test in tests}
-    shown = {row[0].partition(":")[0] for row in _rows(title)}
-    assert shown == names, RUN_IT
-
-
-def test_the_page_has_every_library() -> None:
-    assert f"| test | {' | '.join(LIBRARIES)} |" in PAGE.read_text("utf-8")
+@pytest.mark.slow
+def test_the_page_counts_the_tests_of_each_library() -> None:
+    files = [f"tests/conformance/{file}.py" for file in table.CLIENT_TESTS.values()]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", "", *files]
+    collected = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    counts: Counter[tuple[str, str]] = Counter()
+    for file, parameters in re.findall(r"^\S+/(\w+)\.py::\w+\[(.*)\]$", collected, re.MULTILINE):
+        kind, rest = table.kind_and_rest(parameters)
+        counts[file, table.client_column(rest)] += kind == "emulator"
+    columns = [*LIBRARIES, table.SEVERAL]
+    wanted = [
+        [groups, *(f"{count} of {count}" if (count := counts[file, column]) else "" for column in columns)]
+        for groups, file in table.CLIENT_TESTS.items()
+    ]
+    assert _rows("Clients") == wanted, RUN_IT
+    assert f"| groups | {' | '.join(columns)} |" in PAGE.read_text("utf-8")
 
 
 def test_the_page_counts_the_outputs_of_the_tool() -> None:
-    page = PAGE.read_text("utf-8")
-    for protocol in tool.FILES:
-        of_protocol = page.partition(f"A group of the {protocol} protocol:")[2].partition("A group of the ")[
-            0
-        ]
-        outputs = len(tool.read(protocol))
-        counted = re.findall(r"\* \w+: (\d+) of (\d+) outputs equal", of_protocol)
-        assert counted
-        assert set(counted) == {(str(outputs), str(outputs))}
+    counted = {protocol: len(tool.read(protocol)) for protocol in tool.FILES}
+    wanted = [[protocol, f"{count} of {count}"] for protocol, count in counted.items()]
+    assert _rows("kafka-consumer-groups") == wanted
 
 
 def test_the_page_names_the_settings_that_a_broker_needs() -> None:
@@ -113,7 +113,6 @@ def _result(test: str, kind: str, rest: str, outcome: str = "passed", **properti
 def test_tables_of_results() -> None:
     case = next(case for case in CASES if case.times)
     what = case.times[0].what
-    rolling = table.ROLLING_RESTART.rpartition("::")[2]
     results = [
         *(_result("test_answers", "emulator", one.name, answers="3") for one in CASES),
         *(_result("test_answers", "jvm", one.name, answers="3") for one in CASES[1:]),
@@ -121,14 +120,6 @@ def test_tables_of_results() -> None:
         _result("test_answers", "container", CASES[0].name, "skipped"),
         Result("test_raw", "test_times", "emulator", case.name, "passed", {what: "1010.0"}),
         Result("test_raw", "test_times", "jvm", case.name, "passed", {what: "1000.0"}),
-        Result(
-            "test_real_kafka",
-            rolling,
-            "",
-            "",
-            "passed",
-            {"kept": "30"},
-        ),
         _result("test_a_group_resumes", "jvm", "franz-go"),
         _result("test_a_group_resumes", "jvm", "aiokafka", "FAILED"),
         _result("test_a_group_is_shared", "emulator", ""),
@@ -144,9 +135,7 @@ def test_tables_of_results() -> None:
         assert re.search(
             rf"^\| {kind} \| 1 of \d+ \| {what} \| {ms} \| {ruled} \| {tolerated} \|$", text, re.M
         )
-    assert "| kept | 30 |" in text
-    assert "| a group resumes | FAILED | passed |" in text
-    assert "| a group is shared | passed on emulator, FAILED on jvm |" in text
+    assert "| classic | 0 of 1 |  |  |  |  | 1 of 1 | 1 of 1 on emulator, 0 of 1 on jvm |" in text
 
 
 def test_results_are_read_from_what_pytest_writes(tmp_path: Path) -> None:

@@ -34,15 +34,6 @@ def _table(heading: str, columns: Iterable[Column]) -> str:
     return "\n".join([heading, "", "| column | type | meaning |", "|---|---|---|", *rows])
 
 
-def event_names() -> str:
-    """The events as a Markdown table: a row for each source."""
-    rows = [
-        f"| {source} | {', '.join(f'`{event_name(one)}`' for one in types)} |"
-        for source, types in EVENTS.items()
-    ]
-    return "\n".join(["| events | |", "|---|---|", *rows])
-
-
 def events_page() -> str:
     """The site's page of events: what each says, and its columns."""
     sections = [f"## Events {source}\n\n{_events_table(types)}\n" for source, types in EVENTS.items()]
