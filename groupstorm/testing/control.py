@@ -1,6 +1,6 @@
 """The control interface: `ServerControl` over HTTP, for tests in any language.
 
-The table `METHODS` is the whole interface; GET / returns it, and docs/testing.md explains it.
+The table `METHODS` is the whole interface; GET / returns it.
 """
 
 from __future__ import annotations

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from groupstorm.clients.consumer.settings import DEFAULTS
 from groupstorm.clients.share.settings import SHARE_DEFAULTS
-from tests.generated_pages import check_section
 from tools.documentation.clients import (
     OPTION_NOTES,
     SHARE_OPTION_NOTES,
-    options_table,
+    options_page,
     profiles_page,
-    share_options_table,
 )
 
 
-def test_the_consumers_options_are_those_of_the_code() -> None:
-    check_section("asyncio-consumer.md", "options", options_table())
-
-
-def test_the_share_consumers_options_are_those_of_the_code() -> None:
-    check_section("asyncio-consumer.md", "share-options", share_options_table())
+def test_the_page_of_options_has_defaults_and_words() -> None:
+    page = options_page()
+    assert "| `session_timeout_ms` | `45000` | not with" in page
+    assert "| `isolation_level` | `read_uncommitted` | or `read_committed` |" in page
+    assert "| `share_acknowledgement_mode` | `implicit` | or `explicit` |" in page
 
 
 def test_the_tables_of_options_have_every_option() -> None:

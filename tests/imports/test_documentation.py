@@ -8,7 +8,6 @@ import pytest
 
 from tests.command import groupstorm
 from tests.generated_pages import check_section
-from tests.imports.envelope_forms import FORMS
 from tests.imports.offsets_dumps import DUMP
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 
@@ -31,17 +30,11 @@ def block(command: str, folder: Path) -> str:
     return f"```\n$ {command}\n{lines}\n```"
 
 
-DUMP_COMMANDS = (
-    "groupstorm import offsets.txt --group pay --out written",
-    "groupstorm trace written --from 6 --to 100",
-)
-
-
 @pytest.mark.slow
 def test_the_records_of_the_offsets_topic(tmp_path: Path) -> None:
     """What kafka-dump-log of Kafka 4.3.1 printed of a group of one member, of two, and of one again."""
     (tmp_path / "offsets.txt").write_text(DUMP.read_text("utf-8"), "utf-8")
-    check_section(PAGE, "dump", "\n\n".join(block(command, tmp_path) for command in DUMP_COMMANDS))
+    check_section(PAGE, "dump", block("groupstorm import offsets.txt --group pay --out written", tmp_path))
 
 
 COMMANDS = {
@@ -56,7 +49,3 @@ def test_the_commands(section: str, folder: Path) -> None:
     if not (folder / "imported").exists():
         block(COMMANDS["import"], folder)
     check_section(PAGE, section, block(COMMANDS[section], folder))
-
-
-def test_the_forms_of_envelopes() -> None:
-    check_section(PAGE, "envelopes", "; ".join(FORMS) + ".")

@@ -1,4 +1,4 @@
-"""The settings that docs/serve.md explains, and the site's page of all that `serve` takes and serves."""
+"""The site's page of all that `serve` takes and serves."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def reference_page() -> str:
         "# Broker reference",
         told,
         "## Settings",
-        settings_table(SETTINGS),
+        settings_table(),
         "## Limits",
         limits_table(),
         "## Configurations of topics that have an effect",
@@ -72,9 +72,9 @@ def reference_page() -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def settings_table(names: Iterable[str]) -> str:
+def settings_table() -> str:
     """Settings that `--set` takes, with their defaults."""
-    rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in names]
+    rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in SETTINGS]
     return _table(("setting", "default", ""), rows)
 
 

@@ -1,4 +1,4 @@
-"""The consumer's options (docs/asyncio-consumer.md), and the site's page of client profiles."""
+"""The site's pages of the consumer's options and of client profiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from groupstorm.clients.wire.security import MECHANISMS
 
 #: A note on each option, in the order of the table.
 OPTION_NOTES: Mapping[str, str] = {
-    "group_protocol": "the broker assigns the partitions ([KIP-848](#the-consumer-protocol-kip-848))",
+    "group_protocol": (
+        "the broker assigns the partitions ([KIP-848](asyncio-consumer.md#the-consumer-protocol-kip-848))"
+    ),
     "group_remote_assignor": (
         "with `consumer`: the broker's assignor, `uniform` or `range`; `None`: the broker's first one"
     ),
@@ -72,14 +74,18 @@ _CONFIG_DEFAULTS = {
 }
 
 
-def options_table() -> str:
-    """The consumer's options as a Markdown table: name, default, what else it may be."""
-    return _options_table(OPTION_NOTES, DEFAULTS, WORDS)
-
-
-def share_options_table() -> str:
-    """The same of what a share consumer has besides."""
-    return _options_table(SHARE_OPTION_NOTES, SHARE_DEFAULTS, SHARE_WORDS)
+def options_page() -> str:
+    """The options of both consumers for asyncio: name, default, what else it may be."""
+    told = "Options of [the consumers for asyncio](asyncio-consumer.md). Times are in milliseconds."
+    sections = (
+        "# Consumer options",
+        told,
+        "## CooperativeConsumer",
+        _options_table(OPTION_NOTES, DEFAULTS, WORDS),
+        "## ShareConsumer has besides",
+        _options_table(SHARE_OPTION_NOTES, SHARE_DEFAULTS, SHARE_WORDS),
+    )
+    return "\n\n".join(sections) + "\n"
 
 
 def _options_table(

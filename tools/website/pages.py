@@ -10,7 +10,7 @@ from pathlib import Path
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
 from groupstorm.version import __version__
 from tools.documentation.broker import reference_page
-from tools.documentation.clients import profiles_page
+from tools.documentation.clients import options_page, profiles_page
 from tools.documentation.explain import patterns_page
 from tools.documentation.scenarios import settings_page
 from tools.documentation.trace import events_page
@@ -31,6 +31,7 @@ REFERENCE: Mapping[str, Callable[[], str]] = {
     "patterns.md": patterns_page,
     "broker-reference.md": reference_page,
     "client-profiles.md": profiles_page,
+    "consumer-options.md": options_page,
 }
 
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
