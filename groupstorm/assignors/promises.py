@@ -31,9 +31,9 @@ class CoPartitioning(StrEnum):
     """The topics of which one member has partition n, with equal subscriptions."""
 
     EQUAL_SIZES = "equal-sizes"
-    """Those with equally many partitions (RangeAssignor)."""
+    """The topics with equally many partitions (RangeAssignor)."""
     ANY_SIZES = "any-sizes"
-    """All; balance and moves then count partition numbers, not partitions (KIP-315)."""
+    """All topics; balance and moves then count partition numbers, not partitions (KIP-315)."""
 
 
 #: The partitions that may stay without an owner in this group; its docstring describes them in one line.

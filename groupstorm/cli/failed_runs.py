@@ -35,6 +35,8 @@ from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_pol
 from groupstorm.storms.runs.load import member_load, members_added
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.commit_settings import RECORD
+from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
@@ -124,7 +126,7 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
         return
     yield from _indented(
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
-        f"a member processes at most {rate(load.per_member)}"
+        f"{'the slowest' if load.is_uneven else 'a'} member processes at most {rate(load.per_member)}"
     )
     if load.busiest >= load.per_member and not load.is_shared:
         yield "  more members do not help: only one of them reads the busiest partition"
@@ -135,11 +137,16 @@ def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
         if value is not None:
             yield f"  {setting} with which it keeps up: {value} (now {now})"
     record_ms = load.record_ms()
-    if record_ms is not None and record_ms * load.per_member < 1000 * load.concurrency:
+    if record_ms is not None and record_ms < 1000 * load.work_s:
         yield (
             f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
-            f"(now {1000 * load.concurrency / load.per_member:.3g} ms)"
+            f"(now {1000 * load.work_s:.3g} ms)"
         )
+    if load.is_uneven and load.is_enough_for_the_quickest():
+        yield "  or if all members were as quick as the quickest (machines, member_settings)"
+    commits = {commits_of(own) for own in scenario.settings.of_profiles()}
+    if RECORD in commits and load.of_unluckiest(load.members) * load.work_s < load.concurrency:
+        yield "  or with a commit for each batch, in the place of each record (commits=batch)"
 
 
 def _tearing_assignors(settings: Settings) -> list[str]:

@@ -119,7 +119,7 @@ class MemberSession:
         self._needs_join_prepare = True
         self._lost_cause = ""
         self._rejoin_reason = ""
-        #: Of a leader: the topics that it assigned, and the subscriptions of its group.
+        #: The topics that this member assigned as the leader, and the subscriptions of its group.
         self._topics_assigned: Mapping[str, int] | None = None
         self._group_metadata: frozenset[bytes] = frozenset()
 

@@ -1,4 +1,4 @@
-"""What began a time without an owner: a deployment, or a crash.
+"""The cause that began a time without an owner: a deployment, or a crash.
 
 `docs/figures.md` has the rules ("What began a time without an owner"). They read rows of the members, of the
 scenario and of the coordinator's membership; whatever is neither planned nor a crash is `Origin.OTHER`.
@@ -63,7 +63,7 @@ class Origins:
         self._deploy_us = self._crash_us = -1
         #: Members that were asked to stop, or close, and have not started again.
         self._stopping: set[str] = set()
-        #: How the last process of each member ended.
+        #: Member -> the cause by which its last process ended.
         self._ended: dict[str, Origin] = {}
         self._ids: dict[str, set[str]] = {}
         #: Member ids whose processes have ended, and how: the coordinator may learn of it later.

@@ -46,5 +46,5 @@ class Existence:
         self._without_members_us, self._gone_us = 0, from_us
 
     def without_members_us(self, end_us: int) -> int:
-        """How long the group had no members, until the trace ends."""
+        """Return the time in which the group had no members, if the trace ends at ``end_us``."""
         return self._without_members_us + (0 if self._has_members else end_us - self._gone_us)

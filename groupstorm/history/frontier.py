@@ -8,7 +8,7 @@ from itertools import pairwise
 from groupstorm.history.record_model import NANO, Line
 from groupstorm.history.staleness import oldest_us
 
-#: How far the log's end is ahead of something that may be the furthest position, and how fast it gets away.
+#: The distance from a position that may be the furthest one to the log's end, and the rate at which it grows.
 Distance = tuple[int, int]
 
 

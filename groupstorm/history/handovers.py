@@ -31,7 +31,7 @@ class Handovers:
         self._granted: dict[str, tuple[str, int]] = {}
 
     def reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
-        """What a member has by now, and what it has still to give up."""
+        """Note the partitions that the member has been granted, and the ones that it has released."""
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
         for partition in before - held:
@@ -48,8 +48,10 @@ class Handovers:
         self._held[event.member_id] = self._held.pop(event.previous_member_id, frozenset())
 
     def of(self, partition: str, from_us: int, new_owner: str | None) -> Handover | None:
-        """How the partition came to ``new_owner`` in a gap that began at ``from_us``; None if not by a
-        handover of a consumer group."""
+        """Return the handover of the partition to ``new_owner`` in a gap that began at ``from_us``.
+
+        None if it did not come there by a handover of a consumer group.
+        """
         member, granted_us = self._granted.get(partition, ("", -1))
         if member != new_owner or granted_us < from_us:
             return None

@@ -34,7 +34,7 @@ class LagCurve:
         self._logs_base = 0
         self._logs_rate = 0
         self._created = 0
-        #: Of partitions that were deleted: what was processed, and the largest ages.
+        #: The records that were processed on deleted partitions, and the largest ages there.
         self._processed_before = 0
         self._oldest_before: dict[str, int] = {}
         self._before = 0  # the value before the rows of this instant

@@ -1,4 +1,4 @@
-"""How a group changed its protocol (KIP-848, KIP-1071), and why it could not."""
+"""The changes of a group's protocol (KIP-848, KIP-1071), and the reasons why it could not change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import GroupState
 
-#: What a consumer of the new protocol gets from a group that cannot change.
+#: The error that a consumer of the new protocol gets from a group that cannot change.
 REFUSED: Final = "GROUP_ID_NOT_FOUND"
 
 POLICY: Final = "group.consumer.migration.policy"

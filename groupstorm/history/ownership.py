@@ -306,8 +306,10 @@ class Ownership:
 
     @property
     def unowned_count(self) -> int | None:
-        """How many partitions have no owner at the present row; None before they count, and while the
-        group does not exist."""
+        """The number of partitions without an owner at the present row.
+
+        None before they count, and while the group does not exist.
+        """
         if self.begun_us is None or self._deleted_us is not None:
             return None
         return len(self.partitions) - self._owned

@@ -98,7 +98,7 @@ class GapReasons:
     """
 
     def __init__(self, from_us: int = 0) -> None:
-        #: How the last owner of each partition ended, and how one does by the row at hand.
+        #: Partition -> the ending of its last owner, and the ending that the row at hand brings.
         self._endings: dict[str, str] = {}
         self._ending = ""
         self._has_members = False
@@ -179,7 +179,7 @@ class GapReasons:
         self._since_us = now_us
 
     def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
-        """What the join phase that ends now has waited for: the last member to join, or to be removed."""
+        """Return the reason for the join phase that ends now, and the member it waited for if it was slow."""
         lasted_us = now_us - max(self._since_us, self._from_us)
         if cause == Cause.INITIAL_DELAY:
             return Reason.INITIAL_DELAY, ""
@@ -329,7 +329,7 @@ def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_las
 
 
 def _reason_at_rest(state: str, ending: str, came_back: bool) -> Reason:
-    """The same while no round was under way, and the partition waited for one or for its owner."""
+    """Return the reason while no round was under way: the partition waited for one, or for its owner."""
     if state == GroupState.EMPTY and ending != _FIRST:
         return Reason.RESTART
     waited_for = {

@@ -26,7 +26,7 @@ class Line(NamedTuple):
         return self.position * NANO + self.rate * (now_us - self.from_us)
 
     def base(self) -> int:
-        """What `exact` would be at time 0 if the line had always been this one."""
+        """Return the value that `exact` would have at time 0 if the line had always been this one."""
         return self.position * NANO - self.rate * self.from_us
 
 

@@ -64,8 +64,8 @@ class RecordSums:
 
     def __init__(self) -> None:
         self.processed = 0
-        #: Of partitions that were deleted: positions that were processed for the first time, that were
-        #: skipped, and those of these that were skipped as the group began.
+        #: Counts for partitions that were deleted: positions that were processed for the first time, that
+        #: were skipped, and those of these that were skipped as the group began.
         self._first_gone = self._skipped_gone = self._skipped_at_start_gone = 0
         self._covered: dict[str, _Covered] = {}
         #: The part of it that was covered before the window.

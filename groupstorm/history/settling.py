@@ -96,7 +96,7 @@ class Settling:
             self.settled = False
 
     def sync_answered(self, _now_us: int, event: events.SyncAnswered) -> None:
-        """What the member asked to join for has come."""
+        """The member has the assignment for which it asked to join."""
         _, member, member_id, generation, error, _ = event
         if error is not None:
             return

@@ -33,13 +33,13 @@ class ShareTotals:
     dead_lettered: int | None = None
     accepted: int | None = None
     out_of_order: int | None = None
-    #: Until the first record was delivered, from the first consumer's start.
+    #: The time from the first consumer's start until the first record was delivered.
     first_record_us: int | None = None
-    #: From the first delivery to the last acknowledgement.
+    #: The time from the first delivery to the last acknowledgement.
     working_us: int | None = None
     consumer_us: int | None = None
     busy_us: int | None = None
-    #: From the first consumer's start to the end.
+    #: The time from the first consumer's start to the end.
     span_us: int | None = None
     without_records: int | None = None
     #: Records that were done in the last half of the time, and how long that is.

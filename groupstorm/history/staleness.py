@@ -1,4 +1,4 @@
-"""How old the oldest record of a partition gets that nobody has processed yet.
+"""The age that the oldest record of a partition reaches before anybody has processed it.
 
 `docs/figures.md` defines it: at a time t, t less the time at which the record at the furthest position
 arrived. Between two rows that concern the partition the furthest position is piecewise linear, and so is

@@ -30,7 +30,7 @@ class TaskRun(NamedTuple):
         return text.replace("group.consumer.", "group.streams.") if self.protocol else text
 
 
-#: Of plain consumers, and of a run that is not known.
+#: The value for plain consumers, and for a run that is not known.
 NO_TASK_RUN: Final = TaskRun()
 
 

@@ -44,12 +44,12 @@ class TaskTotals(NamedTuple):
     cross_rack_price: int | None = None
 
 
-#: Of a group that is no Kafka Streams application.
+#: The totals of a group that is no Kafka Streams application.
 NO_TASKS = TaskTotals()
 
 
 def subtopology(task: str) -> str:
-    """Of a task's name: ``0`` of ``0_1``."""
+    """Return the subtopology in a task's name: ``0`` of ``0_1``."""
     return task.rpartition("_")[0]
 
 

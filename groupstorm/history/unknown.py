@@ -1,6 +1,7 @@
-"""What a trace does not say, so that the figures that need it are null and not zero.
+"""The facts that a trace does not hold: the figures that need one of them are null and not zero.
 
-Most of it is about imported traces; a trace of `groupstorm serve` lacks what a coordinator does not hear.
+Most of them are missing from imported traces; a trace of `groupstorm serve` lacks the facts of which no
+request informs a coordinator.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ OWNERSHIP: Final = "ownership"
 MEMBERS: Final = "members"
 SUBSCRIPTIONS: Final = "subscriptions"
 STABILITY: Final = "stability"
-"""When a consumer group was Stable: its coordinator need not log it."""
+"""The times at which a consumer group was Stable: its coordinator need not log them."""
 ABSENCES: Final = "absences"
 DEATHS: Final = "deaths"
-"""When processes died: their partitions were without an owner for longer than is counted."""
+"""The times at which processes died: their partitions had no owner for longer than is counted."""
 REBALANCES: Final = "rebalances"
-"""What happened between two descriptions of a group: at least as many generations as are counted."""
+"""The generations between two descriptions of a group: there were at least as many as are counted."""
 LOG: Final = "log"
-"""In every imported trace: logs tell neither how long callbacks took nor where owners stood in the log."""
+"""Missing from every imported trace: the durations of callbacks and the positions of owners in the log."""
 
 _TIMES_WITHOUT_AN_OWNER: Final = (
     "settled_after_us",
@@ -36,7 +37,7 @@ _TIMES_WITHOUT_AN_OWNER: Final = (
     "nobody_us",
 )
 
-#: What is not known -> the totals (`totals.Totals`) that need it.
+#: A fact that is not known -> the totals (`totals.Totals`) that need it.
 NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     LOG: ("paused_us",),
     OWNERSHIP: (
@@ -92,7 +93,7 @@ class Unknown:
         self._now.pop(OWNERSHIP, None)
 
     def begin_window(self) -> None:
-        """What was not known before counts only if it is not known now."""
+        """A fact that was not known before the window counts only if it is not known now."""
         is_imported = LOG in self.sentences
         self.sentences = dict(self._now)
         if is_imported:

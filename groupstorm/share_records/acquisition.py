@@ -16,7 +16,7 @@ from groupstorm.share_records.timers import Timer
 
 
 class AcquireRequest(NamedTuple):
-    """What a fetch wants. ``has_record_limit``: exactly so many records, not whole batches."""
+    """The request of a fetch. ``has_record_limit``: exactly so many records, not whole batches."""
 
     member_id: str
     has_record_limit: bool

@@ -26,12 +26,15 @@ from groupstorm.share_records.ports import (
 from groupstorm.share_records.timers import Timer, Timers
 
 Fetched = dict[TopicPartition, FetchedPartition]
-#: What a fetch waits for: anything about a share partition, or records of a partition.
+#: A fetch waits for a change of a share partition, or for records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
 
 
 class FetchSurroundings:
-    """What the fetches of a broker share. ``drop``: a share partition may have to go after an error."""
+    """The parts that all fetches of a broker use.
+
+    ``drop``: a share partition may have to go after an error.
+    """
 
     def __init__(
         self, timers: Timers, cluster: Cluster, drop: Callable[[SharePartitionKey, Error], None]

@@ -63,7 +63,10 @@ class Change(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """What share partitions share on a broker. ``retry``: try the waiting fetches of a share partition."""
+    """The parts that all share partitions of a broker use.
+
+    ``retry``: try the waiting fetches of a share partition.
+    """
 
     timers: Timers
     persister: Persister

@@ -1,4 +1,4 @@
-"""What a share broker needs from its surroundings: logs, the share coordinator, the dead letter queue.
+"""The interfaces that a share broker needs: logs, the share coordinator, the dead letter queue.
 
 Calls to the last two are answered through a callback, inside the call or at any later time.
 """
@@ -85,7 +85,7 @@ class LogPosition(NamedTuple):
 
 
 class LogRead(NamedTuple):
-    """What a read found. ``size`` is in bytes; ``aborted``: (producer, first offset) of transactions."""
+    """The result of a read. ``size`` is in bytes; ``aborted``: (producer, first offset) of transactions."""
 
     error: Error
     position: LogPosition | None = None

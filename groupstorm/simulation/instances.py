@@ -16,10 +16,10 @@ from groupstorm.simulation.network import Network
 #: The service of an instance: a coroutine function, and its arguments.
 Service = Callable[..., Coroutine[Any, Any, object]]
 
-#: How long an instance that stops may take before it is killed, unless the test says otherwise; Kubernetes'
-#: terminationGracePeriodSeconds.
+#: The time that an instance may take to stop before it is killed, unless the test says otherwise;
+#: Kubernetes' terminationGracePeriodSeconds.
 GRACE_S = 30.0
-#: How long a supervisor waits before it starts an instance that has ended with an error.
+#: The time that a supervisor waits before it starts an instance that has ended with an error.
 RESTART_S = 1.0
 
 
@@ -113,7 +113,7 @@ class Instance:
         restarts: bool,
     ) -> None:
         self.name = name
-        #: How often it has started.
+        #: The number of its starts.
         self.starts = 0
         self._world = world
         self._host = host
@@ -210,7 +210,7 @@ class Instance:
             self.process.pause()
 
     def resume(self) -> None:
-        """What came meanwhile, timers too, happens now."""
+        """End the pause: everything that came meanwhile, timers too, happens now."""
         if self.is_running and self.process.is_paused:
             self._world.tell(f"{self.name} goes on")
             for handle in self.process.resume():

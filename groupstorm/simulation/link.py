@@ -16,7 +16,7 @@ Address = tuple[str, int]
 
 
 class _Kind(Enum):
-    """What one end sends to the other: bytes, its end (FIN), or that it is gone (RST)."""
+    """The kinds of message from one end to the other: bytes, its end (FIN), or that it is gone (RST)."""
 
     DATA = auto()
     END = auto()

@@ -131,7 +131,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     The clock is an integer of microseconds from 0 on.
     """
 
-    #: Of `asyncio.BaseEventLoop`; the stubs do not know them.
+    #: `asyncio.BaseEventLoop` has these members; the stubs do not know them.
     _ready: deque[Any]
     _stopping: bool
     _closed: bool

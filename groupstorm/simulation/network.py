@@ -90,7 +90,7 @@ class Network:
             self._cut.append(owner)
 
     def reconnect(self, owner: Owner) -> None:
-        """What was sent meanwhile arrives, as TCP sends it again."""
+        """End the cut: everything that was sent during it arrives, as TCP sends it again."""
         self._cut = [one for one in self._cut if one is not owner]
         for link in self.of(owner):
             link.release()
@@ -110,7 +110,7 @@ class Network:
 
 
 class Listener:
-    """What asyncio's server is to code that listens."""
+    """Stands in for asyncio's server in code that listens."""
 
     def __init__(self, network: Network, host: str, port: int) -> None:
         self._network = network

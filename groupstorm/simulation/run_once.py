@@ -29,8 +29,11 @@ Test = Callable[[World], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What all schedules of a test have in common. ``latency_us``: the shortest and the longest of an
-    ordinary message; ``most_us``: the virtual time after which a test has gone wrong."""
+    """The options that all schedules of a test have in common.
+
+    ``latency_us``: the shortest and the longest of an ordinary message; ``most_us``: the virtual time after
+    which a test has gone wrong.
+    """
 
     topics: Topics | None = None
     settings: Mapping[str, Setting] | None = None
@@ -41,8 +44,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one schedule. ``trace``: rows of the coordinator (docs/trace.md); ``told``: what
-    happened to instances, each with its microseconds; ``problem``: what the test has raised."""
+    """The result of one schedule. ``trace``: rows of the coordinator (docs/trace.md); ``told``: sentences
+    on instances, each with its microseconds; ``problem``: the exception that the test has raised."""
 
     schedule: Schedule
     end_us: int
@@ -51,7 +54,7 @@ class Run:
     problem: BaseException | None = field(compare=False)
 
     def story(self) -> list[str]:
-        """What happened, in order: the instances, and the groups in the words of `groupstorm trace`."""
+        """Return the events in order: the instances', and the groups' in the words of `groupstorm trace`."""
         groups = {row["group"] for row in self.trace}
         width = max(map(len, groups)) if len(groups) > 1 else 0
         lines = [(at_us, 0, f"{at_us / MICROSECONDS:12.6f} s  {sentence}") for at_us, sentence in self.told]
@@ -96,7 +99,7 @@ async def _begun(loop: VirtualLoop, schedule: Schedule, options: Options) -> Wor
 
 
 async def _problem(test: Test, world: World) -> BaseException | None:
-    """What the test raises."""
+    """Run the test, and return the exception that it raises; None if it passes."""
     try:
         await test(world)
         world.raise_failure()

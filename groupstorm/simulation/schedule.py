@@ -20,7 +20,7 @@ _SLOW_ONE_IN = 200
 
 
 class Kind(StrEnum):
-    """What may go wrong."""
+    """The kinds of failure."""
 
     CRASH = "crash"
     """An instance is killed, and started again later."""
@@ -38,7 +38,7 @@ class Kind(StrEnum):
     """Another broker takes every group over; a single one loads them anew."""
 
 
-#: How long it lasts, from and to, in milliseconds.
+#: The shortest and the longest duration of a failure, in milliseconds.
 _LASTS_MS = {
     Kind.CRASH: (500, 20_000),
     Kind.RESTART: (0, 0),
@@ -94,7 +94,7 @@ class Schedule:
 
 
 class Latencies:
-    """How long each message is under way: by counter, so that one message less changes no other's."""
+    """The latency of each message, by counter: one message less changes no other's latency."""
 
     def __init__(self, schedule: Schedule, from_us: int, to_us: int) -> None:
         self._from_us = from_us
@@ -152,7 +152,7 @@ _HAPPENING = re.compile(
 
 
 def parse(text: str) -> Schedule:
-    """What `str` of a schedule has printed. Raises InputError."""
+    """Parse a schedule that `str` has printed. Raises InputError."""
     words = text.split()
     seed = re.fullmatch(r"seed=(\d{1,18})", words[0]) if words else None
     if seed is None:

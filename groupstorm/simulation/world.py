@@ -1,4 +1,4 @@
-"""What a test of a simulation holds in its hand: the brokers, the instances of its services, and the time."""
+"""The controls of a test of a simulation: the brokers, the instances of its services, and the time."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from groupstorm.simulation.schedule import Happening, Kind
 from groupstorm.testing.arguments import seconds, text
 from groupstorm.testing.groups import GroupUnderTest
 
-#: How long a test waits for a condition unless it says otherwise, in virtual seconds.
+#: A test waits so long for a condition unless it says otherwise, in virtual seconds.
 PATIENCE_S = 600.0
 #: The groups have to stay as they are for so long before `settle` returns.
 QUIET_S = 5.0
-#: How often conditions on time are looked at.
+#: The interval between two looks at a condition on time.
 _LOOK_S = 0.1
 
 
@@ -37,7 +37,7 @@ class World:
         self.network = network
         #: The brokers: faults, topics, records and groups as of `groupstorm.broker`.
         self.broker = broker
-        #: What happened to instances so far: microseconds, and a sentence.
+        #: The events of instances so far: microseconds, and a sentence.
         self.told: list[tuple[int, str]] = []
         self._instances: dict[str, Instance] = {}
         self._failure: asyncio.Future[None] = loop.create_future()
@@ -101,7 +101,7 @@ class World:
             self.network.cut_off(instance.process)
 
     def heal(self, instance: Instance) -> None:
-        """What was sent meanwhile arrives."""
+        """Connect the instance again: everything that was sent during the partition arrives."""
         if self.network.is_cut_off(instance.process):
             self.tell(f"{instance.name} is reached again")
             self.network.reconnect(instance.process)

@@ -153,6 +153,31 @@ def test_more_records_than_all_members_process_and_more_than_one_owner_does() ->
     ]
 
 
+def test_a_commit_after_each_record_takes_a_round_trip_of_the_members_time() -> None:
+    """1 ms of work and twice 10 ms of network: 47.6 records a second, and 500 of them in 10.5 s."""
+    by_hand = {"commits": "record", "net_latency_ms": 10, "process_ms": 1, "record_rate": 100}
+    assert contradictions({"x": settings(members=1, partitions=1, **by_hand)}) == [
+        "one partition gets 100 records a second, and its owner processes at most 48: its lag grows, whoever "
+        "owns it."
+    ]
+    short = {**by_hand, "record_rate": 1, "max.poll.interval.ms": 9_000}
+    [sentence] = contradictions({"x": settings(**short)})
+    assert sentence.startswith("a full batch of 500 records takes 10.5 s in the mean")
+    assert "428 records (max.poll.records) would fit" in sentence
+
+
+def test_a_slow_machine_is_told_from_a_group_that_is_too_small() -> None:
+    """Of ten members nine do 1,000 records a second and one 333; each gets 500, then 940 of 9,400 in all."""
+    slow = {"machines": [{"members": [0], "factor": 3}], "process_ms": 1, "members": 10}
+    assert contradictions({"x": settings(**slow, partitions=50, record_rate=100)}) == [
+        "the slowest member processes at most 333 records a second, and 500 may arrive in its partitions: "
+        "their lag grows, however much time the others have."
+    ]
+    [sentence] = contradictions({"x": settings(**slow, partitions=100, record_rate=94)})
+    assert sentence.startswith("9,400 records a second arrive, and 10 members process at most 9,333: ")
+    assert contradictions({"x": settings(**slow, partitions=50, record_rate=60)}) == []
+
+
 def of_steps(*steps: dict[str, Any], **written: Any) -> list[str]:
     resolved = scenario([START, *steps], **written).resolve(None, 0, {})
     return contradictions({"x": resolved.settings}, {"x": resolved.steps})

@@ -203,7 +203,7 @@ def _finding(subject: Subject, name: str, tally: _Tally, elsewhere: Sequence[Els
     return Finding(name, verdict, asked, len(failed), broken, shrunk)
 
 
-#: How many smaller histories are tried: that takes a few seconds.
+#: `shrink` tries at most so many smaller histories: that takes a few seconds.
 MAX_TRIALS = 3_000
 
 

@@ -134,7 +134,7 @@ def revoked_first(subject: Subject, round_: Round) -> str | None:
 
 
 def deterministic(subject: Subject, round_: Round) -> str | None:
-    """The same question has the same answer, lists in the same order."""
+    """Asked twice, the assignor gives the same answer, with its lists in the same order."""
     second = _again(subject, round_, round_.subscriptions)
     first = {member: list(partitions) for member, partitions in round_.assigned.items()}
     return None if second == first else f"the same question was answered otherwise: {_differ(first, second)}"

@@ -110,7 +110,7 @@ class GeneralAssignment:
         for member, topics in enumerate(self._topics):
             for topic in topics:
                 self._subscribers[topic].append(member)
-        #: Those with the fewest subscribers first.
+        #: The topics, the ones with the fewest subscribers first.
         self._sorted_topics = sorted(
             range(len(index.topics)), key=lambda topic: len(self._subscribers[topic])
         )

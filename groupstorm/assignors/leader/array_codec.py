@@ -20,8 +20,8 @@ from groupstorm.assignors.userdata.wire import INT32
 _BYTE_IN_INT32 = np.arange(INT32.size)
 #: With fewer partitions per member a plain loop is faster.
 _FEW = 24
-#: How many layouts a codec keeps for writing and for reading, each some tens of bytes per partition. To
-#: write, it looks a layout up; to read, it tries one after the other.
+#: The numbers of layouts that a codec keeps for writing and for reading, each some tens of bytes per
+#: partition. To write, it looks a layout up; to read, it tries one after the other.
 _MAX_WRITTEN = 64
 _MAX_KNOWN = 4
 

@@ -80,7 +80,7 @@ class ServerGroup:
         return [self.topics[name].id for name in listed if name in self.topics]
 
     def subscribed_as_set(self, member: int) -> list[UUID]:
-        """The same as a HashSet, whose size counts all names that the member lists."""
+        """Return these topics in the order of a HashSet, with room for all names that the member lists."""
         topics = self.subscribed_in_order(member)
         if self.order is MapOrder.SORTED:
             return topics

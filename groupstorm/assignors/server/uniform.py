@@ -120,7 +120,7 @@ class _Heterogeneous:
     def __init__(self, group: ServerGroup) -> None:
         self._group = group
         self._drafts = Drafts(group)
-        #: How many partitions each member has.
+        #: The number of partitions of each member.
         self._loads = [0] * len(group.ids)
         self._subscribers: dict[UUID, list[int]] = {}
         for member, topics in enumerate(group.subscribed):

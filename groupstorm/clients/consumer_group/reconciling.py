@@ -35,7 +35,7 @@ from groupstorm.coordinator.errors import Error
 
 #: In a commit: the member is not in the group.
 NO_EPOCH = -1
-#: What the broker assigns: partitions by topic id, or tasks.
+#: The type of an assignment by the broker: partitions by topic id, or tasks.
 Assigned = TypeVar("Assigned")
 
 

@@ -60,7 +60,7 @@ class HeldRecords:
         self._explicit = explicit
         self._decoding = decoding
         self._fetched: deque[_Held | RecordCorrupt] = deque()
-        #: What the client itself says: there is no record, or none that can be read.
+        #: The client's own acknowledgements of offsets without a record, or without one that can be read.
         self._unread: list[Acknowledgements] = []
         self._given: dict[tuple[TopicPartition, int], _Held] = {}
         self._renewing: dict[tuple[TopicPartition, int], _Held] = {}

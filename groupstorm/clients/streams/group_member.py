@@ -87,7 +87,7 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
     ) -> None:
         super().__init__(config, member_id, NO_TASKS, lambda: False, now_ms, jitter)
         self._facts = facts
-        #: What the listener has taken over last.
+        #: The tasks that the listener has taken over last.
         self._reconciled_tasks = NO_TASKS
         self._endpoint_epoch = -1
         self._offsets_interval_ms = 0

@@ -125,7 +125,7 @@ class Heartbeats:
             self._wake_event.wake()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Send heartbeats until the task is cancelled."""
         while True:
             await self._parts.running.wait()
             if not self._membership.heartbeating or self.fatal is not None:

@@ -50,7 +50,7 @@ class WakeEvent:
         self._event.set()
 
     async def wait(self, until_us: int | None) -> None:
-        """Until `wake`, or until ``until_us`` in the clock's microseconds (None: no deadline)."""
+        """Wait for `wake`, or until ``until_us`` in the clock's microseconds (None: no deadline)."""
         delay_s = None if until_us is None else max(0, until_us - self._clock()) / 1_000_000
         try:
             async with asyncio.timeout(delay_s):

@@ -36,7 +36,7 @@ def kind_of(request: Request) -> str:
 
 
 class Client:
-    """What one client label remembers."""
+    """The state that a script keeps for one client label."""
 
     def __init__(self) -> None:
         self.epoch = INITIAL_EPOCH

@@ -32,7 +32,7 @@ from groupstorm.trace.events.group_states import GroupState
 IF_NEVER_SETTLED: Final = "if_never_settled"
 
 OBSERVED_US: Final = 3_600_000_000
-"""How long after the last step a group is observed that has not settled."""
+"""A group that has not settled is observed for so long after the last step."""
 
 MOST_ROUNDS: Final = 500
 """After so many rounds the observation ends: members that join without a pause would take hours of it."""
@@ -49,7 +49,7 @@ _REMOVED: Final[Mapping[str, str]] = {
     "sync-timeout": "did not send its SyncGroup within the rebalance timeout (max.poll.interval.ms)",
 }
 
-#: How the verdicts on such things begin.
+#: Invariant -> the beginnings of the verdicts that Kafka's own defects explain.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
     OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
     SETTLES: (REMOVAL_NOT_WRITTEN,),

@@ -42,9 +42,9 @@ class SkippedAssignments:
         self._unseen: frozenset[str] = frozenset()
         #: By member id, the last assignment and the one before: the member owned no others.
         self._assignments: dict[str, list[tuple[str, ...]]] = {}
-        #: What this generation assigns.
+        #: The partitions that this generation assigns.
         self._assigned: set[str] = set()
-        #: What members had that came back in this generation, and the name of each.
+        #: Partition -> the member that had it and came back in this generation.
         self._had: dict[str, str] = {}
         #: A downgrade has begun a round that has not closed yet.
         self._awaits_round = False

@@ -52,8 +52,8 @@ _RECONCILING: Final = "Reconciling"
 #: reconciles the member, each only if it is due.
 _PROGRESS: Final = frozenset({_ASSIGNING, _RECONCILING, _STABLE})
 
-#: The same of consumer groups (KIP-848): their state follows from members and epochs
-#: (ConsumerGroup.maybeUpdateGroupState), so that a cause may lead to several.
+#: (state before, cause) -> states after, of consumer groups (KIP-848): their state follows from members and
+#: epochs (ConsumerGroup.maybeUpdateGroupState), so that a cause may lead to several.
 CONSUMER_ALLOWED: Final[dict[tuple[str, str], frozenset[str]]] = {
     **{(state, "heartbeat"): _PROGRESS for state in (_EMPTY, _ASSIGNING, _RECONCILING, _STABLE)},
     # the first heartbeat upgrades a classic group, also one with an open round
@@ -66,15 +66,16 @@ CONSUMER_ALLOWED: Final[dict[tuple[str, str], frozenset[str]]] = {
     **{(state, "resolved"): frozenset({_ASSIGNING}) for state in (_RECONCILING, _STABLE)},
 }
 
-#: How an exception ends that Kafka's coordinator throws as well: it closes the round of an empty group.
+#: The end of an exception that Kafka's coordinator throws as well: it closes the round of an empty group.
 _ROUND_OF_NOBODY: Final = "cannot leave Empty because of 'no-members'"
-#: How another one begins: the id of a static member that could not be written is not in the group any more.
+#: The beginning of another one: the id of a static member that could not be written is no longer in the
+#: group.
 _REPLACED_ONCE_MORE: Final = "cannot replace member "
 
-#: What is written when a consumer group becomes a classic one.
+#: The cause of the write by which a consumer group becomes a classic one.
 _DOWNGRADE: Final = "group-downgraded"
 
-#: How the third ends: an upgrade takes over the assignments of the last generation.
+#: The end of the third: an upgrade takes over the assignments of the last generation.
 _NO_GENERATION_YET: Final = "has no generation yet"
 
 

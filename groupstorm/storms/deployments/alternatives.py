@@ -49,7 +49,7 @@ def scenarios_of(plan: Plan, alternatives: Sequence[Alternative]) -> dict[str, d
 
 
 def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
-    """Those that apply to this workload. ``settings``: those of the plan, resolved."""
+    """Yield the alternatives that apply to this workload. ``settings``: those of the plan, resolved."""
     if plan.alarms:
         price = "the lines above"
         yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})

@@ -31,7 +31,7 @@ from groupstorm.trace.schema import Source
 #: Shorter work between two polls is not worth an event of the real clock.
 _SHORT_US: Final = 50_000
 
-#: How long the application stays inside poll() between two batches, so that the member notices.
+#: The application stays inside poll() for so long between two batches, so that the member notices.
 _INSIDE_US: Final = 1_000
 
 
@@ -198,7 +198,7 @@ class RealConsumer:
             self.polls.follow()
 
     def _named(self, partitions: Collection[str]) -> tuple[TopicPartition, ...]:
-        """Those of the partitions of these names that the process works on."""
+        """Return the partitions of these names that the process works on."""
         return tuple([partition for partition in self.work.partitions if str(partition) in partitions])
 
     def _processing_changed(
@@ -218,7 +218,7 @@ class RealConsumer:
 
 
 class RealPauses:
-    """Until when a process neither polls nor processes. A pause stops its heartbeats as well."""
+    """The times in which a process neither polls nor processes. A pause stops its heartbeats as well."""
 
     def __init__(self, world: ConsumerHost, consumer: RealConsumer) -> None:
         self.lasts = False

@@ -52,7 +52,7 @@ from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee
 
-#: How often a run checks whether it is over.
+#: The interval at which a run checks whether it is over.
 CHECK_INTERVAL_S = 0.2
 
 #: One process cannot drive more members in real time.

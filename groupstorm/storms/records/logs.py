@@ -18,7 +18,7 @@ Rates = tuple[tuple[int, int], ...]
 #: Rates are whole numbers per so many seconds: a record in a quarter of an hour is a rate, too.
 RATE_SECONDS: Final = 1_000
 
-#: What a rate of one record per 1,000 seconds needs for one record.
+#: The microseconds in which one record arrives at a rate of one record per 1,000 seconds.
 RECORD: Final = 1_000_000_000
 
 
@@ -111,7 +111,7 @@ class RecordLogs:
         self._curves[partition] = self._curve(_rates_from(self._rates_of(partition), now_us))
 
     def curves(self, partitions: Iterable[TopicPartition]) -> list[LogCurve]:
-        """Those of several partitions."""
+        """Return the curves of several partitions."""
         known = self._curves
         return [known[one] if one in known else self.curve(one) for one in partitions]
 
@@ -134,7 +134,7 @@ class RecordLogs:
 
 
 def _rates_from(rates: Rates, from_us: int) -> Rates:
-    """The same rates, but nothing arrives before ``from_us``."""
+    """Return these rates from ``from_us`` on, with rate 0 before."""
     if from_us <= 0:
         return rates
     present = [rate for at_us, rate in rates if at_us <= from_us][-1]

@@ -16,7 +16,7 @@ from groupstorm.storms.records.positions import names
 from groupstorm.storms.records.rate_rows import Alarm
 from groupstorm.storms.world.poll_loop import PollLoop
 
-#: How often a member that is behind gets a row.
+#: The interval between two rows about a member that is behind.
 REVIEW_US: Final = 10_000_000
 
 #: If polls are further apart than this, a member that keeps up is behind between two polls.

@@ -23,7 +23,8 @@ from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
 from groupstorm.wording import seconds
 
-#: How pods are replaced. They have no defaults of their own if configurations differ in who replaces them.
+#: The settings of the replacement of pods. They have no defaults of their own if configurations differ in
+#: `deployment`.
 PLATFORM: Final = frozenset(
     {"deployment", "max_surge", "max_unavailable", "min_ready_ms", "order", "ready_when"}
 )
@@ -31,7 +32,7 @@ PLATFORM: Final = frozenset(
 CHOSEN: Final = PLATFORM | {"leave_on_close"}
 #: Spelled as Kafka's, but no choice: they are what the topics or the processes are like.
 GIVEN: Final = frozenset({"commit.interval.ms", "replication.factor"})
-#: What befalls a group: nobody chooses it, so configurations that differ in it are not ranked together.
+#: The settings of events that nobody chooses: configurations that differ in one are not ranked together.
 BEFALLS: Final = (
     "failover_ms",
     "late_join_ms",
@@ -52,7 +53,7 @@ SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
 SILENCE: Final = frozenset({"pause", "disconnect"})
-#: What a run does about what it finds changes no configuration.
+#: The settings of a run's response to its findings, which change no configuration.
 OF_THE_RUN: Final = frozenset({"if_never_settled"})
 
 

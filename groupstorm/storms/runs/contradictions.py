@@ -153,8 +153,8 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
 
 
 def _overload(load: MemberLoad) -> Iterator[Contradiction]:
-    """More than all members together can do."""
-    if load.per_member is not None and load.arriving >= load.members * load.per_member:
+    """More than all members together can do, or than the slowest can do of what is in its partitions."""
+    if load.together is not None and load.arriving >= load.together:
         enough, record_ms = load.enough_members(), load.record_ms()
         ends_it = [] if enough is None else [f"{enough:,} members"]
         ends_it += [] if record_ms is None else [f"less than {at_most(record_ms)} ms of work on a record"]
@@ -162,7 +162,15 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
         yield Contradiction(
             "overload",
             f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} process "
-            f"at most {rate(load.members * load.per_member)}: the lag grows{keeps_up}",
+            f"at most {rate(load.together)}: the lag grows{keeps_up}",
+        )
+        return
+    share = 0.0 if load.is_shared else load.of_unluckiest(load.members)
+    if load.is_uneven and load.per_member is not None and share >= load.per_member:
+        yield Contradiction(
+            "slow member",
+            f"the slowest member processes at most {rate(load.per_member)} records a second, and "
+            f"{rate(share)} may arrive in its partitions: their lag grows, however much time the others have",
         )
 
 

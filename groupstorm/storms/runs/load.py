@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
+from groupstorm.storms.scenario.consistency import commit_ns
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.share_settings import LARGEST_GROUP
@@ -18,11 +20,21 @@ CONCURRENCY_MAX = 100
 
 
 def record_ns(settings: Settings) -> int:
-    """The mean time of a record in nanoseconds on the slowest machine, with ``concurrency`` at a time."""
+    """The mean time of a record and its commit in nanoseconds on the slowest machine, with ``concurrency``
+    records at a time."""
+    return _work_ns(settings) // settings.integer("concurrency") + _commit_ns(settings)
+
+
+def _commit_ns(settings: Settings) -> int:
+    return 0 if is_shared(settings) else commit_ns(settings)
+
+
+def _work_ns(settings: Settings, factor: int | None = None) -> int:
+    """Return the work on a record on a machine with this factor, in thousandths; None: on the slowest one."""
     slow_records = settings.of_type("slow_records", SlowRecordList)
     nanoseconds, _ = settings.distribution("process_ms").mean_and_variance()
     nanoseconds += sum(1000 * one.work_us // one.every for one in slow_records.records if one.every)
-    return nanoseconds * _slowest(settings) // (settings.integer("concurrency") * 1_000)
+    return nanoseconds * (_slowest(settings) if factor is None else factor) // 1_000
 
 
 def has_records(settings: Settings) -> bool:
@@ -55,16 +67,39 @@ def longest_work_us(settings: Settings) -> dict[str, int]:
 class MemberLoad:
     """Records a second: of all partitions, the busiest first, and what one member does.
 
-    ``per_member`` None: processing takes no time. Partitions are taken to be spread evenly by number, and the
-    unluckiest member to own the busiest ones. ``is_shared``: of a share group, whose members have no more to
-    do than each other.
+    ``work_s``: of the work on a record by the slowest member, which does ``concurrency`` records at a time.
+    ``commit_s``: of the commit that each of its records waits for. ``quickest_s``: of a record of the
+    quickest member. ``together``: what all members do, None if records take no time. Partitions are taken to
+    be spread evenly by number, and the slowest member to own the busiest ones. ``is_shared``: of a share
+    group, whose members have equally much to do.
     """
 
     partitions: tuple[float, ...]
-    per_member: float | None
+    work_s: float
+    commit_s: float
     members: int
     concurrency: int
+    quickest_s: float
+    together: float | None
     is_shared: bool = False
+
+    @property
+    def per_member(self) -> float | None:
+        """The most that the slowest member does; None: records take no time."""
+        return 1 / self._record_s if self._record_s else None
+
+    @property
+    def _record_s(self) -> float:
+        return self.work_s / self.concurrency + self.commit_s
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether some member is slower than others by more than a hundredth."""
+        return self.quickest_s * 1.01 < self._record_s
+
+    def is_enough_for_the_quickest(self) -> bool:
+        """Whether the members would keep up if all were as quick as the quickest."""
+        return self.of_unluckiest(self.members) * self.quickest_s < 1
 
     @property
     def arriving(self) -> float:
@@ -90,16 +125,19 @@ class MemberLoad:
 
     def enough_concurrency(self) -> int | None:
         """The least ``concurrency`` with which the present members have no more than they can do."""
-        if self.per_member is None:
+        most = self.of_unluckiest(self.members)
+        left = 1 - self.commit_s * most
+        if not self.work_s or left <= 0:
             return None
-        one_at_a_time = self.per_member / self.concurrency
-        least = max(int(self.of_unluckiest(self.members) // one_at_a_time), self.concurrency) + 1
+        least = max(int(self.work_s * most / left), self.concurrency) + 1
         return least if least <= CONCURRENCY_MAX else None
 
     def record_ms(self) -> float | None:
-        """The work on a record, in milliseconds, with which the members keep up; None if any will do."""
+        """The work on a record, in milliseconds, with which the members keep up; None if any, or none, will
+        do."""
         most = self.of_unluckiest(self.members)
-        return 1000 * self.concurrency / most if most else None
+        left_s = 1 / most - self.commit_s if most else 0
+        return 1000 * self.concurrency * left_s if left_s > 0 else None
 
 
 def members_added(settings: Settings, steps: Sequence[Step]) -> int:
@@ -122,14 +160,49 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         ),
         reverse=True,
     )
-    nanoseconds = max(record_ns(own) for own in settings.of_profiles())
+    members = settings.integer("members") + members_added(settings, steps)
+    later = settings.of_profiles()[len(settings.at_start()) :]
+    rosters = [_at_start(settings, members), *([_pace(own, _slowest(settings))] * members for own in later)]
+    roster = max(rosters, key=lambda paces: sum(pace.record_s for pace in paces))
+    slowest, quickest_s = max(roster), min(pace.record_s for pace in roster)
     return MemberLoad(
         tuple(partitions),
-        1e9 / nanoseconds if nanoseconds else None,
-        settings.integer("members") + members_added(settings, steps),
-        settings.integer("concurrency"),
+        slowest.work_s,
+        slowest.commit_s,
+        members,
+        slowest.concurrency,
+        quickest_s,
+        sum(1 / pace.record_s for pace in roster) if quickest_s else None,
         is_shared(settings),
     )
+
+
+class _Pace(NamedTuple):
+    """The mean time of a record and its parts in seconds; a member works on ``concurrency`` at a time."""
+
+    record_s: float
+    work_s: float
+    commit_s: float
+    concurrency: int
+
+
+def _pace(own: Settings, factor: int) -> _Pace:
+    work_s, commit_s = _work_ns(own, factor) / 1e9, _commit_ns(own) / 1e9
+    concurrency = own.integer("concurrency")
+    return _Pace(work_s / concurrency + commit_s, work_s, commit_s, concurrency)
+
+
+def _at_start(settings: Settings, members: int) -> list[_Pace]:
+    """The pace of each member before a step rolls out other settings."""
+    machines = settings.of_type("machines", Machines)
+    known: dict[tuple[Settings, int], _Pace] = {}
+    paces = []
+    for index in range(members):
+        key = settings.of_member(index), machines.factor(index)
+        if key not in known:
+            known[key] = _pace(*key)
+        paces.append(known[key])
+    return paces
 
 
 def _records_per_second(rates: tuple[tuple[int, int], ...]) -> float:

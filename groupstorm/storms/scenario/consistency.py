@@ -15,6 +15,7 @@ from groupstorm.storms.scenario.commit_settings import (
     COMMIT_INTERVAL,
     COMMITS,
     OFFSET_RESET,
+    RECORD,
 )
 from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
@@ -132,9 +133,21 @@ def commits_of(own: Settings) -> str:
     return commits
 
 
+def commit_ns(own: Settings) -> int:
+    """The part of a commit's round trip that one record of a full batch takes, in nanoseconds."""
+    commits = commits_of(own)
+    if commits not in (BATCH, RECORD):
+        return 0
+    mean_ns, _ = own.distribution("net_latency_ms").mean_and_variance()
+    return 2 * mean_ns // (own.integer("max.poll.records") if commits == BATCH else 1)
+
+
 def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str]:
-    """Those of the settings ``given`` on the command line that no member has, because all members speak one
-    protocol, with what takes their place. Of a streams group those of the scenario's file, too."""
+    """Return the settings ``given`` on the command line that no member has, with their replacements.
+
+    No member has them because all members speak one protocol. For a streams group the settings of the
+    scenario's file count, too.
+    """
     protocols = {own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}
     if protocols == {STREAMS_PROTOCOL}:
         given = {*given, *dict(settings.changed(IDLE_IN_STREAMS_GROUPS))}

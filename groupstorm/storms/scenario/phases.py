@@ -28,11 +28,11 @@ class Phases:
 
     def __init__(self, settings: Settings, steps: Sequence[Step], seed: int) -> None:
         self._seed = seed if settings.choice("phases") == DRAWN else None
-        #: How much later than their step members start, all of them alike: at most a quarter of the time
-        #: until the first other step.
+        #: The delay with which members start after their step, all of them alike: at most a quarter of the
+        #: time until the first other step.
         self.start_us = self.within_us("first members", _start_within_us(settings, steps))
         starts_ms = (step.over_ms for step in steps if step.do == START and step.at_ms == 0)
-        #: Until then processes that start are first members: later ones are new indeed.
+        #: The processes that start until then are first members: later ones are new indeed.
         self._begun_us = self.start_us + max(starts_ms, default=0) * 1000
 
     def within_us(self, of: str, period_us: int) -> int:

@@ -211,7 +211,7 @@ class Settings:
         return None if self._values[name] is None else self.of_type(name, kind)
 
     def changed(self, names: Container[str]) -> Iterator[tuple[str, Any]]:
-        """Those of ``names`` that differ from the defaults, as a file would have them."""
+        """Yield the settings of ``names`` that differ from the defaults, as a file would have them."""
         defaults = dict(Settings().written())
         for name, written in self.written():
             if name in names and written != defaults.get(name):

@@ -162,6 +162,6 @@ def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | 
         ):
             raise InputError(
                 f"{where}: {index!r}: expected all, or numbers of members "
-                f"from 0 to {settings.integer('members') - 1}"
+                f"from 0 to {settings.integer('members') - 1}, as members is {settings.integer('members')}"
             )
     return tuple(indexes)

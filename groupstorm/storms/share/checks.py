@@ -28,9 +28,9 @@ class ShareChecks:
         self.verdicts: dict[str, str] = dict.fromkeys(SHARE_INVARIANTS, HELD)
         self._limit = limit
         self._time_us = 0
-        #: Of each record in flight: who has it (None: nobody), and how often it was delivered.
+        #: Record in flight -> the member that has it (None: nobody), and the number of its deliveries.
         self._in_flight: dict[tuple[str, int], tuple[str | None, int]] = {}
-        #: What follows the last record that was ever delivered, by partition.
+        #: Partition -> the offset behind the last record that was ever delivered.
         self._ends: dict[str, int] = {}
         self._checks: dict[type, Callable[[Any], None]] = {
             events.SharePartitionsLoaded: self._loaded,

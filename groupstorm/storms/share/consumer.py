@@ -24,7 +24,7 @@ from groupstorm.trace.events import share as events
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 
-#: How long close() waits.
+#: The time for which close() waits.
 _CLOSE_US: Final = 30_000_000
 
 

@@ -79,7 +79,7 @@ class Traffic:
 MEGABYTE = 1_000_000
 
 FORECAST_US = 60_000_000
-"""How far processing is forecast; beyond that it is taken to be as fast as records arrive."""
+"""Processing is forecast so far ahead; beyond that it is taken to be as fast as records arrive."""
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _MEMBER: Final = Source.MEMBER

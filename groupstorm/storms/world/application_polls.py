@@ -19,7 +19,7 @@ _CLOCK_US: Final = 2_000
 
 
 class PollingProcess(Protocol):
-    """What the polls need of their process. Its parts stay the same as long as it lives."""
+    """The parts of a process that its polls use. They stay the same as long as it lives."""
 
     alive: bool
     config: ConsumerConfig

@@ -1,4 +1,4 @@
-"""What one look of a poll loop hands out: records of some partitions, and when the work on them is done."""
+"""The batch that one look of a poll loop hands out: records, and the time when the work on them is done."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ BROKER_SETTINGS = (
     "group.streams.initial.rebalance.delay.ms",
 )
 
-#: Those that have bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
+#: The options with bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
 _BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
 #: During a write that takes so long, heartbeats and commits are sent: their responses wait for it.
@@ -154,9 +154,9 @@ class VirtualBroker:
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
         self._busy_until_us = 0
-        #: Of the writes under way, the last ones, and of others before them.
+        #: The times at which writes began: the ones under way come last, behind writes that are over.
         self._writes_begun_us: list[int] = []
-        #: Computed requests that arrived since those began, by API and arrival.
+        #: Computed requests that arrived since those writes began, by API and arrival.
         self._waiting: list[tuple[str, int]] = []
         self._down_until_us: int | None = None
         self.coordinator = SimulatedGroupCoordinator(
@@ -253,7 +253,7 @@ class VirtualBroker:
 
     @property
     def answered_until_us(self) -> int:
-        """What has arrived since then waits for a write."""
+        """The time since which requests that arrived wait for a write."""
         under_way = self.coordinator.writes_under_way(GROUP)
         return self._writes_begun_us[-under_way] if under_way else self.clock.now_us
 

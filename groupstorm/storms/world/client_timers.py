@@ -14,6 +14,6 @@ class ClientTimers:
         self._drift_ppm = drift_ppm
 
     def us(self, ms: int) -> int:
-        """How long a timer of so many milliseconds takes, in microseconds of true time."""
+        """Return the true time that a timer of so many milliseconds takes, in microseconds."""
         drift_ppm = self._drift_ppm
         return ms * 1000 * _MILLION // (_MILLION + drift_ppm) if drift_ppm else ms * 1000

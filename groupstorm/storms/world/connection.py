@@ -23,7 +23,7 @@ _HEARTBEATS: Final = (ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatRespons
 
 
 class Network:
-    """What all connections of a run share: the broker at their end, the latency of one way, timeouts."""
+    """The parts that all connections of a run share: the broker, the latency of one way, timeouts."""
 
     __slots__ = ("_timeouts", "broker", "clock", "down_until_us", "latency", "seed")
 
@@ -200,7 +200,7 @@ class VirtualConnection:
         self.index = index
         self.request_order = order_of(Kind.REQUEST_ARRIVES, index)
         self.response_order = order_of(Kind.RESPONSE_ARRIVES, index)
-        #: How often the connection was lost; a request of an earlier epoch is lost, too.
+        #: The number of times that the connection was lost; a request of an earlier epoch is lost, too.
         self.epoch = 0
         self.parked: RequestInFlight | None = None
         #: Sent and not answered, in the order of sending.
@@ -208,7 +208,7 @@ class VirtualConnection:
         self.broken_until_us = network.down_until_us
         #: The moment at which it was lost: periodic requests under way never arrive.
         self.lost = 0
-        #: Until when the network swallows what one side sends: TCP sends it again then.
+        #: The network swallows the bytes of one side until then: TCP sends them again at that time.
         self.no_requests_until_us = self.no_responses_until_us = 0
         #: Requests that have arrived behind a parked one, which mutes the connection.
         self.unread: list[RequestInFlight] = []

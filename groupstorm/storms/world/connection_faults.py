@@ -1,4 +1,4 @@
-"""What breaks between a process and the coordinator: its connection, or the network on the way."""
+"""The faults between a process and the coordinator: of its connection, or of the network on the way."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class PlainConsumers:
         return consumer
 
     def _offered(self, config: ConsumerConfig) -> Sequence[Assignor]:
-        """What this process offers: its client's own assignors, if members have several clients."""
+        """Return this process's assignors: its client's own ones if members have several clients."""
         all_offered = strategies(self._environment.settings)
         if all_offered == config.partition_assignment_strategy:
             return self._assignors

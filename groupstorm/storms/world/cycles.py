@@ -82,8 +82,10 @@ class CycleSearch:
         return Cycle(looks, span_us, moved), rounds * len(looks)
 
     def _rounds(self, first: int, lags: list[int]) -> int | None:
-        """How often the looks from ``first`` on come again (0: for ever; None: not once). Where a partition
-        lags behind by more or less than then, there is more than a fetch at each look."""
+        """Return how often the looks from ``first`` on come again (0: for ever; None: not once).
+
+        If a partition lags behind by more or less than then, there is more than a fetch at each look.
+        """
         rounds = 0
         for at, (lag, before) in enumerate(zip(lags, self._lags[first], strict=True)):
             grown, enough = lag - before, self._enough

@@ -1,4 +1,4 @@
-"""What an application takes its time for: durations drawn by the instant at which they begin."""
+"""The durations of an application's work, drawn by the instant at which they begin."""
 
 from __future__ import annotations
 

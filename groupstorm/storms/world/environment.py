@@ -1,4 +1,4 @@
-"""What all processes of one run share: time, the broker and the network, topics and records, the trace."""
+"""The environment of all processes of a run: time, broker, network, topics, records and trace."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class Environment:
             figures_from_us=scenario.figures_from_ms * 1000,
             sees_commits=True,
         )
-        #: What the run's rows are checked by: those of share groups are others.
+        #: The checks of the run's rows: the rows of share groups are others.
         self.checks = (
             ShareChecks(settings.integer(DELIVERY_LIMIT)) if is_shared(settings) else self.invariants
         )

@@ -15,12 +15,12 @@ class GroupMember(Protocol):
     """`clients.membership.Membership`, or `consumer_group.view.ConsumerGroupView`."""
 
     coordinator_known: bool
-    #: What poll() throws; None as long as the consumer runs.
+    #: The exception that poll() throws; None as long as the consumer runs.
     failure: str | None
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
-        """What it owns, as it knows."""
+        """The partitions that the member owns as far as it knows."""
         ...
 
     @property

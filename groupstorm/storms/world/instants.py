@@ -26,9 +26,9 @@ class Kind(IntEnum):
     RESPONSE_ARRIVES = 5
     #: The network thread of a client of group.protocol=consumer.
     NETWORK_THREAD = 6
-    #: Of an application.
+    #: An application's poll().
     POLL = 7
-    #: Of the coordinator, behind the requests of the same instant.
+    #: The coordinator's timers run behind the requests of the same instant.
     COORDINATOR_TIMER = 8
 
 

@@ -1,4 +1,4 @@
-"""What one look at the logs takes, how long the work on it lasts, and until when every look is like it.
+"""The records of one look at the logs, the duration of the work, and the time until which looks are alike.
 
 The rules of the `PollLoop`, apart from its state: partitions, positions and the place in the line come from
 the caller.
@@ -22,7 +22,7 @@ _OFTEN_US: Final = 50_000
 
 
 class PollSettings(NamedTuple):
-    """How the client polls. ``poll_records``: max.poll.records. ``fetch_records``: records that
+    """The client's polling. ``poll_records``: max.poll.records. ``fetch_records``: records that
     max.partition.fetch.bytes has room for. ``keep_us``: how far back positions are asked for."""
 
     poll_records: int

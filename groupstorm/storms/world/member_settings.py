@@ -7,7 +7,7 @@ from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.commit_settings import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD
-from groupstorm.storms.scenario.consistency import commits_of
+from groupstorm.storms.scenario.consistency import commit_ns, commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines
@@ -68,15 +68,6 @@ def _commit_interval_ms(own: Settings) -> int:
     return own.integer(COMMIT_INTERVAL if commits == INTERVAL else "auto.commit.interval.ms")
 
 
-def _commit_ns(own: Settings) -> int:
-    """The part of a commit's round trip that one record of a full batch takes."""
-    commits = commits_of(own)
-    if commits not in (BATCH, RECORD):
-        return 0
-    mean_ns, _ = own.distribution("net_latency_ms").mean_and_variance()
-    return 2 * mean_ns // (own.integer("max.poll.records") if commits == BATCH else 1)
-
-
 def poll_loop(
     settings: Settings,
     logs: RecordLogs,
@@ -96,7 +87,7 @@ def poll_loop(
         stream,
         factor=settings.of_type("machines", Machines).factor(index),
         slow=slow,
-        commit_ns=_commit_ns(own),
+        commit_ns=commit_ns(own),
     )
     poll_records = own.integer("max.poll.records")
     record_us = max(1, times.mean_us(1_000) // 1_000)

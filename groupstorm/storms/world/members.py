@@ -20,7 +20,7 @@ from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
-#: Those of consumer and streams groups have the same names.
+#: The states of consumer and streams groups have these names, too.
 _SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
 
 

@@ -1,4 +1,4 @@
-"""What a client knows of the topics: their state as of its last metadata refresh."""
+"""A client's knowledge of the topics: their state as of its last metadata refresh."""
 
 from __future__ import annotations
 

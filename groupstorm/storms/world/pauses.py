@@ -14,7 +14,7 @@ from groupstorm.trace.events import member as events
 
 
 class PausedProcess(Protocol):
-    """What a pause needs of the process. Its parts stay the same as long as it lives."""
+    """The parts of a process that its pauses use. They stay the same as long as it lives."""
 
     alive: bool
     name: str
@@ -39,7 +39,7 @@ class PausedProcess(Protocol):
 
 
 class Pauses:
-    """Until when a process neither polls nor processes. A pause of the process stops its heartbeats, too."""
+    """The times in which a process neither polls nor processes. A pause stops its heartbeats, too."""
 
     __slots__ = (
         "_busy_until_us",

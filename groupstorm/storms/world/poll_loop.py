@@ -209,7 +209,7 @@ class PollLoop:
 
     @property
     def processed_partitions(self) -> Sequence[TopicPartition]:
-        """Those of them that it processes."""
+        """The partitions that the process owns and processes."""
         return self._order
 
     def __contains__(self, partition: object) -> bool:
@@ -220,7 +220,7 @@ class PollLoop:
         return partition in self._held
 
     def positions(self, at_us: int) -> dict[TopicPartition, int]:
-        """How far the application has come by ``at_us``, on all partitions that it owned then."""
+        """Return the application's positions at ``at_us``, on all partitions that it owned then."""
         return self._at(at_us, Batch.done)
 
     def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
@@ -492,9 +492,9 @@ class PollLoop:
         return not self._awake_us and self._looks.polls_within(limit_us, self._settings.poll_records)
 
     def regular_until_us(self, now_us: int, limit_us: int) -> int | None:
-        """Until when the time between two polls surely stays below ``limit_us``; None: for ever.
+        """Return the time until which two polls surely are at most ``limit_us`` apart; None: for ever.
 
-        ``now_us``: nobody knows, ask again after the next poll.
+        It returns ``now_us`` if that is not sure: ask again after the next poll.
         """
         if self._looks.polls_within(limit_us, len(self._order)):
             return None

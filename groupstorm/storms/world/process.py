@@ -250,7 +250,7 @@ class VirtualProcess(ABC, Generic[Member]):
             self._go_on(result)
 
     def work_share(self) -> tuple[int, int]:
-        """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
+        """Return the application's share of time at work, in `SHARES`, and the microseconds between polls."""
         now_us, loop, logs = self.clock.now_us, self.work.loop, self._environment.records.logs
         capacity = loop.capacity
         rate = sum(rates_at(logs.curves(self.membership.owned), now_us))

@@ -1,4 +1,4 @@
-"""What a process does when a rebalance gives it partitions or takes them (ConsumerRebalanceListener)."""
+"""The callbacks of a process that gains or loses partitions in a rebalance (ConsumerRebalanceListener)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from groupstorm.storms.world.response_errors import first_error
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 
-#: What carrying out an operation returns if its result comes later.
+#: The result of an operation whose actual result comes later.
 TAKES_TIME: Any = object()
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
@@ -58,7 +58,7 @@ class LocalState:
 
 
 class CallbackProcess(Protocol):
-    """What the callbacks need of their process. Its parts stay the same as long as it lives."""
+    """The parts of a process that its callbacks use. They stay the same as long as it lives."""
 
     alive: bool
     name: str
@@ -89,7 +89,7 @@ class CallbackProcess(Protocol):
 
 
 class RebalanceHooks(Protocol):
-    """What an application on top of the consumer adds to its callbacks, in the order of the calls."""
+    """The calls by which an application on top of the consumer extends its callbacks, in their order."""
 
     def before_giving_up(self, operation: RunCallback) -> Mapping[TopicPartition, int]:
         """Partitions are about to go. Returns the positions to commit before the callback returns."""

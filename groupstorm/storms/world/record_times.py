@@ -1,4 +1,4 @@
-"""How long an application works on records: `process_ms`, `concurrency`, factors, single slow records.
+"""The times that an application works on records: `process_ms`, `concurrency`, factors, slow records.
 
 Many records of one batch are not drawn one by one: their sum is drawn from a normal distribution with the
 mean and the variance of `process_ms`. Integers only, so that a seed gives the same times on any machine.
@@ -78,7 +78,7 @@ class RecordTimes:
         self._process = process
         self._factor = factor
         self._share = UNCHANGED * UNCHANGED * concurrency
-        #: What the slowest record of an ordinary partition takes, times `_share`.
+        #: The time that the slowest record of an ordinary partition takes, times `_share`.
         self._ordinary = process.largest_us * factor * UNCHANGED
         self._stream = stream
         self._mean_ns, self._variance = process.mean_and_variance()

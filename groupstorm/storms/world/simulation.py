@@ -36,10 +36,10 @@ from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import Tee
 
 CHECK_INTERVAL_US = 1_000_000
-"""How often, in virtual time, a run checks whether it is over."""
+"""The interval, in virtual time, at which a run checks whether it is over."""
 
 LAST_REBALANCE_US = 600_000_000
-"""How long a rebalance may take that is under way when `settle_timeout_ms` has passed."""
+"""A rebalance that is under way when `settle_timeout_ms` has passed may take so long."""
 
 
 def simulate(
@@ -104,7 +104,7 @@ def _begin(environment: Environment, assignors: Sequence[Assignor]) -> tuple[Wor
 
 
 def _run_to_the_end(world: World, steps: StepRunner, progress: Progress | None) -> None:
-    """Until `EndCondition` is met; then the tail. A group that has not settled by then is observed on.
+    """Run until `EndCondition` is met, then the tail. A group that has not settled by then is observed on.
 
     A step may have its effect during the tail only: a session expires although its member is back. Then the
     run goes on.
@@ -154,15 +154,15 @@ def _observe(world: World, end: EndCondition, settling: Settling) -> None:
 #: During a run (`gc.set_threshold`).
 _THRESHOLDS: Final = (10_000_000, 50, 1000)
 
-#: How many objects runs may leave behind: about 50 MB.
+#: The number of objects that runs may leave behind: about 50 MB.
 _LEFT_BEHIND_MAX: Final = 300_000
 
 
 class ObjectCycles:
     """A storm makes millions of objects that live long or die without cycles: look for cycles rarely.
 
-    What a run leaves behind is full of cycles, and Python looks at old objects so rarely that a process with
-    many small runs would keep all of it: the next run begins with a look at everything if that is much.
+    The objects that a run leaves behind are full of cycles, and Python looks at old objects so rarely that a
+    process with many small runs would keep them all: if they are many, the next run first looks at all.
     """
 
     def __init__(self) -> None:
@@ -186,5 +186,5 @@ class ObjectCycles:
             gc.unfreeze()
 
 
-#: Of this process.
+#: The `ObjectCycles` of this process.
 OBJECT_CYCLES: Final = ObjectCycles()

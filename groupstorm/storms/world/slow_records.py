@@ -16,7 +16,7 @@ NEVER_DONE_US: Final = 100 * 24 * 3_600_000_000
 """The work on a record that kills the process: the process dies before."""
 
 LOOK_US: Final = 500_000
-"""How often the world looks whether an owner has come to such a record."""
+"""The interval at which the world looks whether an owner has come to such a record."""
 
 
 class SlowRecordTimes:
@@ -74,7 +74,7 @@ class SlowRecordTimes:
         return tuple(sorted(found.items()))
 
     def entry(self, partition: TopicPartition, offset: int) -> tuple[int, str]:
-        """How long the application works on the record, and what it does then; (0, ""): it is not slow."""
+        """Return the microseconds of work on the record, and its outcome; (0, "") if it is not slow."""
         found = self._named.get((partition, offset))
         numbers = [number for number, _ in self._every if not offset % number]
         if found is None and numbers:

@@ -25,7 +25,7 @@ class TraceBuffer:
         self._clock = clock
         self._sink = sink
         self._checks = checks
-        #: How many of the pending events come before each call.
+        #: Calls, each with the number of pending events that come before it.
         self._between: list[tuple[int, Callable[[], None]]] = []
         self.pending: list[TraceEntry] = []
 

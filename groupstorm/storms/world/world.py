@@ -24,7 +24,7 @@ from groupstorm.trace.schema import Source
 
 
 class Processes(Protocol):
-    """What a scenario runs: plain consumers, or instances of a Kafka Streams application."""
+    """The processes that a scenario runs: plain consumers, or instances of a Kafka Streams application."""
 
     @property
     def running(self) -> Mapping[str, Process]:

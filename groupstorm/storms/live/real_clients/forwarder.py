@@ -141,7 +141,7 @@ class _Link:
                 writer.transport.abort()
 
     async def run(self) -> None:
-        """Until either side closes its connection, or one of them sends what is no frame of Kafka's."""
+        """Forward frames until a side closes its connection, or sends bytes that are no frame of Kafka's."""
         try:
             upstream_reader, self._upstream = await asyncio.open_connection(
                 self._endpoint.host, self._endpoint.port

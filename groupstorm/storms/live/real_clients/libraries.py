@@ -100,7 +100,7 @@ class Library:
             )
 
 
-#: What the application of a worker process does not do, and why.
+#: The settings that the application of a worker process does not follow, and why.
 _OF_EMULATED_WORK: Mapping[str, str] = {
     "concurrency": "a worker process works on one record at a time",
     "slow_records": "a worker process works process_ms on every record",

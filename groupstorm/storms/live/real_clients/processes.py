@@ -17,7 +17,7 @@ from groupstorm.problems import CheckFailed
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients import workers
 
-#: How long a process may take until it is ready.
+#: The time that a process may take until it is ready.
 READY_TIMEOUT_S = 120.0
 
 #: The longest line of a report: positions of ten thousand partitions.

@@ -14,9 +14,9 @@ class ClientClock:
         self._speed = _MILLION + drift_ppm
 
     def ms(self, time_us: int) -> int:
-        """What the machine's clock shows at ``time_us``."""
+        """Return the milliseconds that the machine's clock shows at ``time_us``."""
         return time_us * self._speed // (1000 * _MILLION)
 
     def us(self, shown_ms: int) -> int:
-        """When it begins to show ``shown_ms``."""
+        """Return the time at which the clock begins to show ``shown_ms``."""
         return -(-shown_ms * 1000 * _MILLION // self._speed)

@@ -48,7 +48,7 @@ from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
 from groupstorm.trace.events import member as events
 
-#: How long close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
+#: The time for which close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS: Final = 30_000
 #: Makes the member of a process from its id and the time on the machine's clock.
 NewMember = Callable[[str, int], HeartbeatingMember[Any]]

@@ -44,7 +44,7 @@ class ConsumerGroupView:
         self._on_coordinator_lost = on_coordinator_lost
         self._on_poll_late = on_poll_late
         self._generation = Generation(member.epoch, member.member_id)
-        #: How many callbacks wait for a poll().
+        #: The number of callbacks that wait for a poll().
         self.callbacks_due = 0
         self.failure: str | None = None
 

@@ -1,4 +1,4 @@
-"""How late a client's heartbeat timer fires, beat after beat, by arithmetic alone.
+"""The lateness of a client's heartbeat timer, beat after beat, by arithmetic alone.
 
 A timer is late by a little, and is set anew when it has fired: lateness adds up, and the heartbeats of two
 members drift apart. The sum of the first k latenesses must be known without adding them up. So each
@@ -40,7 +40,7 @@ class DrawnSums:
 
     def __init__(self, values: list[int]) -> None:
         """``values``: the LENGTH draws that repeat."""
-        #: Of the first n draws, for n from 0 to LENGTH.
+        #: The sum of the first n draws, for n from 0 to LENGTH.
         self.sums = list(accumulate(values, initial=0))
         self._whole: int = self.sums[LENGTH]
         self.mean: int = self._whole >> LENGTH_BITS
@@ -97,9 +97,9 @@ def _quantiles(distribution: Distribution) -> tuple[int, ...]:
 
 
 class Lateness:
-    """How late the timer of one series is.
+    """The lateness of the timer of one series.
 
-    ``timer``: every time. ``place``: where the series begins in all sequences.
+    ``timer``: the lateness of every firing. ``place``: where the series begins in all sequences.
     """
 
     __slots__ = (
@@ -120,11 +120,11 @@ class Lateness:
         self._timer = timer
         self._place = place
         self._sum_at_place: int = timer.sums[place]
-        #: How the application works from a heartbeat on: in which share of its time, how much that can delay
-        #: one heartbeat, and by how much work has delayed them before, in all.
+        #: The application's work from a heartbeat on: its share of the time, the most by which it can delay
+        #: one heartbeat, and the sum of the delays by work before.
         self._work: DrawnSums | None = None
         self._work_from_k = self._work_share = self._work_most_us = self._work_before_us = 0
-        #: How it has worked before that; the latest last, the first from heartbeat 0 on.
+        #: The work before that; the latest last, the first from heartbeat 0 on.
         self._earlier: list[tuple[int, DrawnSums | None, int, int]] = []
         self.mean_us: int = timer.mean
         self.most_us: int = timer.most

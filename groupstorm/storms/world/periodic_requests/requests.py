@@ -311,7 +311,7 @@ class HandCommits:
         self._by_record = sender.commits == RECORD
         #: The member that commits; None: it does not.
         self._member_id: str | None = None
-        #: How many looks at the logs are counted, and up to which positions.
+        #: The number of looks at the logs that are counted, and the positions up to which they are.
         self._looks = 0
         self._counted: dict[TopicPartition, int] = {}
 

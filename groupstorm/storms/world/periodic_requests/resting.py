@@ -26,7 +26,7 @@ class Requests(Protocol):
 
 
 class RestingMembers:
-    """Those whose requests change nothing as long as nothing happens to the group, and that wake if it does.
+    """The members whose requests change nothing until something happens to the group, which wakes them.
 
     Commits by hand are computed all the time, until the coordinator refuses them.
 
@@ -38,7 +38,7 @@ class RestingMembers:
 
     def __init__(self) -> None:
         self._by_member_id: dict[str, Requests] = {}
-        #: What ends the commits by hand of each member: the coordinator refuses them from then on.
+        #: Member id -> the call that ends its commits by hand: the coordinator refuses them from then on.
         self._committing: dict[str, Callable[[], None]] = {}
         self.is_possible = True
         self.wakes_by_epoch = False

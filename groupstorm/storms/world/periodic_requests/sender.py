@@ -42,7 +42,7 @@ class Sender(Protocol):
         ...
 
     def work_share(self) -> tuple[int, int]:
-        """How much of its time the application works, in `SHARES`, and microseconds from poll() to poll()."""
+        """Return the application's share of time at work, in `SHARES`, and the microseconds between polls."""
         ...
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:

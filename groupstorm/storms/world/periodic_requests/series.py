@@ -67,7 +67,7 @@ class Series(ABC):
         self.generation = sender.membership.generation
         self.is_resting = False
         self.sent = 0
-        #: How many requests that were sent have not arrived.
+        #: The number of requests that were sent and have not arrived.
         self.under_way = 0
         #: The last request for whose leaving there is an event.
         self._scheduled = 0
