@@ -1,4 +1,4 @@
-"""What every kind of source offers to an import: observations, the places of its lines, and counts."""
+"""The interface of a source to an import: observations, the places of its lines, and counts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LogSource(ABC):
 
     @abstractmethod
     def observations(self) -> Iterator[Observation]:
-        """What the source says, in its own order. Raises InputError if it cannot be read."""
+        """Yield what the source says, in its own order. Raises InputError if it cannot be read."""
 
     @property
     def newest_first(self) -> bool:

@@ -46,7 +46,7 @@ def analyze_locally(request: Request) -> tuple[EngineResult, Mapping[Key, GroupT
 
 
 class TraceContent(NamedTuple):
-    """What a trace shows: all its groups, and figures and tables of those that were asked for and have rows
+    """A trace's content: all its groups, and figures and tables of those that were asked for and have rows
     in the window. Groups stand in the order of their names."""
 
     groups: Sequence[str]

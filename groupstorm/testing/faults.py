@@ -229,7 +229,7 @@ class ArmedFault:
 
     @property
     def hits(self) -> int:
-        """How many requests the fault has taken."""
+        """The number of requests that the fault has taken."""
         return self._fault.hits
 
     async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:

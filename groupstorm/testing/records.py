@@ -92,7 +92,7 @@ def _murmur2(key: bytes) -> int:
 
 
 def batches(records: Iterable[NewRecord], now_ms: int) -> Iterator[tuple[int, bytes]]:
-    """How many records a batch holds, and its bytes, for all of them in order. Raises InputError if aiokafka
+    """Yield each batch in order: the number of its records, and its bytes. Raises InputError if aiokafka
     is not installed."""
     waiting: list[NewRecord] = []
     weight = 0

@@ -188,7 +188,7 @@ class ServerControl:
         return offset
 
     def records(self, topic: str, partition: int, committed_only: bool) -> list[ConsumerRecord]:
-        """What the partition holds. ``committed_only``: without open and aborted transactions."""
+        """Return the records of the partition. ``committed_only``: without open and aborted transactions."""
         log = self._server.broker.state.topics.partition(topic, partition)
         assert log is not None
         until = log.last_stable_offset if committed_only else None

@@ -101,7 +101,7 @@ class TopicSink:
 
     @property
     def readable_rows(self) -> int:
-        """How many rows the broker has acknowledged."""
+        """The number of rows that the broker has acknowledged."""
         return self._delivered
 
     def rotate(self) -> None:

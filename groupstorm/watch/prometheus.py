@@ -161,7 +161,7 @@ class Collector:
         self._highest: dict[tuple[str, tuple[str, ...]], float] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """What `prometheus_client` calls for each page."""
+        """Yield the metrics of a page: `prometheus_client` calls this for each."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         picture = self.picture

@@ -46,7 +46,7 @@ class Report(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many numbered records there are."""
+        """The number of numbered records."""
         return len(self.numbers)
 
     @property
@@ -55,7 +55,7 @@ class Report(NamedTuple):
         return [one for one in self.findings if one.is_fault]
 
     def count_allowed(self, allowed: Allowed) -> int:
-        """How many findings are none for at-least-once, for this reason."""
+        """Count the findings that are none for at-least-once, for this reason."""
         return sum(one.allowed is allowed for one in self.findings)
 
     @property
