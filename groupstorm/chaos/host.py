@@ -48,7 +48,7 @@ class ChaosHost:
         #: Every instance that there was, with the sentences of those that ended unasked.
         self.all: list[ServiceInstance] = []
         self.exits: list[str] = []
-        #: What the broker last said: client id -> partitions, partition -> committed offset.
+        #: The broker's last answer: client id -> partitions, partition -> committed offset.
         self.owned: Mapping[str, tuple[TopicPartition, ...]] = {}
         self.committed: Mapping[str, int] = {}
         self.ends: Mapping[str, int] = {}

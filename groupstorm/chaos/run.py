@@ -33,11 +33,11 @@ from groupstorm.testing.ledger.report import Report
 
 #: Where a service writes its results, unless its scenario has a topic of this name.
 OUTPUT: Final = "output"
-#: How often the group is asked how far it is.
+#: The interval at which the group is asked how far it is.
 LOOK_S: Final = 0.2
 #: So long the number of processed records must not have changed before the run is over.
 QUIET_S: Final = 2.0
-#: How long an instance may take to end after SIGTERM if the scenario has no `termination_grace_ms`.
+#: The time that an instance may take to end after SIGTERM if the scenario has no `termination_grace_ms`.
 GRACE_S: Final = 10.0
 
 
@@ -158,7 +158,7 @@ class _Phases:
         self._steps = steps
         self._promises = promises
         self._progress = progress
-        #: How long the service took to come to rest after the last step.
+        #: The time that the service took to come to rest after the last step.
         self.rest_s = 0.0
 
     async def steps(self) -> None:
@@ -319,7 +319,7 @@ class Verdict(NamedTuple):
         }
 
 
-#: How often records are written.
+#: The interval at which records are written.
 INTERVAL_S = 0.1
 
 

@@ -22,7 +22,7 @@ _SHOWN_MAX: Final = 200
 class LogSource(ABC):
     """One log, dump, segment or pasted output. After `observations`, the counts say what it held."""
 
-    #: What `lines` counts, in messages.
+    #: The unit that `lines` counts, in messages.
     unit: ClassVar[str] = "line"
 
     def __init__(self, log: Log, number: int, tz: tzinfo = UTC, day: date | None = None) -> None:
@@ -40,7 +40,7 @@ class LogSource(ABC):
         self.writers: set[Writer] = set()
         self.first_us: int | None = None
         self.last_us: int | None = None
-        #: What is damaged in the source: one sentence each.
+        #: The damage in the source: one sentence each.
         self.damage: list[str] = []
         #: Topic id, as Kafka prints it -> name, as far as the source says it.
         self.topic_names: dict[str, str] = {}

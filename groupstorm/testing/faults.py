@@ -82,7 +82,7 @@ class Fault:
         self.count = count
         self.group = group
         self.client_id = client_id
-        #: How many requests the fault has taken.
+        #: The number of requests that the fault has taken.
         self.hits = 0
 
     @property

@@ -125,7 +125,7 @@ class GroupPredicate(NamedTuple):
         return self.what
 
 
-#: What a test waits for.
+#: The condition that a test waits for.
 Wanted = GroupCondition | GroupPredicate
 
 

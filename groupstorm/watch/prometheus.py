@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-#: Of the loopback interface.
+#: The names of the loopback interface.
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 #: Label values, and the value.
 Sample = tuple[tuple[str, ...], float]

@@ -90,7 +90,7 @@ class GroupRecord:
     #: How often the group was described, and whether a description had the owners of all partitions.
     descriptions: int = 0
     is_only_described: bool = True
-    #: How many rebalances the descriptions show.
+    #: The number of rebalances that the descriptions show.
     rebalances_seen: int = 0
     owners_described: bool = False
     rounds_known: int = 0
