@@ -20,7 +20,7 @@ from groupstorm.trace.rows import TraceEntry
 if TYPE_CHECKING:
     import pyarrow
 
-#: What Spark leaves in a folder of Parquet files that it has completed; so do we.
+#: The file that Spark leaves in a folder of Parquet files that it has completed; so do we.
 COMPLETE_MARK = "_SUCCESS"
 
 #: The first columns of every table.

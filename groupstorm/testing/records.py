@@ -13,7 +13,7 @@ from groupstorm.clients.consumer.errors import RecordCorrupt
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord, FetchedRecords, decoding
 from groupstorm.problems import InputError
 
-#: What a test gives as a key or a value: a text is sent as UTF-8, None as null.
+#: The types that a test gives as a key or a value: a text is sent as UTF-8, None as null.
 Content = str | bytes | None
 Headers = Mapping[str, Content]
 

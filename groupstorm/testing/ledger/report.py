@@ -26,7 +26,7 @@ from groupstorm.testing.ledger.judging import Judge, Rules, ShareJudge
 _SECOND_US = 1_000_000
 #: A time with wider bounds is printed with both.
 _SHOWN_AS_ONE_US = 2_000
-#: What the summary says of findings that are no faults.
+#: The words that the summary says of findings that are no faults.
 _ALLOWED: Final = {
     Allowed.YES: "again as at-least-once allows",
     Allowed.UNKNOWN: "again, too close to a commit to tell whether at-least-once allows it",
