@@ -48,7 +48,7 @@ def bundled() -> Iterator[Path]:
 
 
 def runtimes(minimum: int, too_old: list[str], javas: Iterable[Path] | None = None) -> Iterator[Runtime]:
-    """Those that start and are of version ``minimum`` or newer; what the others are goes to ``too_old``.
+    """Yield those that start, of version ``minimum`` or newer; what the others are goes to ``too_old``.
 
     ``javas``: by default `candidates`.
     """

@@ -37,7 +37,7 @@ class ExitCode(IntEnum):
 
 
 class ExpectedError(Exception):
-    """What ends a command with its message, one line on standard error, and with ``exit_code``."""
+    """An error that ends a command with its message, one line on standard error, and with ``exit_code``."""
 
     exit_code: ClassVar[ExitCode]
 

@@ -41,7 +41,7 @@ def at_most(value: float) -> str:
 
 
 def ratio(value: float, least: float) -> str:
-    """How many times ``least`` it is; nothing is not measured in nothings."""
+    """Tell how many times ``least`` it is; nothing is not measured in nothings."""
     if least <= 0 or value < 1.05 * least:
         return ""
     times = value / least

@@ -24,7 +24,7 @@ _LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
 
 
 def read_document(path: Path) -> Any:
-    """What a .toml file, or else a YAML file, holds. Raises InputError."""
+    """Return what a .toml file, or else a YAML file, holds. Raises InputError."""
     text = read_text(path)
     return parse_toml(text, str(path)) if path.suffix == ".toml" else parse_yaml(text, str(path))
 
@@ -132,7 +132,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def _count(node: Any, known: dict[Any, int | None]) -> int:
-    """How many values the document has if every alias is replaced by what it stands for."""
+    """Count the values that the document has if every alias is replaced by what it stands for."""
     if node in known:
         count = known[node]
         if count is None:

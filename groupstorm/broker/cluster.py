@@ -73,7 +73,7 @@ class Cluster:
         self._by_rack = _alternating(self.nodes, self._racks)
         #: The ports of the brokers that listen already.
         self.ports: dict[int, int] = {}
-        #: Of their listeners, as Kafka names it.
+        #: The protocol of their listeners, as Kafka names it.
         self.protocol = "PLAINTEXT"
         self.groups = Coordinators(self.nodes, group_partitions)
         self.transactions = Coordinators(self.nodes, transaction_partitions)

@@ -21,7 +21,7 @@ class Feature(NamedTuple):
     level: int
 
 
-#: Those of Kafka 4.4.0.
+#: The features of Kafka 4.4.0.
 _FEATURES: Mapping[str, Feature] = {
     "eligible.leader.replicas.version": Feature(0, 1, 0),
     "group.version": Feature(0, 1, 1),

@@ -32,7 +32,7 @@ REFUSED: Mapping[str, str] = {
     "errors.deadletterqueue.": "dead letter topics are named dlq.*, and nobody creates them",
 }
 
-#: Those of the group coordinator.
+#: The settings of the group coordinator.
 COORDINATOR_SETTINGS = (
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",

@@ -18,7 +18,7 @@ _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 class Surroundings(NamedTuple):
-    """What every instance is told. ``topics`` and ``output_topic``: their names on this broker."""
+    """The facts that every instance is told. ``topics`` and ``output_topic``: their names on this broker."""
 
     bootstrap_servers: str
     group_id: str
@@ -27,7 +27,7 @@ class Surroundings(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """What one instance is told: its place, its client.id, its group.instance.id ("": a dynamic member)."""
+    """The facts for one instance: its place, its client.id, its group.instance.id ("": a dynamic member)."""
 
     place: int
     client_id: str

@@ -48,7 +48,7 @@ class ChaosHost:
         #: Every instance that there was, with the sentences of those that ended unasked.
         self.all: list[ServiceInstance] = []
         self.exits: list[str] = []
-        #: What the broker last said: client id -> partitions, partition -> committed offset.
+        #: The broker's last answer: client id -> partitions, partition -> committed offset.
         self.owned: Mapping[str, tuple[TopicPartition, ...]] = {}
         self.committed: Mapping[str, int] = {}
         self.ends: Mapping[str, int] = {}
@@ -61,7 +61,7 @@ class ChaosHost:
 
     @property
     def processes(self) -> Mapping[str, ServiceInstance]:
-        """What the steps start and stop."""
+        """The instances that the steps start and stop."""
         return self.consumers
 
     @property
@@ -84,7 +84,7 @@ class ChaosHost:
         raise InputError(f"do: add-partitions: {topic}: {count}: not for a service of your own")
 
     def trace(self, source: Source, event: TracedEvent) -> None:
-        """What a step does is told in the histories of the ledger."""
+        """Tell the histories of the ledger what a step does."""
         if source is Source.WORLD and isinstance(event, StepTaken):
             name = "" if event.member is None else f" {event.member}"
             self._ledger.incident(f"{event.cause}{name} ({event.detail})", event.member or "")

@@ -177,7 +177,7 @@ class LinePipe:
 
 
 class InstanceHost(Protocol):
-    """What an instance needs of the run."""
+    """The parts of the run that an instance needs."""
 
     @property
     def clock(self) -> Timetable: ...
@@ -216,7 +216,7 @@ class ServiceInstance:
 
     @property
     def work(self) -> ServiceInstance:
-        """What it owns."""
+        """The instance itself, which owns its partitions."""
         return self
 
     @property

@@ -33,16 +33,16 @@ from groupstorm.testing.ledger.report import Report
 
 #: Where a service writes its results, unless its scenario has a topic of this name.
 OUTPUT: Final = "output"
-#: How often the group is asked how far it is.
+#: The interval at which the group is asked how far it is.
 LOOK_S: Final = 0.2
 #: So long the number of processed records must not have changed before the run is over.
 QUIET_S: Final = 2.0
-#: How long an instance may take to end after SIGTERM if the scenario has no `termination_grace_ms`.
+#: The time that an instance may take to end after SIGTERM if the scenario has no `termination_grace_ms`.
 GRACE_S: Final = 10.0
 
 
 class Promises(NamedTuple):
-    """What the service promises, see `groupstorm.testing.Ledger`. ``reads_lines``: it says on standard output
+    """The service's promises, see `groupstorm.testing.Ledger`. ``reads_lines``: it says on standard output
     what it has processed; else it writes records into the output topic."""
 
     exactly_once: bool
@@ -158,11 +158,11 @@ class _Phases:
         self._steps = steps
         self._promises = promises
         self._progress = progress
-        #: How long the service took to come to rest after the last step.
+        #: The time that the service took to come to rest after the last step.
         self.rest_s = 0.0
 
     async def steps(self) -> None:
-        """Until all steps are done, and no sooner than `least_duration_ms`."""
+        """Wait until all steps are done, and at least `least_duration_ms`."""
         least_us = self._host.settings.integer("least_duration_ms") * 1000
         while self._steps.pending or self._host.clock.now_us < least_us:
             await self._look("steps")
@@ -170,8 +170,8 @@ class _Phases:
                 return
 
     async def rest(self) -> Mapping[str, int] | None:
-        """Until the group is settled and has committed every record, and nothing has been processed for a
-        while: None. Gives the records that are left if it does not come to that in time."""
+        """Wait until the group is settled, has committed every record, and nothing was processed for a
+        while; return None then. Return the records that are left if it does not come to that in time."""
         self._host.faults.end()
         begun_us = self._host.clock.now_us
         until_us = begun_us + self._host.settings.integer("settle_timeout_ms") * 1000
@@ -319,7 +319,7 @@ class Verdict(NamedTuple):
         }
 
 
-#: How often records are written.
+#: The interval at which records are written.
 INTERVAL_S = 0.1
 
 
@@ -348,7 +348,7 @@ class NumberedRecords:
 
     @property
     def count(self) -> int:
-        """How many records have been written."""
+        """The number of records that have been written."""
         return sum(self._written.values())
 
     async def write(self) -> None:

@@ -95,7 +95,7 @@ class FiguresAccumulator:
         return None if OWNERSHIP in self._sums.unknown.sentences else self._sums.ownership.unowned_now(now_us)
 
     def waiting_records(self, now_us: int) -> float | None:
-        """How many records wait at this instant, no earlier than the last row; None if it is not known."""
+        """Count the records that wait now, no earlier than the last row; None if it is not known."""
         lag = self._lag()
         return None if lag is None else lag.processed_and_waiting(now_us)[1] / NANO
 
@@ -106,7 +106,7 @@ class FiguresAccumulator:
         return None if lag is None else lag.recent_peak(now_us) / NANO
 
     def oldest_record_us(self, now_us: int, partitions: Iterable[str] | None = None) -> int | None:
-        """How long the oldest record that waits now has waited, of all partitions or of these alone."""
+        """Return the time that the oldest record has waited, of all partitions or of these alone."""
         lag = self._lag()
         return None if lag is None else lag.oldest_now_us(now_us, partitions)
 
@@ -121,7 +121,7 @@ class FiguresAccumulator:
         return self._sums.ownership.begun_us
 
     def unowned_partitions(self) -> int | None:
-        """How many partitions have no owner after the last row; None if the time without an owner does not
+        """Count partitions without an owner after the last row; None if the time without an owner does not
         count: before partitions have to have owners, and while the group does not exist."""
         return self._sums.ownership.unowned_count
 
@@ -139,7 +139,7 @@ class FiguresAccumulator:
         return self.totals(end_us).figures()
 
     def totals(self, end_us: int | None = None) -> Totals:
-        """What `figures` divides and rounds."""
+        """Return the sums that `figures` divides and rounds."""
         end_us = self._now_us if end_us is None else end_us
         if self._from_us is not None:
             self._begin_window(min(self._from_us, end_us))

@@ -137,7 +137,7 @@ def skipped_words(figures: Figures) -> str:
 
 
 def _overload(figures: Figures) -> str:
-    """What the members do not get to: a group that has settled is not one that keeps up."""
+    """Tell what the members do not get to: a group that has settled is not one that keeps up."""
     growth = lag_growth(figures)
     return "" if growth is None else overload_sentence(growth)
 

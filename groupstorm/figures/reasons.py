@@ -42,7 +42,7 @@ def gap_sentence(gap: Gap) -> str:
 
 
 def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
-    """What each variant's un-owned time was spent on, and its longest gap. Several runs (seeds) add up."""
+    """Tell what took each variant's un-owned time, and its longest gap. Several runs (seeds) add up."""
     by_shares: dict[str, list[str]] = {}
     for name, runs in variants.items():
         if any(run.us for run in runs):
@@ -61,7 +61,7 @@ def reasons_sentences(variants: Mapping[str, Sequence[Reasons]]) -> list[str]:
 
 
 def longest_gap(runs: Sequence[Reasons]) -> Gap | None:
-    """Of several runs."""
+    """Return the longest gap of several runs; None if none has a gap."""
     return max((run.longest for run in runs if run.longest is not None), key=_lasted, default=None)
 
 
@@ -91,7 +91,7 @@ def _words(reason: Reason, runs: Sequence[Reasons]) -> str:
 
 
 def migration_sentences(variants: Mapping[str, Sequence[Migration]]) -> list[str]:
-    """How each variant's group changed its protocol, told of its first run, and what to do first if it could
+    """Tell how each group changed its protocol in a variant's first run, and what to do first if it could
     not. Nothing if no group changed and none was to."""
     told: dict[str, list[str]] = {}
     for name, runs in variants.items():
@@ -118,7 +118,7 @@ def _told(run: Migration) -> str:
 
 
 def _advice(variants: Mapping[str, Sequence[Migration]]) -> list[str]:
-    """What to do first under the variants whose groups refuse the new protocol."""
+    """Tell what to do first under the variants whose groups refuse the new protocol."""
     by_policy = [name for name, runs in variants.items() if any(run.refused and run.policy for run in runs)]
     of_streams, others = (
         [

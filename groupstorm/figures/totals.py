@@ -335,7 +335,7 @@ def _seconds(us: int | None) -> float | None:
 
 
 def _dollars(price: int | None) -> float | None:
-    """Of millionths of a dollar a gigabyte times bytes: dollars, six decimals, half up."""
+    """Convert millionths of a dollar a gigabyte times bytes to dollars: six decimals, half up."""
     return None if price is None else (2 * price + GIGABYTE) // (2 * GIGABYTE) / MICRO
 
 

@@ -1,4 +1,4 @@
-"""How the clocks of logs go together: what causality says about the offset of each to the first.
+"""The relation of the clocks of logs: what causality says about the offset of each to the first.
 
 In every round of a classic group all members join before the coordinator answers any of them, and the leader
 assigns before anybody has an assignment. So every generation that two logs have in common bounds the offset

@@ -49,7 +49,7 @@ def partition_names(text: str) -> list[str]:
 
 
 def optional(text: str | None) -> str | None:
-    """What Scala and Java print of an Option: ``Some(x)``, ``Optional[x]``, ``None``, ``null``."""
+    """Read an Option as Scala and Java print it: ``Some(x)``, ``Optional[x]``, ``None``, ``null``."""
     if text is None or text in ("None", "null", "Some(null)", "Optional.empty", ""):
         return None
     for before, after in (("Some(", ")"), ("Optional[", "]")):
@@ -116,7 +116,7 @@ def _config(fields: dict[str, Any]) -> None:
 
 
 def _broker_config(fields: dict[str, Any]) -> None:
-    """What a broker's configuration says about groups."""
+    """Keep what a broker's configuration says about groups."""
     settings = dict(_SETTING.findall(fields.pop("rest")))
     fields["settings"] = {name: value for name, value in settings.items() if name.startswith("group.")}
 
@@ -254,7 +254,7 @@ def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[s
 
 
 def json_fields(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a client's JSON log says beside the message (kafkajs), as far as it is of the right types."""
+    """Read what a client's JSON log says beside the message (kafkajs), as far as it is of the right types."""
     fields: dict[str, Any] = {}
     for inner in record.values():  # some loggers have an object for what is beside the message
         if isinstance(inner, dict):

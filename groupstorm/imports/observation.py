@@ -1,4 +1,4 @@
-"""What one line of a log says, before it is known how the logs go together."""
+"""The content of one line of a log, before it is known how the logs go together."""
 
 from __future__ import annotations
 

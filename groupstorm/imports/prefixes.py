@@ -1,4 +1,4 @@
-"""What stands at the beginning of a message and says who wrote it: the coordinator, a client, a thread."""
+"""The beginnings of messages that say who wrote them: the coordinator, a client, a thread."""
 
 from __future__ import annotations
 

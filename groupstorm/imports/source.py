@@ -1,4 +1,4 @@
-"""What every kind of source offers to an import: observations, the places of its lines, and counts."""
+"""The interface of a source to an import: observations, the places of its lines, and counts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHOWN_MAX: Final = 200
 class LogSource(ABC):
     """One log, dump, segment or pasted output. After `observations`, the counts say what it held."""
 
-    #: What `lines` counts, in messages.
+    #: The unit that `lines` counts, in messages.
     unit: ClassVar[str] = "line"
 
     def __init__(self, log: Log, number: int, tz: tzinfo = UTC, day: date | None = None) -> None:
@@ -40,7 +40,7 @@ class LogSource(ABC):
         self.writers: set[Writer] = set()
         self.first_us: int | None = None
         self.last_us: int | None = None
-        #: What is damaged in the source: one sentence each.
+        #: The damage in the source: one sentence each.
         self.damage: list[str] = []
         #: Topic id, as Kafka prints it -> name, as far as the source says it.
         self.topic_names: dict[str, str] = {}
@@ -49,7 +49,7 @@ class LogSource(ABC):
 
     @abstractmethod
     def observations(self) -> Iterator[Observation]:
-        """What the source says, in its own order. Raises InputError if it cannot be read."""
+        """Yield what the source says, in its own order. Raises InputError if it cannot be read."""
 
     @property
     def newest_first(self) -> bool:

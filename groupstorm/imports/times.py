@@ -55,7 +55,7 @@ _BETWEEN = r'(?:[T:]|,? ?@ |,? at |"?[,;|\t] ?"?|,? +)'
 
 @lru_cache(maxsize=4096)
 def _minute_us(text: str) -> int:
-    """Of ``2024-11-18 14:36``. Raises ValueError."""
+    """Return the time of ``2024-11-18 14:36`` in microseconds. Raises ValueError."""
     year, month, day, hour, minute = (
         int(text[a:b]) for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))
     )

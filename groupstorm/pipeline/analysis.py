@@ -36,7 +36,7 @@ _TABLES = ("figures", *TABLES)
 
 
 class Engine(StrEnum):
-    """What computes: ``auto`` is local for small traces, and Spark for large ones or on a cluster."""
+    """An engine: ``auto`` is local for small traces, and Spark for large ones or on a cluster."""
 
     AUTO = "auto"
     LOCAL = "local"

@@ -20,7 +20,7 @@ from groupstorm.trace.rows import TraceEntry
 if TYPE_CHECKING:
     import pyarrow
 
-#: What Spark leaves in a folder of Parquet files that it has completed; so do we.
+#: The file that Spark leaves in a folder of Parquet files that it has completed; so do we.
 COMPLETE_MARK = "_SUCCESS"
 
 #: The first columns of every table.
@@ -46,7 +46,7 @@ def analyze_locally(request: Request) -> tuple[EngineResult, Mapping[Key, GroupT
 
 
 class TraceContent(NamedTuple):
-    """What a trace shows: all its groups, and figures and tables of those that were asked for and have rows
+    """A trace's content: all its groups, and figures and tables of those that were asked for and have rows
     in the window. Groups stand in the order of their names."""
 
     groups: Sequence[str]

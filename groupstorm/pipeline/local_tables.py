@@ -246,7 +246,7 @@ class GroupTables:
         self._emit("handovers", self._closed, now_us, handover)
 
     def _absent_us(self, from_us: int, to_us: int) -> int:
-        """How long of that time the group did not exist, or had no members."""
+        """Return how long of that time the group did not exist, or had no members."""
         absences = self._absences
         if self._deleted_us is not None:
             absences = [*absences, (self._deleted_us, to_us)]

@@ -30,7 +30,7 @@ _TEXTUAL = (ColumnType.TEXT, ColumnType.TEXTS)
 #: Where Spark's JSON reader puts a line that is no row of the schema.
 _CORRUPT = "_corrupt"
 
-#: What a local file's URL begins with.
+#: The beginning of a local file's URL.
 _SCHEME = re.compile("^file:/+")
 
 #: Characters that mean something in a path pattern of Hadoop.

@@ -27,7 +27,7 @@ _ENDINGS: Mapping[tuple[str, str | None], str] = {
 
 
 def why(handover: SlowHandover) -> str:
-    """What ended the old ownership, how long nobody noticed, and who came after how many generations."""
+    """Tell what ended the old ownership, how long nobody noticed, and who came after how many generations."""
     ending = _ENDINGS.get((handover.ended_by, handover.cause)) or _ENDINGS[handover.ended_by, None]
     clauses = [ending.format(old=handover.old_owner, cause=handover.cause)]
     if handover.round_us is not None and handover.round_us > handover.from_us:

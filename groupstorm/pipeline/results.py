@@ -1,4 +1,4 @@
-"""What an analysis returns and prints, whichever engine computed it."""
+"""The results that an analysis returns and prints, whichever engine computed it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be analyzed: traces by run name, of them these groups (none: all) in this window.
+    """The data to analyze: traces by run name, of them these groups (none: all) in this window.
 
     ``slowest``: so many handovers of every run. ``out``: the folder for the tables, None for no tables.
     """
@@ -51,7 +51,7 @@ class SlowHandover:
 
 @dataclass(frozen=True, slots=True)
 class RoundsByCause:
-    """How often one cause made a group rebalance, and what became of it."""
+    """The number of times that one cause made a group rebalance, and what became of it."""
 
     run: str
     cause: str
@@ -64,7 +64,7 @@ class RoundsByCause:
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """What an engine computes; ``groups`` are all of the traces, in the order of their names within a run.
+    """An engine's result; ``groups`` are all of the traces, in the order of their names within a run.
 
     Rows of ``handovers`` and ``rounds`` begin with run and group, and go on as `SlowHandover` and
     `RoundsByCause` do.
@@ -78,7 +78,7 @@ class EngineResult:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a set of traces shows: figures by run, the slowest handovers first, rounds by cause.
+    """The findings of a set of traces: figures by run, the slowest handovers first, rounds by cause.
 
     A run with several groups stands under run:group. ``confirmed`` names the runs whose `figures.json`
     says the same, ``disagreements`` says where another one does not. ``engine`` computed it.

@@ -104,7 +104,7 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def _partitions(self, topic: str) -> int:
-        """How many the topic has. Raises InputError if there is no such topic."""
+        """Return the number of the topic's partitions. Raises InputError if there is no such topic."""
 
     @abstractmethod
     def _append(self, topic: str, partition: int, batch: bytes) -> int:
@@ -122,7 +122,7 @@ class BrokerUnderTest(ABC):
 
     @property
     def trace(self) -> Sequence[dict[str, Any]]:
-        """The same as rows of a trace (docs/trace.md). The emulator only."""
+        """The events as rows of a trace (docs/trace.md). The emulator only."""
         raise self._emulator_only("trace")
 
     def fail(

@@ -27,7 +27,7 @@ _MAX_TIMEOUT_MS = 3_600_000
 #: Longer digits are not read as a number.
 _DIGITS = 20
 
-#: How many events are kept for GET /trace: the broker may run for days.
+#: The number of events that are kept for GET /trace: the broker may run for days.
 KEPT_EVENTS = 100_000
 
 _T = TypeVar("_T")

@@ -82,7 +82,7 @@ class Fault:
         self.count = count
         self.group = group
         self.client_id = client_id
-        #: How many requests the fault has taken.
+        #: The number of requests that the fault has taken.
         self.hits = 0
 
     @property
@@ -229,7 +229,7 @@ class ArmedFault:
 
     @property
     def hits(self) -> int:
-        """How many requests the fault has taken."""
+        """The number of requests that the fault has taken."""
         return self._fault.hits
 
     async def used_up(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:

@@ -70,7 +70,7 @@ class GroupView(NamedTuple):
 
     @property
     def partitions(self) -> int:
-        """How many partitions are assigned."""
+        """The number of partitions that are assigned."""
         return sum(len(member.partitions) for member in self.members)
 
 
@@ -125,7 +125,7 @@ class GroupPredicate(NamedTuple):
         return self.what
 
 
-#: What a test waits for.
+#: The condition that a test waits for.
 Wanted = GroupCondition | GroupPredicate
 
 

@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 MAX_HEAD_BYTES = 16_384
 MAX_BODY_BYTES = 65_536
 MAX_CONNECTIONS = 64
-#: How long a client may take to send its request.
+#: The time that a client may take to send its request.
 READ_TIMEOUT_S = 10.0
 
 _HOST = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)

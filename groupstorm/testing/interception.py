@@ -15,7 +15,7 @@ from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults, read_seen
 
 #: Behind API key, version and correlation id of a request.
 _CLIENT_ID_AT = 8
-#: How many client ids are remembered, the first ones.
+#: The number of client ids that are remembered, the first ones.
 CLIENT_IDS_KEPT = 10_000
 
 

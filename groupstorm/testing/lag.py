@@ -1,4 +1,4 @@
-"""How far a group is behind: from the ends of the logs and from its committed offsets."""
+"""The lag of a group: from the ends of the logs and from its committed offsets."""
 
 from __future__ import annotations
 

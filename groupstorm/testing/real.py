@@ -52,7 +52,7 @@ from groupstorm.testing.waiting import WaitFuture
 
 _CLIENT_ID = "groupstorm-testing"
 _REQUEST_TIMEOUT_MS = 30_000
-#: How often the broker is asked about a group that a test waits for.
+#: The interval at which the broker is asked about a group that a test waits for.
 POLL_S = 0.05
 
 #: The requests that describe groups of the newer types.

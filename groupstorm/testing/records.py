@@ -13,7 +13,7 @@ from groupstorm.clients.consumer.errors import RecordCorrupt
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord, FetchedRecords, decoding
 from groupstorm.problems import InputError
 
-#: What a test gives as a key or a value: a text is sent as UTF-8, None as null.
+#: The types that a test gives as a key or a value: a text is sent as UTF-8, None as null.
 Content = str | bytes | None
 Headers = Mapping[str, Content]
 
@@ -92,7 +92,7 @@ def _murmur2(key: bytes) -> int:
 
 
 def batches(records: Iterable[NewRecord], now_ms: int) -> Iterator[tuple[int, bytes]]:
-    """How many records a batch holds, and its bytes, for all of them in order. Raises InputError if aiokafka
+    """Yield each batch in order: the number of its records, and its bytes. Raises InputError if aiokafka
     is not installed."""
     waiting: list[NewRecord] = []
     weight = 0

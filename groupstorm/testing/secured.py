@@ -1,4 +1,4 @@
-"""What clients have to prove to the broker of a test."""
+"""The credentials that clients have to prove to the broker of a test."""
 
 from __future__ import annotations
 

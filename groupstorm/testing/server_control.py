@@ -39,9 +39,9 @@ from groupstorm.trace.schema import Source
 #: Microseconds since the server started, and an event of the coordinator.
 TimedEvent = tuple[int, Event]
 
-#: How often the records of a share group are looked at.
+#: The interval at which the records of a share group are looked at.
 _SOON_S = 0.02
-#: How many events the message of a failed wait has.
+#: The number of events in the message of a failed wait.
 _LAST_EVENTS = 12
 
 
@@ -52,7 +52,7 @@ class ServerControl:
         """``keep_events``: how many of the last events are kept; None: all."""
         self.faults = Faults()
         self.events: deque[TimedEvent] = deque(maxlen=keep_events)
-        #: How many events there were before those that are kept.
+        #: The number of events before those that are kept.
         self.forgotten = 0
         self._server = server
         self._conditions = Conditions()
@@ -188,7 +188,7 @@ class ServerControl:
         return offset
 
     def records(self, topic: str, partition: int, committed_only: bool) -> list[ConsumerRecord]:
-        """What the partition holds. ``committed_only``: without open and aborted transactions."""
+        """Return the records of the partition. ``committed_only``: without open and aborted transactions."""
         log = self._server.broker.state.topics.partition(topic, partition)
         assert log is not None
         until = log.last_stable_offset if committed_only else None

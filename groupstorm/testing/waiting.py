@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from groupstorm.testing.arguments import seconds
 
-#: How long a test waits unless it says otherwise.
+#: The time that a test waits unless it says otherwise.
 DEFAULT_TIMEOUT_S = 30.0
 
 #: Is done when the condition that a test waits for is fulfilled.

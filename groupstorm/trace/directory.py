@@ -48,7 +48,7 @@ class DirectorySink:
 
     @property
     def readable_rows(self) -> int:
-        """How many rows stand in files that a reader sees."""
+        """The number of rows in files that a reader sees."""
         return self._readable_rows
 
     def rotate(self) -> None:

@@ -15,7 +15,7 @@ from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceEntry, event_n
 from groupstorm.trace.schema import Source
 from groupstorm.visible import visible, without_controls
 
-#: What belongs to every line, so that one group or one member can be searched for.
+#: The keys that belong to every line, so that one group or one member can be searched for.
 BOUND = ("group", "generation", "member")
 #: Steps of a round that would hide the other lines. They are in the trace, and logged only if they failed.
 STEPS = frozenset({"join_parked", "join_answered", "sync_parked", "sync_answered", "offsets_committed"})

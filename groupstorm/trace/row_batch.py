@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class _Events:
-    """Those of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
+    """Events of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
     values, field by field."""
 
     __slots__ = ("columns", "name", "places", "source")

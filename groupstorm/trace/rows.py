@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol
 from groupstorm.trace.schema import COLUMNS, PROVENANCE_COLUMNS, Source
 
 COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
-#: Those of an imported trace: the same, and behind them what the rows say about themselves.
+#: The columns of an imported trace: all of these, and behind them what the rows say about themselves.
 ALL_COLUMN_NAMES: tuple[str, ...] = (*COLUMN_NAMES, *(column.name for column in PROVENANCE_COLUMNS))
 
 
 class TracedEvent(Protocol):
-    """What can be traced: a named tuple whose fields are columns."""
+    """An event that can be traced: a named tuple whose fields are columns."""
 
     @property
     def _fields(self) -> tuple[str, ...]: ...
@@ -48,7 +48,7 @@ def event_name(event_type: type) -> str:
 
 
 class RowLayout(NamedTuple):
-    """How events of one type become rows.
+    """The layout by which events of one type become rows.
 
     ``fields``: those of the event. ``columns``: those that its rows have, in the schema's order; ``arrange``
     puts (seq, time, source, name, *event) into that order.

@@ -93,7 +93,7 @@ COLUMNS: tuple[Column, ...] = (
     ),
 )
 
-#: What rows of an imported trace say about themselves.
+#: The columns in which rows of an imported trace tell about themselves.
 PROVENANCE_COLUMNS: tuple[Column, ...] = (
     Column("provenance", ColumnType.TEXT, "observed (a line says it), inferred (a rule says it) or missing"),
     Column(

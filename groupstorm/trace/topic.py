@@ -14,9 +14,9 @@ from groupstorm.trace.writer import encode_row
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):[0-9]{1,5}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
-#: How long the broker may take to answer at the start, and to take the last rows at the end.
+#: The time that the broker may take to answer at the start, and to take the last rows at the end.
 _ANSWER_S: Final = 10.0
-#: How long a record may wait for the broker before the trace ends.
+#: The time that a record may wait for the broker before the trace ends.
 _RECORD_TIMEOUT_MS: Final = 30_000
 #: Records that may wait for the broker.
 _WAITING_MAX: Final = 200_000
@@ -101,7 +101,7 @@ class TopicSink:
 
     @property
     def readable_rows(self) -> int:
-        """How many rows the broker has acknowledged."""
+        """The number of rows that the broker has acknowledged."""
         return self._delivered
 
     def rotate(self) -> None:

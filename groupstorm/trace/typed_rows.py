@@ -26,7 +26,7 @@ class RowMismatch(InputError):
 
 
 class _Type(NamedTuple):
-    """How a column's values are recognized."""
+    """The rule by which a column's values are recognized."""
 
     wording: str
     fits: Callable[[Any], bool]

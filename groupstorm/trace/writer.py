@@ -115,7 +115,7 @@ class ParquetWriter:
 
     @property
     def rows(self) -> int:
-        """How many were added."""
+        """The number of rows that were added."""
         return self._written + len(self._batch.times)
 
     def close(self) -> None:

@@ -155,7 +155,7 @@ def _verdict_sentence(verdict: Verdict, variants: Runs) -> str:
 
 
 def _spreads(measure: Measure, variants: Runs) -> dict[str, Spread]:
-    """Of the variants that have the figure."""
+    """Return the spreads of the variants that have the figure."""
     found = {name: spread_of(map(measure.read, runs)) for name, runs in variants.items()}
     return {name: spread for name, spread in found.items() if spread is not None}
 
@@ -268,7 +268,7 @@ def _balance_sentence(variants: Runs) -> str:
 
 
 def _traffic_sentences(variants: Runs) -> list[str]:
-    """What went from rack to rack, and what saving it took: movements, tasks of a kind on one instance."""
+    """Tell the traffic between racks, and what saving it took: movements, tasks of a kind on one instance."""
     crossing = []
     for name, runs in variants.items():
         volume = spread_of(figures.cross_rack_bytes for figures in runs)

@@ -138,7 +138,7 @@ def _given_up(shared: Runs) -> list[str]:
 
 
 def _consumers(shared: Runs) -> list[str]:
-    """As many as were busy are the least that can do the work; none are spare for a deploy or a crash."""
+    """Tell how many were busy: the least that can do the work; none are spare for a deploy or a crash."""
     busy = {name: found for name, runs in shared.items() if (found := _busy(runs))}
     sentences = []
     for takes, names in _grouped({name: _takes(shared[name], found) for name, found in busy.items()}).items():

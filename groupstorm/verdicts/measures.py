@@ -143,7 +143,7 @@ class Spread(NamedTuple):
 
 
 def spread_of(values: Iterable[Any]) -> Spread | None:
-    """Of those values that are numbers; None if there is none."""
+    """Return the spread of those values that are numbers; None if there is none."""
     numbers = sorted(value for value in values if is_number(value))
     return Spread(numbers[0], median(numbers), numbers[-1]) if numbers else None
 

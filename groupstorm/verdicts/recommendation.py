@@ -37,7 +37,7 @@ OTHERS_NAMED_MAX = 3
 
 
 class Distance(NamedTuple):
-    """How far a configuration is from the defaults: settings that differ, then how far numbers do."""
+    """The distance of a configuration from the defaults: settings that differ, then how far numbers do."""
 
     changes: int
     of_numbers: float

@@ -25,7 +25,7 @@ from groupstorm.watch.feed import BATCHES, Progress, WatchedRow, read_line
 from groupstorm.watch.rolling import Carried, Groups
 from groupstorm.watch.snapshot import read, write
 
-#: Of the tables, and of what is in them; the first one had none.
+#: The version of the tables, and of what is in them; the first one had none.
 FORMAT: Final = 11
 _TABLES: Final = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -39,7 +39,7 @@ _REMEDY: Final = "name another folder or remove it"
 #: The names under which progress is kept: how they begin, and the range that they lie in.
 _READ: Final = "read:"
 _READ_NAMES: Final = (_READ, "read;")
-#: What a fold raises if a state is none that rows can lead to.
+#: The errors that a fold raises if a state is none that rows can lead to.
 _MISFITS: Final = (
     ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
 )  # fmt: skip

@@ -12,11 +12,11 @@ from groupstorm.figures.table import Figures
 from groupstorm.watch.feed import WatchedRow
 
 Begun = tuple[str, str]
-"""What began a rebalance, and the member that did ("" if no row names one)."""
+"""The cause that began a rebalance, and the member that did ("" if no row names one)."""
 
 
 class Now(NamedTuple):
-    """How a group is at one instant; None if it is not known.
+    """The state of a group at one instant; a field is None if it is not known.
 
     ``unowned``: partition -> since when it has had no owner. ``staleness_us``: how long the oldest
     unprocessed record has waited. ``waiting``: unprocessed records.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-#: Of the loopback interface.
+#: The names of the loopback interface.
 LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "::1")
 #: Label values, and the value.
 Sample = tuple[tuple[str, ...], float]
@@ -161,7 +161,7 @@ class Collector:
         self._highest: dict[tuple[str, tuple[str, ...]], float] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """What `prometheus_client` calls for each page."""
+        """Yield the metrics of a page: `prometheus_client` calls this for each."""
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         picture = self.picture

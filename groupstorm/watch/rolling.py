@@ -91,12 +91,12 @@ class Rolling:
 
     @property
     def last_seq(self) -> int:
-        """Of the last row; -1 without one."""
+        """The number of the last row; -1 without one."""
         return self._rows[-1].seq if self._rows else self.carried.next_seq - 1
 
     @property
     def missing(self) -> int:
-        """How many rows have not come although rows behind them have."""
+        """The number of rows that have not come although rows behind them have."""
         if not self._rows:
             return 0
         return self._rows[-1].seq + 1 - self.carried.next_seq - len(self._rows)

@@ -168,7 +168,7 @@ class _Pass:
 
 
 class _Codec(NamedTuple):
-    """How values of one type become data, and data values. ``is_plain``: they are the same."""
+    """A codec by which values of one type become data and back. ``is_plain``: they are the same."""
 
     write: Callable[[Any, _Pass], Any]
     read: Callable[[Any, _Pass], Any]

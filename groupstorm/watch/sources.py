@@ -29,7 +29,7 @@ class TraceSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What the checkpoint is of."""
+        """The name of the trace that the checkpoint belongs to."""
 
     @property
     def default_checkpoint(self) -> Path:
@@ -145,7 +145,7 @@ class Tail:
         time.sleep(max(0.0, until - time.monotonic()))
 
     def _files(self) -> Iterator[os.DirEntry[str]]:
-        """Those that may have something new. A file grows no more once there is another one behind it."""
+        """Yield files that may have news. A file grows no more once there is another one behind it."""
         found = [one for one in os.scandir(self._folder) if _is_of_trace(one.name)]
         found.sort(key=lambda one: one.name)
         for file in found:

@@ -25,7 +25,7 @@ _PROGRESS_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is known at ``end_us`` of the trace, which is ``quiet_seconds`` after its last row came.
+    """The state that is known at ``end_us`` of the trace, which is ``quiet_seconds`` after its last row came.
 
     ``kept_from_us``: what happened before is in no span, however long.
     ``spans``: by the length of each span in microseconds, the groups in it. ``sums``: since the trace began,
@@ -45,7 +45,7 @@ class Picture:
     active: Active
 
     def length_us(self, span_us: int) -> int:
-        """How much of a span lies within the trace, and within what was kept."""
+        """Return how much of a span lies within the trace, and within what was kept."""
         return min(span_us, self.end_us - self.kept_from_us)
 
     @property
@@ -118,7 +118,7 @@ class RowsSoFar:
 
     @property
     def count(self) -> int:
-        """How many rows of the trace are known."""
+        """The number of the trace's rows that are known."""
         with self._lock:
             return self._rolling.last_seq + 1 - self._rolling.missing
 

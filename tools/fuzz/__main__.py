@@ -98,7 +98,7 @@ def fuzz(
 
 
 def _print(outcome: Outcome, corpus: Corpus, set_again: list[str], first: bool) -> None:
-    """What failed, how small it became, and how to run it again; of a kind that is known, only the file."""
+    """Print the failure, its size, and how to run it again; of a kind that is known, only the file."""
     path = corpus.keep(outcome.smallest, outcome.kind, outcome.found)
     if not first:
         print_line(f"{outcome.kind}: {path}")

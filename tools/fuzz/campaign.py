@@ -15,7 +15,7 @@ from tools.fuzz.trial import ENDS, EQUAL_TRACES, Result, try_scenario
 #: Every so many drawn scenarios one is compared with the exact simulation.
 EXACT_SHARE: Final = 4
 
-#: How many smaller scenarios are tried if each that fails uses up its CPU time.
+#: The number of smaller scenarios that are tried if each that fails uses up its CPU time.
 MAX_LONG_TRIALS: Final = 20
 
 #: As many as nobody has the time for.

@@ -46,6 +46,6 @@ class Corpus:
 
 
 def _digest(content: Mapping[str, Any]) -> str:
-    """The same scenario has the same file."""
+    """Return the name by which equal scenarios have one file."""
     same = {name: content[name] for name in ("seed", "settings", "steps")}
     return hashlib.blake2b(yaml.safe_dump(same).encode(), digest_size=4).hexdigest()

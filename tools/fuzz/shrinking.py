@@ -13,7 +13,7 @@ from typing import Any, Final
 from tools.fuzz.drawing import Document
 
 MAX_TRIALS: Final = 400
-"""How many smaller scenarios are tried."""
+"""The number of smaller scenarios that are tried at most."""
 
 #: Settings that say how large the world is; all others are dropped.
 _SIZES: Final = ("members", "partitions", "topics")

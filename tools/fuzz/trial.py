@@ -41,12 +41,12 @@ CPU_LIMIT_S: Final = 40
 the members of a consumer group try again at once, each time with new targets: seven of them took 10 s."""
 
 EXACT_CPU_LIMIT_S: Final = 60
-"""The same for the exact simulation: a group that does not settle is followed for an hour, poll by poll."""
+"""CPU time of an exact simulation: a group that does not settle is followed for an hour, poll by poll."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a trial ended. ``broken``: property -> what was found, in a sentence; empty if everything held.
+    """The end of a trial. ``broken``: property -> what was found, in a sentence; empty if everything held.
 
     ``kafkas_own``: what Kafka itself does wrong and no check holds against the emulation, in a sentence.
     """

@@ -56,7 +56,7 @@ class PrintedBroker:
 
 
 class _ClassicGroups:
-    """What is logged of classic groups."""
+    """The log lines of classic groups."""
 
     def __init__(self) -> None:
         self._state = "Empty"

@@ -14,7 +14,7 @@ from typing import Final
 from groupstorm.cli.printing import print_lines_aside
 from groupstorm.problems import InputError
 
-#: What the report's Markdown ends with: commands that name folders of this machine.
+#: The end of the report's Markdown: commands that name folders of this machine.
 _ENDS_AT: Final = "\n<details>"
 
 

@@ -56,9 +56,9 @@ class _Transactions:
     no batch of its transaction."""
 
     aborted: list[AbortedTransaction]
-    """Those that the pass will meet, in the order of their first offsets."""
+    """The aborted transactions that the pass will meet, in the order of their first offsets."""
     kept: list[AbortedTransaction] = field(default_factory=list)
-    """Aborted ones that still have batches."""
+    """The aborted transactions that still have batches."""
     _committed: set[int] = field(default_factory=set)
     _open: dict[int, tuple[AbortedTransaction, bool]] = field(default_factory=dict)
     """Producer -> its aborted transaction, and whether a batch of it was met."""

@@ -17,7 +17,7 @@ _NONE, _GZIP, _SNAPPY, _LZ4, _ZSTD = range(5)
 _GZIP_FORMAT = 31
 #: The first try to unpack lz4 or zstd: so many bytes, and so many times the packed ones.
 _LEAST_ROOM_BYTES, _LEAST_RATIO, _GROWTH = 64 * 1024, 8, 8
-#: How the Java library frames snappy's blocks: this header, then the length of each block in front of it.
+#: The Java library's frame of snappy's blocks: this header, then the length of each block in front of it.
 _XERIAL = struct.Struct(">8sii")
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
 _XERIAL_BLOCK_BYTES = 32 * 1024

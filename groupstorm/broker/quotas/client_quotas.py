@@ -84,7 +84,7 @@ class ClientQuotas:
             self._rates[limit.key].record(-size_bytes, now_ms)
 
     def most_at_once(self, quota: str, client: Client) -> float | None:
-        """As many bytes as the quota allows in all windows but one; None: there is no quota
+        """Return the bytes that the quota allows in all windows but one; None if there is no quota
         (maxValueInQuotaWindow)."""
         limit = self._limit(quota, client)
         if limit is None:

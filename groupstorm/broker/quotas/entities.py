@@ -25,7 +25,7 @@ _OF_CLIENTS: Mapping[str, bool] = {
     "controller_mutation_rate": False,
 }
 _OF_ADDRESSES: Mapping[str, bool] = {"connection_creation_rate": True}
-#: How far from a whole number a value may be (ClientQuotaControlManager).
+#: The distance that a value may have from a whole number (ClientQuotaControlManager).
 _CLOSE_TO_WHOLE = 1e-6
 _LONG_MAX = float(2**63 - 1)
 

@@ -55,7 +55,7 @@ class HeldTasks(NamedTuple):
         return True
 
 
-#: What a new member has.
+#: The tasks that a new member has: none.
 NOTHING_HELD = HeldTasks()
 
 

@@ -54,7 +54,7 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
 
 
 def _back_us(history: History, left: Incident) -> int:
-    """Until when what a member does belongs to its time-out: until it is back."""
+    """Return the time until which a member's acts belong to its time-out: until it is back."""
     back = (one.time_us for one in history.came() if one.member == left.member and one.time_us > left.time_us)
     return min(next(back, left.time_us + BACK_US), left.time_us + BACK_US) + SECOND_US
 

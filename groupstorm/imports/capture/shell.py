@@ -29,7 +29,7 @@ _PAUSE_S: Final = 1.0
 
 
 class Watch(NamedTuple):
-    """What to watch, how long, and how often to ask."""
+    """The groups to watch, for how long, and how often to ask."""
 
     bootstrap: Sequence[Endpoint]
     groups: Sequence[str]
@@ -50,7 +50,7 @@ class Progress:
 
 
 def capture(watch: Watch, progress: Progress) -> list[LogSource]:
-    """What the cluster said, as sources of an import.
+    """Watch the cluster and return what it said, as sources of an import.
 
     Raises InputError if the cluster cannot be reached at the beginning, or refuses to describe a group.
     """

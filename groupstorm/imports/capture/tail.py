@@ -39,7 +39,7 @@ def partition_of(group: str, partitions: int) -> int:
 
 
 async def partitions_of_topic(cluster: ClusterClient) -> int:
-    """How many partitions the topic has. Raises NotReadable and ConnectionLost."""
+    """Return the number of the topic's partitions. Raises NotReadable and ConnectionLost."""
     await cluster.refresh((TOPIC,))
     count = cluster.topics.get(TOPIC, 0)
     if not count:
@@ -111,7 +111,7 @@ class OffsetsTail:
 
 
 def _size(data: bytes, at: int) -> int:
-    """What the batch at ``at`` announces; 0 if its length is not there."""
+    """Return the size that the batch at ``at`` announces; 0 if its length is not there."""
     if at + LENGTH_END > len(data):
         return 0
     return LENGTH_END + max(0, int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True))

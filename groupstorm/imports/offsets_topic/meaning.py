@@ -56,7 +56,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(record: WrittenRecord) -> Meaning:
-    """What the record says. Raises NotUnderstood."""
+    """Return what the record says. Raises NotUnderstood."""
     read = _READERS.get(record.key_type)
     if read is None:
         return Meaning(NOTED, "", {}, record.time_ms)

@@ -20,7 +20,7 @@ from groupstorm.imports.offsets_topic.observer import RecordObserver
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 from groupstorm.imports.source import LogSource
 
-#: What kafka-dump-log prints for a tombstone, and kafka-console-consumer.
+#: The words that kafka-dump-log prints for a tombstone, and kafka-console-consumer.
 _NOTHING: Final = frozenset({"<DELETE>", "NULL", "null"})
 _RECORD = re.compile(
     r"(?:\|\s*)?offset: \d+ (?:\w+: -?\d+ )*?"
@@ -189,7 +189,7 @@ def console_line(text: str) -> WrittenRecord | None:
     return None
 
 
-#: How an object of kafka-console-consumer begins.
+#: The beginning of an object of kafka-console-consumer.
 _OBJECT: Final = '{"key":'
 #: A longer object is given up: one record holds a whole group, and has 100 MB at most.
 _OBJECT_MAX: Final = 1 << 27

@@ -22,7 +22,7 @@ UNKNOWN: Final = "unknown"
 _AT_ONCE_US: Final = 100_000
 _REASONS: Final = Catalogue(table("broker_reasons"))
 
-#: What stands in the place of a reason that a client did not give.
+#: The words that stand in the place of a reason that a client did not give.
 _NO_REASONS: Final = frozenset({None, "", "not provided"})
 
 _NEW_GROUP = "previous_state: a group at generation 0 has had no members"

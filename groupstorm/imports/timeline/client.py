@@ -39,7 +39,7 @@ _SETTINGS: Final = (
 )
 
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
-#: What makes a member leave without being closed.
+#: The cause that makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
 

@@ -15,7 +15,7 @@ _DELAY_MAX_MS: Final = (1 << 31) - 1
 #: What the line has in the place of an error: the leader has another configuration than the worker.
 _ERRORS: Final = {"0": None, "1": "CONFIG_MISMATCH"}
 
-#: What is missing from a trace of such a group.
+#: The sentence on what is missing from a trace of such a group.
 NO_PARTITIONS: Final = (
     "a group of Kafka Connect has connectors and tasks, and no partitions: the workers' own logs say who "
     "runs which (work_assigned)"

@@ -118,7 +118,7 @@ class Deaths:
         return "streams" if self._group.is_streams else "consumer"
 
     def _session_of_others_ms(self) -> int | None:
-        """What the coordinator says of the client's other processes, if it says the same of all."""
+        """Return the session timeout of the client's other processes, if all have the same."""
         described = self._group.session_timeouts_of_clients_ms.get(self._client, ())
         return next(iter(described)) if len(described) == 1 else None
 

@@ -20,7 +20,7 @@ from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
-#: What librdkafka logs in the place of a member id that it has not got yet.
+#: The word that librdkafka logs in the place of a member id that it has not got yet.
 _NO_ID: Final = "(not-set)"
 #: How a member came of which no line of the coordinator says it.
 _CAME_UNSAID = "member: a process that had just started joined this generation, by its own log"
@@ -90,7 +90,7 @@ class GroupRecord:
     #: How often the group was described, and whether a description had the owners of all partitions.
     descriptions: int = 0
     is_only_described: bool = True
-    #: How many rebalances the descriptions show.
+    #: The number of rebalances that the descriptions show.
     rebalances_seen: int = 0
     owners_described: bool = False
     rounds_known: int = 0

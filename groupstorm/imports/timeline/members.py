@@ -85,7 +85,7 @@ class Membership:
 
     @property
     def unnamed(self) -> int | None:
-        """How many members no line names; None if the coordinator did not count."""
+        """The number of members that no line names; None if the coordinator did not count."""
         return None if self.count is None else max(0, self.count - len(self.members))
 
     def clear(self) -> None:

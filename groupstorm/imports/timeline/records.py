@@ -152,7 +152,7 @@ class WrittenGenerations(GroupPart):
         self._group.rows_at(line, event, why, step)
 
     def _again(self, line: Observation) -> None:
-        """The same generation once more: a static member came back, and its group stays as it is."""
+        """Take the generation once more: a static member came back, and its group stays as it is."""
         self._change_members(line, line.fields["members"])
 
     # -- a group without members -----------------------------------------------------------------

@@ -83,7 +83,7 @@ class Round:
 
     @property
     def size(self) -> int | None:
-        """How many members the round has: by the coordinator's count, or by the leader's assignment."""
+        """The number of members in the round: by the coordinator's count, or by the leader's assignment."""
         if self.count is None and (self.finished is not None or self.is_written):
             return len(self.plan) or None
         return self.count

@@ -160,7 +160,7 @@ def _packed_values(shape: FieldShape) -> str:
 
 
 def _long_run_writer(run: list[FieldShape], ending: str) -> Writer:
-    """The same field by field, for arrays of any length."""
+    """Return a writer that goes field by field, for arrays of any length."""
     fields = [(attrgetter(shape.name), field_writer(shape)) for shape in run]
     padding = _NO_TAGS * len(ending)
 

@@ -23,7 +23,7 @@ from groupstorm.testing.ledger.stints import Stint, Stints, by_partition
 
 
 class Rules(NamedTuple):
-    """What the service promises, and whether the run is over.
+    """The promises of the service, and whether the run is over.
 
     ``exactly_once``: no record is processed twice. ``is_ordered``: an instance processes the records of a
     partition in their order. ``notice_us``: how long an instance that has lost a partition may begin records

@@ -219,7 +219,7 @@ class Ledger:
 
     @property
     def processings(self) -> int:
-        """How many processings have been counted so far."""
+        """The number of processings that have been counted so far."""
         return len(self._processings)
 
     # -- the judge -------------------------------------------------------------------------------

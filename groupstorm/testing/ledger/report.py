@@ -26,7 +26,7 @@ from groupstorm.testing.ledger.judging import Judge, Rules, ShareJudge
 _SECOND_US = 1_000_000
 #: A time with wider bounds is printed with both.
 _SHOWN_AS_ONE_US = 2_000
-#: What the summary says of findings that are no faults.
+#: The words that the summary says of findings that are no faults.
 _ALLOWED: Final = {
     Allowed.YES: "again as at-least-once allows",
     Allowed.UNKNOWN: "again, too close to a commit to tell whether at-least-once allows it",
@@ -46,7 +46,7 @@ class Report(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many numbered records there are."""
+        """The number of numbered records."""
         return len(self.numbers)
 
     @property
@@ -55,7 +55,7 @@ class Report(NamedTuple):
         return [one for one in self.findings if one.is_fault]
 
     def count_allowed(self, allowed: Allowed) -> int:
-        """How many findings are none for at-least-once, for this reason."""
+        """Count the findings that are none for at-least-once, for this reason."""
         return sum(one.allowed is allowed for one in self.findings)
 
     @property

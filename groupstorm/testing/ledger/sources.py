@@ -14,7 +14,7 @@ from groupstorm.testing.groups import GroupUnderTest
 from groupstorm.testing.ledger.entries import Assigned, Commit, History, Moment, exactly
 from groupstorm.trace.events import coordinator as events
 
-#: How long a broker is left alone between two questions.
+#: The time that a broker is left alone between two questions.
 POLL_S = 0.02
 
 

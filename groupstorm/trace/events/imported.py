@@ -1,4 +1,4 @@
-"""What `groupstorm import` says about the logs behind a trace, beside the rows that it made from them."""
+"""Events of `groupstorm import` about the logs behind a trace, beside the rows that it made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member observed and did, one typed event each. ``member`` is its client id.
+"""The events of a member: all that it observed and did. ``member`` is its client id.
 
 Rows of an imported trace may lack positions, committed offsets, durations and generations: logs do not always
 tell them. A typed event that is read from such a row has no positions, and `UNKNOWN` in their place.

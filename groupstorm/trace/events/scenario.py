@@ -1,4 +1,4 @@
-"""What the scenario did to the group, and the sums that close a run."""
+"""The events of what the scenario did to the group, and the sums that close a run."""
 
 from __future__ import annotations
 
