@@ -238,6 +238,25 @@ def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_pat
     assert "There is no best variant: none of them can be ranked." in compared.stdout
 
 
+def test_what_ends_an_overload_by_commits_and_by_a_slow_machine(tmp_path: Path) -> None:
+    """A commit after each record takes 20 ms: 48 records a second, whatever the concurrency. One of two
+    machines does 333 of the 500 records a second in its partitions, the other 1,000."""
+    steps = "steps: [{at_ms: 0, do: start}, {at_ms: 30s, do: restart, members: [0]}]\n"
+    by_hand = "commits: record, net_latency_ms: 10, members: 1, partitions: 1, record_rate: 100"
+    slow = "members: 2, partitions: 10, record_rate: 100, machines: [{members: [0], factor: 3}]"
+    said = {}
+    for name, settings in (("commits", by_hand), ("machine", slow)):
+        text = f"name: {name}\nsettings: {{{settings}, process_ms: 1, settle_timeout_ms: 60s}}\n{steps}"
+        (tmp_path / f"{name}.yaml").write_text(text)
+        said[name] = " ".join(groupstorm("run", f"{name}.yaml", "--out", name, cwd=tmp_path).stderr.split())
+    assert "a member processes at most 48" in said["commits"]
+    assert "concurrency with which it keeps up" not in said["commits"]
+    assert "or with a commit for each batch, in the place of each record (commits=batch)" in said["commits"]
+    assert "the slowest member processes at most 333" in said["machine"]
+    assert "or if all members were as quick as the quickest" in said["machine"]
+    assert "commits=batch" not in said["machine"]
+
+
 def test_members_that_steps_add_count_in_the_arithmetic_of_an_overload(tmp_path: Path) -> None:
     """Three members do 3,000 records a second, two of them added, and 40 partitions get 4,000."""
     (tmp_path / "s.yaml").write_text(

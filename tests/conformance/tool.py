@@ -97,8 +97,9 @@ def run(backend: Backend, protocol: str) -> list[Said]:
 
 @contextmanager
 def tools(backend: Backend, names: Mapping[str, str], commands: Java) -> Iterator[Callable[[str, str], Said]]:
-    """What a command of Kafka's prints, by its main class and words, in one JVM for all of them: a JVM takes
-    longer to start than most of them. ``names``: a name on this broker -> how the commands have it.
+    """Give a function that returns what a command of Kafka's prints, by its main class and words. All run in
+    one JVM, which takes longer to start than most of them. ``names``: a name on this broker -> how the
+    commands have it.
     """
     command = commands.command("Commands")
     with subprocess.Popen(

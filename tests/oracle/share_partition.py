@@ -59,7 +59,7 @@ class AskedPartition:
             self._asked.append([kind, *(fields[name] for name in ("first", "last", "count", "cause"))])
 
     def work(self, index: int, operation: Operation) -> str:
-        """What the operation gives at once; "thrown" where Kafka throws."""
+        """Return what the operation gives at once; "thrown" where Kafka throws."""
         kind, what, *more = operation
         partition = self._partition
         try:

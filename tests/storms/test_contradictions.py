@@ -135,7 +135,7 @@ def test_members_without_a_partition_are_counted() -> None:
 
 
 def test_more_records_than_all_members_process_and_more_than_one_owner_does() -> None:
-    """What is enough is enough for whoever owns most partitions: of 35, four members have 9 at most, and two
+    """Enough is enough for whoever owns most partitions: of 35, four members have 9 at most, and two
     have 18, at 100 records a second each; of 16 at one in 50 s, eight have 2, and four have 4."""
     assert contradictions({"x": settings(members=2, partitions=35)}) == [
         "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows; 4 members "
@@ -167,7 +167,7 @@ def test_a_commit_after_each_record_takes_a_round_trip_of_the_members_time() -> 
 
 
 def test_a_slow_machine_is_told_from_a_group_that_is_too_small() -> None:
-    """Of ten members nine do 1,000 records a second and one 333; each gets 500, then 940 of 9,400 in all."""
+    """Nine of ten members do 1,000 records a second, one 333; each gets 500, then 940 of 9,400 in all."""
     slow = {"machines": [{"members": [0], "factor": 3}], "process_ms": 1, "members": 10}
     assert contradictions({"x": settings(**slow, partitions=50, record_rate=100)}) == [
         "the slowest member processes at most 333 records a second, and 500 may arrive in its partitions: "

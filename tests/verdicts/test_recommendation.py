@@ -180,7 +180,7 @@ def test_of_several_that_are_as_good_by_the_ranking_one_that_another_beats_is_no
 
 
 def test_a_near_change_that_does_not_beat_the_defaults_is_not_taken_for_one_that_does() -> None:
-    """Of the moves the defaults have 300, the near change 150, the far one 36: 200 fewer are noticed."""
+    """The defaults have 300 moves, the near change 150, the far one 36: 200 fewer are noticed."""
     variants = {
         "plain": [figures(unowned_partition_seconds=1, moves=300)],
         "near": [figures(unowned_partition_seconds=1, moves=150)],

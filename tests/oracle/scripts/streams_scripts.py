@@ -291,7 +291,7 @@ class _Play:
         self.steps.append({"op": "fetch_offsets", "as": f"r{member}", **fields})
 
     def delete(self) -> None:
-        """Of a group that may have members."""
+        """Delete the group, which may have members."""
         if self._chance(0.5):
             for member in range(self.members):
                 self._member_heartbeat(member, epoch=-1)
