@@ -77,9 +77,11 @@ def run(backend: Backend) -> list[Said]:
         two: list[Member] = [JavaShareMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
         with stopping(two) as members:
             wait_until(lambda: sum(len(member.values) for member in members) >= 12, "all records are read")
+            # A member's row shows the partitions of its last heartbeat, not those of the target assignment.
+            rows = "--describe --group GROUP --members"
             wait_until(
-                lambda: "#MEMBERS" in " ".join(ask("--describe --group GROUP --state").lines),
-                "they are there",
+                lambda: sum(" 1 TOPIC:" in row for row in ask(rows).lines) == 2,
+                "each member has learned which partition is its own",
             )
             said += _with_named_epoch([ask(command) for command in WITH_MEMBERS])
         return said + [ask(command) for command in WITHOUT_MEMBERS]
