@@ -104,6 +104,8 @@ class GapReasons:
         self._has_members = False
         self._from_us = from_us
         self._phases: list[_Phase] = []
+        #: The phases, from when until when, in which the group had no member.
+        self._empty: list[tuple[int, int]] = []
         self._state: str = GroupState.EMPTY
         self._since_us = 0
         self._last_joiner = ""
@@ -176,6 +178,8 @@ class GapReasons:
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
         self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who, self._leader_is_back))
+        if self._state == GroupState.EMPTY:
+            self._empty.append((self._since_us, now_us))
         self._since_us = now_us
 
     def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
@@ -241,8 +245,9 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handover = self._handovers.of(gap.partition, from_us, gap.new_owner)
         if handover is not None:
+            empty_us = self._empty_us(handover[0], handover[2])
             parts: Iterable[tuple[Reason, str, int]] = _handed_over(
-                handover, from_us, to_us, ending, came_back
+                handover, from_us, to_us, ending, came_back, empty_us
             )
         else:
             like = from_us, to_us, ending, came_back, len(self._phases)
@@ -259,6 +264,12 @@ class GapReasons:
             self._longest = Gap(
                 gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, names[most]
             )
+
+    def _empty_us(self, from_us: int, to_us: int) -> int:
+        """The time between two instants in which the group had no member."""
+        return sum(
+            max(0, min(until_us, to_us) - max(since_us, from_us)) for since_us, until_us in self._empty
+        )
 
     def _divided(
         self, from_us: int, to_us: int, ending: str, came_back: bool
@@ -281,10 +292,11 @@ class GapReasons:
 
 
 def _handed_over(
-    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool
+    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool, empty_us: int
 ) -> Iterable[tuple[Reason, str, int]]:
     """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
-    one's heartbeat has fetched it, until its poll() has taken it."""
+    one's heartbeat has fetched it, until its poll() has taken it. ``empty_us``: how long the group was empty
+    between the first and the second."""
     released_us, expired, granted_us = handover
     if expired:
         waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
@@ -297,7 +309,8 @@ def _handed_over(
         fetches = Reason.NEXT_HEARTBEAT
     for reason, lasted_us in (
         (waits, released_us - from_us),
-        (fetches, granted_us - released_us),
+        (Reason.START if ending == _FIRST else Reason.RESTART, empty_us),
+        (fetches, granted_us - released_us - empty_us),
         (Reason.NEXT_POLL, to_us - granted_us),
     ):
         if lasted_us > 0:

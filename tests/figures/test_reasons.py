@@ -192,6 +192,24 @@ def test_a_group_without_members_waits_for_a_process_and_then_for_more() -> None
     assert in_seconds(found) == {Reason.RESTART: 20, Reason.INITIAL_DELAY: 3}
 
 
+def test_a_consumer_group_without_members_waits_for_a_process_before_its_next_heartbeat() -> None:
+    """`recreate` under KIP-848: all leave at 10 s, the first new one comes at 30 s and gets p0 at 33 s."""
+
+    def has(member: str, *partitions: str) -> events.MemberReconciled:
+        return events.MemberReconciled(G, member, f"{member}-id", 2, "STABLE", partitions, ())
+
+    found = divided(
+        (2, has("a", "p0")),
+        (10, revoked("a", "close", "p0")),
+        (10, events.MemberRemoved(G, "a", "a-id", None, 2, "left")),
+        (10, state("Empty", "left")),
+        (30, state("Stable", "heartbeat")),
+        (33, has("a-v2", "p0")),
+        (34, assigned("a-v2", "p0")),
+    )
+    assert in_seconds(found) == {Reason.RESTART: 20, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 1}
+
+
 def test_a_partition_that_was_deleted_needs_no_owner() -> None:
     found = divided(
         (10, revoked("a", "close", "p0")),
