@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.verdicts.ranking import UNFIT, Runs, unfit_variants
+from groupstorm.verdicts.ranking import Runs, not_ranked, unfit_variants
 from groupstorm.verdicts.recommendation import Defaults, Distance, choose, recommendation
 
 #: The name of the rollout without a change.
@@ -45,7 +45,7 @@ def advise_alternative(
     """
     completed = {name: each for name, each in runs.items() if name not in never}
     unfit = unfit_variants(completed) | {name: f"it never completes: {why}" for name, why in never.items()}
-    left_out = [f"{UNFIT} {name}: {why}." for name, why in unfit.items()]
+    left_out = not_ranked(unfit)
     if contradiction:
         return Advice(
             None, [f"No recommendation, as settings contradict each other: {contradiction}", *left_out]

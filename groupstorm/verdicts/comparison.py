@@ -25,7 +25,7 @@ from groupstorm.verdicts.measures import (
     all_within_spread,
     spread_of,
 )
-from groupstorm.verdicts.ranking import UNFIT, Runs, Verdict, has_tasks, rank, unfit_variants
+from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, not_ranked, rank, unfit_variants
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
 
 #: More values than this are not all named: the least and the most are.
@@ -93,7 +93,7 @@ def compare_sentences(
     sentences = _verdict_sentences(fit, weights, circumstances or {"": list(fit)})
     if not fit and len(variants) > 1:
         sentences.append("There is no best variant: none of them can be ranked.")
-    sentences += [f"{UNFIT} {name}: {why}." for name, why in unfit.items() if len(variants) > 1]
+    sentences += not_ranked(unfit) if len(variants) > 1 else []
     owned = {name: runs for name, runs in variants.items() if not is_shared(runs)}
     if owned:
         sentences.append(_lead_sentence(lead, owned))

@@ -150,9 +150,6 @@ def _words(measures: Sequence[Measure]) -> str:
     return f"{listed(names)} together" if len(names) > 1 else names[0]
 
 
-#: Begins the sentence on such a variant.
-UNFIT: Final = "Not ranked is"
-
 FATAL: Final[Mapping[str, str]] = {
     "INCONSISTENT_GROUP_PROTOCOL": "they offer no assignor that all others offer",
     "FENCED_INSTANCE_ID": "another process has their group.instance.id",
@@ -174,6 +171,17 @@ def unfit_variants(variants: Runs) -> dict[str, str]:
         if reasons:
             found[name] = "; ".join(reasons.values())
     return found
+
+
+def not_ranked(unfit: Mapping[str, str]) -> list[str]:
+    """One sentence for each reason of ``unfit`` (variant -> reason)."""
+    names: dict[str, list[str]] = {}
+    for name, why in unfit.items():
+        names.setdefault(why, []).append(name)
+    return [
+        f"Not ranked {'is' if len(alike) == 1 else 'are'} {listed(alike)}: {why}."
+        for why, alike in names.items()
+    ]
 
 
 def _reasons(figures: Figures) -> dict[str, str]:

@@ -159,9 +159,10 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
         ends_it = [] if enough is None else [f"{enough:,} members"]
         ends_it += [] if record_ms is None else [f"less than {at_most(record_ms)} ms of work on a record"]
         keeps_up = f"; {' or '.join(ends_it)} would keep up" if ends_it else ""
+        process = "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
-            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} process "
+            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} {process} "
             f"at most {rate(load.together)}: the lag grows{keeps_up}",
         )
         return
