@@ -124,8 +124,10 @@ def _described(answer: Answer) -> str:
     grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
     partition = settings.integer("update_partition")
     kept = f"partition {partition}, " if partition else ""
+    min_ready_s = settings.integer("min_ready_ms") // 1000
+    ready = f"minReadySeconds {min_ready_s}, " if min_ready_s else ""
     return (
-        f"{pods_of(settings)}, {kept}{strategy}, "
+        f"{pods_of(settings)}, {kept}{strategy}, {ready}"
         f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
     )
 

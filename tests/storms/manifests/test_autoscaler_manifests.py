@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from tests.storms.manifests.manifest_files import consumer_of, plan_of, workload
+from tests.storms.manifests.manifest_files import consumer_of, env, plan_of, workload
 
 
 def scaled_object(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -162,7 +162,27 @@ def test_an_autoscaler_keeps_the_pods_within_its_bounds(replicas: int, members: 
     bounds = scaled_object(minReplicaCount=3, maxReplicaCount=9)
     plan = plan_of(workload(replicas=replicas), bounds)
     assert plan.settings["members"] == members
-    assert any(f"the rollout below is of {members}" in line for line in plan.read)
+    assert any(line.startswith(f"{members} pods when the rollout begins (") for line in plan.assumed)
+
+
+@pytest.mark.parametrize(
+    ("record_rate", "concurrency", "members"),
+    [
+        (80, 1, 1),  # 960 of the 1,000 records a second that one consumer processes
+        (90, 1, 2),
+        (400, 1, 6),  # 4,800: five consumers would have three partitions at most, which is 1,200
+        (400, 4, 8),  # pods of four
+        (990, 1, 9),  # no more than the autoscaler allows
+    ],
+)
+def test_an_autoscaler_has_started_as_many_pods_as_keep_up(
+    record_rate: int, concurrency: int, members: int
+) -> None:
+    """A manifest whose replicas an autoscaler sets mostly has none: with one pod nothing could be told."""
+    bounds = scaled_object(minReplicaCount=0, maxReplicaCount=9)
+    container = env(SPRING_KAFKA_LISTENER_CONCURRENCY=concurrency)
+    settings = plan_of(workload(replicas=None, container=container), bounds, record_rate=record_rate).settings
+    assert settings["members"] == members
 
 
 @pytest.mark.parametrize(

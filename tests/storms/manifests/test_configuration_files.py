@@ -62,7 +62,8 @@ def test_springs_yaml() -> None:
     plan = plan_of(config_map(application_yaml=SPRING), mounting())
     assert read(plan) == {
         "enable.auto.commit": False, "heartbeat.interval.ms": 2_000, "max.poll.records": 50,
-        "partition.assignment.strategy": ["sticky", "range"], "session.timeout.ms": 6_000,
+        "members_per_pod": 3, "partition.assignment.strategy": ["sticky", "range"],
+        "session.timeout.ms": 6_000,
     }  # fmt: skip
     where = "ConfigMap c: application.yaml: spring.kafka.consumer"
     assert f"session.timeout.ms=6000 ({where}.properties.session.timeout.ms)" in plan.read

@@ -155,3 +155,47 @@ def test_one_instance_id_for_all_pods_is_an_alarm() -> None:
     assert "69113" not in alarm
     given = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="x")), **{"group.instance.id": "podname"})
     assert not given.alarms
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "setting"),
+    [
+        ("MP_MESSAGING_INCOMING_ORDERS_EU_SESSION_TIMEOUT_MS", 9_000, "session.timeout.ms"),
+        ("MP_MESSAGING_INCOMING_ORDERS_PARTITIONS", 2, "members_per_pod"),
+        ("SPRING_CLOUD_STREAM_KAFKA_BINDER_CONSUMERPROPERTIES_MAX_POLL_RECORDS", 7, "max.poll.records"),
+        (
+            "SPRING_CLOUD_STREAM_KAFKA_BINDINGS_INPUT_CONSUMER_CONFIGURATION_SESSION_TIMEOUT_MS",
+            9_000,
+            "session.timeout.ms",
+        ),
+        ("KAFKA_CONSUMERS_DEFAULT_MAX_POLL_RECORDS", 7, "max.poll.records"),
+        ("ORDERS_KAFKA_CONSUMER_MAX_POLL_INTERVAL_MS", 60_000, "max.poll.interval.ms"),
+    ],
+)
+def test_settings_in_the_words_of_frameworks(name: str, value: int, setting: str) -> None:
+    plan = plan_of(workload(container=env(**{name: value})))
+    assert plan.settings[setting] == value
+    assert plan.unused == []
+
+
+@pytest.mark.parametrize("name", ["REDIS_SESSION_TIMEOUT_MS", "KAFKA_SESSION_TIMEOUT"])
+def test_a_variable_that_may_be_a_setting_is_named(name: str) -> None:
+    """Nothing says that it is Kafka's, or in which unit."""
+    plan = plan_of(workload(container=env(**{name: 9})))
+    assert "session.timeout.ms" not in plan.settings
+    why = "if it sets session.timeout.ms, give it with --set session.timeout.ms=VALUE"
+    assert plan.unused == [f"{name} (env {name}: {why})"]
+
+
+def test_variables_of_other_clients_are_nobodys() -> None:
+    names = ("KAFKA_PRODUCER_REQUEST_TIMEOUT_MS", "HTTP_REQUEST_TIMEOUT_MS", "REQUEST_TIMEOUT_MS")
+    plan = plan_of(workload(container=env(**dict.fromkeys(names, 9))))
+    assert "request.timeout.ms" not in plan.settings
+    assert plan.unused == []
+
+
+def test_of_two_channels_one_is_told_and_the_other_named() -> None:
+    names = ("MP_MESSAGING_INCOMING_A_MAX_POLL_RECORDS", "MP_MESSAGING_INCOMING_B_MAX_POLL_RECORDS")
+    plan = plan_of(workload(container=env(**dict(zip(names, (5, 7), strict=True)))))
+    assert plan.settings["max.poll.records"] == 7
+    assert plan.unused == [f"{names[0]}=5 (the figures are of one consumer, with {names[1]}=7)"]

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import INT32_MAX, Fields, KubernetesObject
+from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.scenario.deployment_settings import HPA, KEDA
 from groupstorm.storms.scenario.scaling_behavior import MAX, read_scaling_behavior
 from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
+from groupstorm.storms.scenario.settings import Settings
 
 #: Types of KEDA's triggers that read a consumer group's lag.
 KAFKA_TRIGGERS = ("kafka", "apache-kafka")
@@ -73,6 +75,17 @@ def read_autoscaler(found: KubernetesObject) -> Scaling:
     """A ScaledObject or a HorizontalPodAutoscaler, with their defaults. Raises InputError."""
     spec = found.fields.at("spec")
     return _scaled_object(found, spec) if found.kind == "ScaledObject" else _horizontal(found, spec)
+
+
+def pods_at_rollout(settings: Settings, most: int) -> tuple[int, str]:
+    """The pods that run before a rollout, and why: those of ``settings``, or as many more as keep up."""
+    load, each = member_load(settings), settings.integer("members_per_pod")
+    pods = load.members // each
+    if load.per_member is not None and load.of_unluckiest(load.members) >= load.per_member:
+        enough = min(-(-(load.enough_members() or most * each) // each), most)
+        if enough > pods:
+            return enough, f"{pods} cannot keep up, so the autoscaler has started more"
+    return pods, "the manifest's replicas, within the autoscaler's limits"
 
 
 def _horizontal(found: KubernetesObject, spec: Fields) -> Scaling:

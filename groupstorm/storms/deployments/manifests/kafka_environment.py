@@ -1,7 +1,8 @@
 """Kafka settings in the files, the environment and the arguments of a container, in well-known spellings.
 
-A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with CONSUMER or
-KAFKA_CONSUMER in front), and as Spring's `spring.kafka.consumer...` in relaxed binding. Values that come from
+A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with other words
+in front, if KAFKA or CONSUMER is one of them), as Spring's `spring.kafka.consumer...` in relaxed binding, and
+in the channels, bindings and groups of SmallRye, Spring Cloud Stream and Micronaut. Values that come from
 Secrets, or from ConfigMaps that are not in the file, are not known: only that there are some.
 """
 
@@ -84,10 +85,23 @@ _OF_CONSUMERS = re.compile(
 _OF_CONNECTIONS = re.compile(
     r"(?i)bootstrap|serializer|sasl|ssl|security|schema|password|secret|key|trusted|spring.json"
 )
-#: The concurrency of a binding of Spring Cloud Stream, or of a channel of SmallRye.
-_BINDING = re.compile(
-    r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency|mp\.messaging\.incoming\..+\.concurrency"
+#: A framework's words before a property, with the name of a channel (SmallRye), of a binding (Spring Cloud
+#: Stream) or of a group (Micronaut); or an application's own words, of which one is Kafka or consumer.
+_OF_KAFKA = re.compile(r"(?:mp\.messaging|spring\.cloud\.stream)\..+|(?:.+\.)?(?:kafka|consumers?)\..+")
+#: A framework's own words for a property: of a binding of Spring Cloud Stream, or of a channel of SmallRye.
+_OWN_WORDS = {
+    re.compile(r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency"): LISTENER_CONCURRENCY,
+    re.compile(r"mp\.messaging\.incoming\..+\.(?:concurrency|partitions)"): LISTENER_CONCURRENCY,
+    re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
+    re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
+}
+#: Consumers of their own in one process.
+_CHANNELS = re.compile(
+    r"(?i)mp[._]messaging[._]incoming|spring[._]cloud[._]stream[._](?:kafka[._])?bindings|kafka[._]consumers"
 )
+#: A unit behind a name.
+_UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
+_OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
 _ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
@@ -123,8 +137,9 @@ def property_named(name: str) -> tuple[str, str] | None:
         if _relaxed(name) == _relaxed(of_listener):
             return of_listener, ""
     dotted = name.lower().replace("_", ".")
-    if _BINDING.fullmatch(dotted):
-        return LISTENER_CONCURRENCY, ""
+    for own_words, of_framework in _OWN_WORDS.items():
+        if own_words.fullmatch(dotted):
+            return of_framework, ""
     for prefix in _PREFIXES:
         if not dotted.startswith(prefix):
             continue
@@ -139,6 +154,22 @@ def property_named(name: str) -> tuple[str, str] | None:
             plain = "group.id"
         if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
             return plain, prefix
+    ending = next((one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")), None)
+    if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
+        return None
+    return ending, dotted.removesuffix(ending)
+
+
+def _resembled(name: str) -> str | None:
+    """The setting that a name may set, though nothing says that it is Kafka's, or in which unit."""
+    dotted = name.lower().replace("_", ".").replace("-", ".")
+    if _OF_OTHER_CLIENTS.search(dotted):
+        return None
+    for one in SETTINGS_OF_CLIENTS - _NEED_PREFIX:
+        if dotted.endswith(f".{one}"):
+            return one
+        if _OF_KAFKA.fullmatch(dotted) and _UNIT.sub("", dotted).endswith(f".{one.removesuffix('.ms')}"):
+            return one
     return None
 
 
@@ -166,17 +197,29 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
     for name, value, where, config_map in (*files, *given):
         named = property_named(name)
         if named is None:
-            if _OF_CONSUMERS.match(name) and not _OF_CONNECTIONS.search(name):
+            if (alike := _resembled(name)) is not None:
+                unused[f"{name} ({where}: if it sets {alike}, give it with --set {alike}=VALUE)"] = None
+            elif _OF_CONSUMERS.match(name) and not _OF_CONNECTIONS.search(name):
                 unused[f"{name} ({where}: no setting has it)"] = None
                 maps.add(config_map)
             continue
         maps.add(config_map)
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
+        if (other := _another_consumers(found.get(property_name), name, value)) is not None:
+            why = f"the figures are of one consumer, with {name}={value}"
+            unused[f"{other.name}={other.value} ({why})"] = None
         if property_name not in found or rank >= found[property_name][0]:
             found[property_name] = rank, Found(property_name, value, where, config_map, name)
     properties = [each for _, each in found.values()]
     return Application(properties, [*elsewhere, *unseen, *bad_json], [*unused], maps)
+
+
+def _another_consumers(known: tuple[int, Found] | None, name: str, value: str | None) -> Found | None:
+    """The property as it was found before, if that is another channel's or binding's with another value."""
+    if known is None or _relaxed(known[1].name) == _relaxed(name) or known[1].value == value:
+        return None
+    return known[1] if _CHANNELS.match(known[1].name) and _CHANNELS.match(name) else None
 
 
 def _unknown_maps(container: Fields, config_maps: ConfigMaps) -> Iterator[str]:

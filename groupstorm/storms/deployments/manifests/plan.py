@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.autoscalers import read_autoscaler
+from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     ACK_MODE,
@@ -45,6 +45,7 @@ from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.topics import topic_partitions
+from groupstorm.wording import counted
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -149,12 +150,6 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
         plan.assumed.append(
             f"members_per_pod={each} ({number.where}; if these serve one consumer, --set members_per_pod=1)"
         )
-    if scaling is not None:
-        plan.settings.update(scaling.settings)
-        plan.unused.extend(scaling.unused)
-        plan.read.append(
-            f"{scaling.sentence}: the rollout below is of {given.get('members', replicas * each) // each}"
-        )
     if consumer.budget is not None:
         plan.settings["disruption_budget"] = budget = read_budget(consumer.budget, replicas).as_written
         plan.read.append(f"{consumer.budget}: {budget} may be missing (node drains only, not rollouts)")
@@ -167,19 +162,30 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
+    if scaling is not None:
+        _take_autoscaler(plan, scaling, given)
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
-    # the rollout's own steps let no autoscaler work
     fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
-    if scaling is not None:
-        _say_idle_at_most(plan, scaling.most, each, sum(topic_partitions(fixed).values()))
     plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
     return plan
 
 
-def _say_idle_at_most(plan: Plan, most: int, each: int, partitions: int) -> None:
-    """KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has."""
+def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> None:
+    """The autoscaler's settings, the pods that a rollout begins with, and consumers that may own nothing."""
+    plan.settings.update({name: value for name, value in scaling.settings.items() if name not in given})
+    plan.unused.extend(scaling.unused)
+    plan.read.append(scaling.sentence)
+    # the rollout's own steps let no autoscaler work
+    fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
+    each = fixed.integer("members_per_pod")
+    if "members" not in given and "member_settings" not in plan.settings:
+        pods, why = pods_at_rollout(fixed, scaling.most)
+        plan.settings["members"] = pods * each
+        plan.assumed.append(f"{counted(pods, 'pod')} when the rollout begins ({why}; else --set members=N)")
+    most, partitions = scaling.most, sum(topic_partitions(fixed).values())
+    # KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has
     if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
         most = min(most, partitions)
     if most * each > partitions:
@@ -307,7 +313,8 @@ def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
                 plan.unknown.append(f"{found.property} ({found.where})")
             continue
         if not is_setting:
-            plan.read.append(f"{found.property}={found.value} ({found.where})")
+            name = "members_per_pod" if setting == LISTENER_CONCURRENCY else setting
+            plan.read.append(f"{name}={found.value} ({found.where})")
             continue
         if setting in given:
             continue
