@@ -71,7 +71,7 @@ def print_rollout(answer: Answer, everything: bool) -> None:
         print_grid(figures_grid(title, {name: one.figures for name, one in rollouts.items()}, True))
     if advice is not None:
         _print_alternatives(answer, advice, everything)
-    _print_told(plan)
+    _print_told(plan, () if advice is None else advice.sentences)
     print()
     print_paragraph(f"The scenarios and their runs: {answer.folder}")
     print_command("The story of it:", "trace", str(plain.runs[0].folder))
@@ -103,7 +103,8 @@ def _print_alarms(plan: Plan) -> None:
             print_line(line)
 
 
-def _print_told(plan: Plan) -> None:
+def _print_told(plan: Plan, answer: Sequence[str]) -> None:
+    """Print what was read and assumed, and the findings that the answer has not said."""
     measured = f"Measured in {plan.trace}"
     for heading, sentences in (("Read", plan.read), (measured, plan.measured), ("Assumed", plan.assumed)):
         if sentences:
@@ -114,7 +115,8 @@ def _print_told(plan: Plan) -> None:
     kinds = [f"{count} {kind} ({_WHY_UNUSED.get(kind, _NO_PART)})" for kind, count in unused]
     if plan.unused or kinds:
         print_paragraph(f"Not used: {'; '.join([*plan.unused, *kinds])}.")
-    print_paragraphs(plan.findings)
+    said = " ".join(answer).lower()
+    print_paragraphs([finding for finding in plan.findings if finding.lower() not in said])
 
 
 def _described(answer: Answer) -> str:
