@@ -35,18 +35,16 @@ from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import (
     SWEEP_FILE,
     check_figure,
-    figure_of_interest,
+    sweep_answer,
     sweep_content,
     sweep_contradictions,
     sweep_csv,
     sweep_grid,
     sweep_notes,
-    sweep_recommendation,
-    sweep_sentences,
 )
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_json
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
-from groupstorm.storms.runs.sweep import Outcome, Sweep, check_sweep, parse_axis
+from groupstorm.storms.runs.sweep import Sweep, check_sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import (
     DEFINITION_FILE,
     Key,
@@ -60,7 +58,7 @@ from groupstorm.storms.runs.sweep_runs import (
 )
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.verdicts.requirements import parse
 
 
 def sweep(
@@ -92,10 +90,11 @@ def sweep(
     """Run a scenario with every combination of some settings, on all cores, and print one table.
 
     A row per point: medians over the seeds, the share of seeds that meet the goal, the cost of a crash beside
-    the cost of a deploy. Then the knee of the first --over that has numbers: with a goal the smallest value
-    from which on all meet it; without one the point of --figure's curve that lies furthest from the line
-    between its ends. Points that the scenario refuses are listed with the reason. At the end: which point to
-    take (--rank says what it costs least of), with its spread, and what that buys against the defaults.
+    the cost of a deploy. Points that the scenario refuses are listed with the reason. At the end: which point
+    to take (--rank says what it costs least of), with its spread, and what that buys against the defaults.
+    With a goal also the smallest value of the first --over that has numbers from which on all meet it; with
+    --figure, or if nothing can be recommended, the knee: the point of the figure's curve that lies furthest
+    from the line between its ends.
 
     Files: sweep.json in DIR, with the figures of every seed and the command that runs it with its trace, once
     all runs are done; DIR is runs/<preset>-sweep-<seeds> unless --out says otherwise. Each run is kept
@@ -124,7 +123,6 @@ def sweep(
     outcomes = plan.outcomes(read_back(plan, store))
     if all(outcome.refused for outcome in outcomes):
         raise InputError(f"--over: every point is refused: {outcomes[0].refused}")
-    figure = figure_of_interest(figure, goals, outcomes)
     content = sweep_content(loaded, wanted, outcomes, goals, figure, weights)
     if parquet or master is not None:
         write_runs_table(wanted, outcomes, store.folder / TABLE_FILE)
@@ -135,9 +133,9 @@ def sweep(
     elif chosen_shape is Shape.CSV:
         print_made(sweep_csv(wanted, outcomes))
     else:
-        _print(wanted, outcomes, goals, figure, chosen_shape, everything)
-        recommended = sweep_recommendation(wanted, outcomes, goals, weights)
-        print_paragraphs([*sweep_notes(wanted, outcomes), *recommended])
+        print_grid(sweep_grid(wanted, outcomes, goals, everything), chosen_shape)
+        answer = sweep_answer(wanted, outcomes, goals, figure, weights)
+        print_paragraphs([*sweep_notes(wanted, outcomes), *answer])
         if read is None:
             print()
             print_paragraph(f"All figures, and a command for each run: {store.folder / SWEEP_FILE}")
@@ -181,18 +179,6 @@ def _print_before_runs(question: str, plan: Plan, chosen_shape: Shape, are_done:
         possible = [point for place, point in enumerate(plan.points) if place not in plan.refused]
         print_paragraphs(sweep_contradictions(plan.sweep, possible), "Before any run: ")
     print()
-
-
-def _print(
-    wanted: Sweep,
-    outcomes: Sequence[Outcome],
-    goals: Sequence[Requirement],
-    figure: str,
-    chosen_shape: Shape,
-    everything: bool,
-) -> None:
-    print_grid(sweep_grid(wanted, outcomes, goals, everything), chosen_shape)
-    print_paragraphs(sweep_sentences(wanted, outcomes, goals, figure))
 
 
 def run_and_keep(plan: Plan, name: str, out: Path | None, master: str | None) -> SweepStore:

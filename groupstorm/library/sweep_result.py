@@ -22,7 +22,7 @@ from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress
-from groupstorm.report.sweeps import SWEEP_FILE, check_figure, figure_of_interest, sweep_content, sweep_grid
+from groupstorm.report.sweeps import SWEEP_FILE, check_figure, sweep_content, sweep_grid
 from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import as_folder, write_json
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
@@ -222,5 +222,4 @@ def sweep(
     wanted = Sweep(storm.named, variant, axes, first_seed, seeds, storm.changed)
     with reported(progress) as report:
         outcomes = run_sweep(wanted, report, "over", "settings:")
-    chosen = figure_of_interest(figure, goals, outcomes)
-    return SweepResult(sweep_content(storm.scenario, wanted, outcomes, goals, chosen, weights))
+    return SweepResult(sweep_content(storm.scenario, wanted, outcomes, goals, figure, weights))

@@ -12,10 +12,10 @@ from groupstorm.problems import InputError, not_one_of
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, range_shown, spread
-from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.choices import defaults_among, is_choice
 from groupstorm.storms.runs.contradictions import by_rule, found_in
 from groupstorm.storms.runs.run import broken_invariants
-from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
+from groupstorm.storms.runs.sweep import VARIANT, Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.measures import BY_FIGURE, Spread, first_that_meets, furthest_from_chord, spread_of
 from groupstorm.verdicts.recommendation import recommendation
@@ -121,7 +121,28 @@ def _with_names(sweep: Sweep, point: Point, without: str = "") -> str:
     return ", ".join(f"{name}={label}" for name, label in named if name != without)
 
 
-def sweep_sentences(
+def sweep_answer(
+    sweep: Sweep,
+    outcomes: Sequence[Outcome],
+    goals: Sequence[Requirement],
+    figure: str | None,
+    weights: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Which values meet the goals, or where the knee is, and which point to take.
+
+    The knee is left out if a point can be recommended, unless ``figure`` asks for it: by the figures of the
+    ranking another point may be the better one.
+    """
+    recommended = _recommendations(sweep, outcomes, goals, weights)
+    if recommended and figure is None and not goals:
+        return recommended
+    return [
+        *_knee_sentences(sweep, outcomes, goals, figure_of_interest(figure, goals, outcomes)),
+        *recommended,
+    ]
+
+
+def _knee_sentences(
     sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Requirement], figure: str
 ) -> list[str]:
     """The knee for each combination of the other settings, and what crashes and deploys cost there."""
@@ -135,22 +156,41 @@ def sweep_sentences(
     ]
 
 
-def sweep_recommendation(
+def _recommendations(
     sweep: Sweep,
     outcomes: Sequence[Outcome],
     goals: Sequence[Requirement],
-    weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float] | None,
 ) -> list[str]:
-    """Which point to take, of those that meet the goals; nothing if the points are no choices."""
+    """Which point to take, of those that meet the goals, in each of the circumstances that nobody chooses.
+
+    Nothing if the points are no choices.
+    """
     ran = [one for one in outcomes if one.figures and not one.broken and (not goals or meets(one, goals))]
-    by_name = {_with_names(sweep, outcome.point): outcome for outcome in ran}
-    if len(by_name) < 2:
-        return []
-    defaults = defaults_among({name: sweep.scenario_of(one.point) for name, one in by_name.items()})
-    if defaults is None:
-        return []
-    runs = {name: list(outcome.figures.values()) for name, outcome in by_name.items()}
-    return recommendation(runs, defaults, weights)
+    groups: dict[str, dict[str, Outcome]] = {}
+    for outcome in ran:
+        named = [*zip(sweep.names, outcome.point.labels, strict=True)]
+        befalls = ", ".join(f"{name}={label}" for name, label in named if not _may_be_chosen(name))
+        chosen = ", ".join(f"{name}={label}" for name, label in named if _may_be_chosen(name))
+        groups.setdefault(befalls, {})[chosen] = outcome
+    found: dict[str, list[str]] = {}
+    for befalls, among in groups.items():
+        if len(among) < 2:
+            return []
+        defaults = defaults_among({name: sweep.scenario_of(one.point) for name, one in among.items()})
+        if defaults is None:
+            return []
+        runs = {name: list(outcome.figures.values()) for name, outcome in among.items()}
+        found[befalls] = recommendation(runs, defaults, weights)
+    return [
+        f"With {befalls}: {' '.join(sentences)}" if befalls else sentence
+        for befalls, sentences in found.items()
+        for sentence in (sentences if not befalls else sentences[:1])
+    ]
+
+
+def _may_be_chosen(axis: str) -> bool:
+    return axis == VARIANT or is_choice(axis)
 
 
 def sweep_notes(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[str]:
@@ -307,18 +347,20 @@ def sweep_content(
     sweep: Sweep,
     outcomes: Sequence[Outcome],
     goals: Sequence[Requirement],
-    figure: str,
+    figure: str | None,
     weights: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The content of `sweep.json`, of a sweep over ``scenario``.
 
-    ``weights``: those of the recommendation (`figures.ranking`).
+    ``figure``: the one whose knee somebody asked for. ``weights``: those of the recommendation
+    (`figures.ranking`).
     """
+    curved = figure_of_interest(figure, goals, outcomes)
     axis = _axis_with_numbers(sweep)
     knees = []
     for others, curve in _curves(sweep, axis, outcomes).items() if axis is not None else ():
         assert axis is not None
-        place = knee_of(axis, curve, goals, figure)
+        place = knee_of(axis, curve, goals, curved)
         knees.append(
             {
                 "setting": axis.name,
@@ -334,15 +376,10 @@ def sweep_content(
         "set": dict(sweep.overrides),
         "over": {axis.name: list(axis.labels) for axis in sweep.axes},
         "goals": [str(goal) for goal in goals],
-        "figure": figure,
+        "figure": curved,
         "points": [_point_content(sweep, outcome, goals) for outcome in outcomes],
         "knees": knees,
-        "answer": " ".join(
-            [
-                *sweep_sentences(sweep, outcomes, goals, figure),
-                *sweep_recommendation(sweep, outcomes, goals, weights),
-            ]
-        ),
+        "answer": " ".join(sweep_answer(sweep, outcomes, goals, figure, weights)),
     }
 
 

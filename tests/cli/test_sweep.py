@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -36,6 +37,21 @@ def test_a_sweep_ends_with_one_recommendation(tmp_path: Path) -> None:
     assert "session.timeout.ms=15s" in " ".join(ranked.stdout.split()).split("Recommendation: ")[1][:60]
     ugly = groupstorm("sweep", "deploy-and-crash", *over, "--rank", "beauty", cwd=tmp_path)
     assert "--rank 'beauty'" in refused(ugly)
+
+
+@pytest.mark.slow
+def test_what_nobody_chooses_has_a_recommendation_for_each_value(tmp_path: Path) -> None:
+    over = ["--over", "session.timeout.ms=10s,45s", "--over", "start_ms=8s,30s", "--seeds", "1"]
+    of_static = ["--variant", "static", *SMALL[:4]]
+    ran = groupstorm("sweep", "rolling-deploy", *of_static, *over, "--out", "x", cwd=tmp_path)
+    text = " ".join(ran.stdout.split())
+    assert re.findall(r"With start_ms=(\w+): Recommendation: ([^,]+?)[.,] ", text) == [
+        ("8s", "stay with session.timeout.ms=45s"),
+        ("30s", "session.timeout.ms=10s"),
+    ]
+    assert "knee" not in text
+    asked = groupstorm("sweep", "--read", "x", "--figure", "generations", cwd=tmp_path)
+    assert "knee" in asked.stdout
 
 
 @pytest.mark.slow

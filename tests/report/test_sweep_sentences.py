@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.report.sweeps import sweep_grid, sweep_sentences
+from groupstorm.report.sweeps import sweep_answer, sweep_grid
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
 
 NOTHING = FiguresAccumulator().figures()
@@ -25,7 +25,7 @@ def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
             Outcome(Point((str(members),), {"members": members}), {0: replace(NOTHING, **changed)})
         )
     sweep = Sweep("cold-start", None, (axis,), 0, 1, {})
-    return sweep_sentences(sweep, outcomes, [], figure)
+    return sweep_answer(sweep, outcomes, [], figure)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         for setting in first
         if setting not in OF_THE_RUN and any(one.get(setting) != first[setting] for one in written.values())
     ]
-    if not differing or not all(_is_choice(setting) for setting in differing):
+    if not differing or not all(is_choice(setting) for setting in differing):
         return None
     of_client = _written(_client(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
@@ -153,7 +153,8 @@ def _on_short_locks(scenario: ResolvedScenario) -> str:
 _ON_SHORTER: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches, LOCK_DURATION: _on_short_locks}
 
 
-def _is_choice(setting: str) -> bool:
+def is_choice(setting: str) -> bool:
+    """Whether an owner of consumers chooses the setting's value."""
     return setting in CHOSEN or ("." in setting and setting not in GIVEN)
 
 
