@@ -229,7 +229,8 @@ def is_open_for_one_more(address: tuple[str, int]) -> bool:
 
 
 def test_idle_connections_are_closed_and_those_that_wait_are_not() -> None:
-    options = {"connections.max.idle.ms": "50", "group.initial.rebalance.delay.ms": "60000"}
+    # long enough for a busy machine to send the join that keeps its connection open
+    options = {"connections.max.idle.ms": "500", "group.initial.rebalance.delay.ms": "60000"}
     with EmbeddedBroker(options) as broker:
         address = (broker.host, broker.port)
         with RawClient(address) as parked, RawClient(address) as idle:
