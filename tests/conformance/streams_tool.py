@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
-from tests.conformance.backends import STREAMS, Backend, Backends
-from tests.conformance.programs.building import ProgramUnavailable, kafka_commands
+from tests.conformance.backends import STREAMS, Backend
+from tests.conformance.programs.building import kafka_commands
 from tests.conformance.reading import newest_values
-from tests.conformance.tool import OFFSETS, Said, has_no_lag, tools, write_file
+from tests.conformance.tool import OFFSETS, Said, has_no_lag, recorded, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
@@ -84,15 +83,7 @@ def run(backend: Backend) -> list[Said]:
 
 
 def main() -> int:
-    backends = Backends()
-    try:
-        write_file(run(backends.get(JVM, STREAMS)), FILE)
-    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
-        print(unavailable, file=sys.stderr)
-        return 2
-    finally:
-        backends.close()
-    return 0
+    return recorded(lambda backends: write_file(run(backends.get(JVM, STREAMS)), FILE))
 
 
 if __name__ == "__main__":

@@ -159,12 +159,12 @@ def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ..
 
 
 def read(protocol: str) -> list[Said]:
-    """What Kafka 4.3.1 prints."""
+    """The recorded answers of Kafka 4.3.1."""
     return read_file(FILES[protocol])
 
 
 def read_file(path: Path) -> list[Said]:
-    """What a file has recorded."""
+    """The commands of a recorded file and their lines."""
     said = []
     for block in path.read_text("utf-8").split("$ ")[1:]:
         command, *lines = block.rstrip("\n").split("\n")
@@ -181,17 +181,25 @@ def write_file(said: Sequence[Said], path: Path) -> None:
     path.write_text(text, "utf-8")
 
 
-def main() -> int:
+def recorded(record: Callable[[Backends], None]) -> int:
+    """Record files from Kafka. Returns the exit code: 2 without Kafka, or without its commands."""
     backends = Backends()
     try:
-        for protocol in FILES:
-            write(run(backends.get(JVM, QUICK), protocol), protocol)
+        record(backends)
     except (BrokerUnavailable, ProgramUnavailable) as unavailable:
         print(unavailable, file=sys.stderr)
         return 2
     finally:
         backends.close()
     return 0
+
+
+def main() -> int:
+    def record(backends: Backends) -> None:
+        for protocol in FILES:
+            write(run(backends.get(JVM, QUICK), protocol), protocol)
+
+    return recorded(record)
 
 
 if __name__ == "__main__":
