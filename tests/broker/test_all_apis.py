@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.apis import APIS
+from groupstorm.broker.apis import APIS, apis_of
 from groupstorm.broker.apis.key_12_heartbeat import heartbeat_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes, request_type, response_types
@@ -63,3 +63,32 @@ def test_random_requests_of_every_version_are_answered_or_close_the_connection(d
         driver.advance(60_000)
     assert answered > 300
     assert driver.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param({wire.CONSUMER_GROUP_HEARTBEAT, wire.CONSUMER_GROUP_DESCRIBE}, id="consumer groups"),
+        pytest.param(
+            {
+                *range(wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_ACKNOWLEDGE + 1),
+                wire.DESCRIBE_SHARE_OFFSETS,
+                wire.ALTER_SHARE_OFFSETS,
+                wire.DELETE_SHARE_OFFSETS,
+            },
+            id="share groups",
+        ),
+        pytest.param(
+            {
+                wire.STREAMS_GROUP_HEARTBEAT,
+                wire.STREAMS_GROUP_DESCRIBE,
+                wire.TOPOLOGY_DESCRIPTION_UPDATE,
+            },
+            id="streams groups",
+        ),
+    ],
+)
+def test_older_releases_hide_newer_protocols(keys: set[int]) -> None:
+    assert keys <= apis_of("4.x").keys()
+    for release in ("2.8", "3.9"):
+        assert not keys & apis_of(release).keys()

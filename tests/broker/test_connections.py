@@ -195,19 +195,6 @@ def test_a_string_too_long_to_be_echoed_closes_the_connection(
     assert is_serving(broker)
 
 
-def test_stopping_answers_what_is_parked_and_closes_every_connection(
-    client: RawClient, broker: EmbeddedBroker
-) -> None:
-    with EmbeddedBroker({"group.initial.rebalance.delay.ms": "60000"}) as other:
-        parked = RawClient((other.host, other.port))
-        parked.send(join("g"))
-        with RawClient((other.host, other.port)) as asking:
-            wait_until(lambda: asking.ask(wire.LIST_GROUPS, 0).groups)
-    assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
-    assert parked.is_closed_by_server()
-    parked.socket.close()
-
-
 def test_connections_beyond_the_limit_are_closed_as_they_come() -> None:
     with EmbeddedBroker({"max.connections": "2"}) as broker:
         address = (broker.host, broker.port)
@@ -229,7 +216,8 @@ def is_open_for_one_more(address: tuple[str, int]) -> bool:
 
 
 def test_idle_connections_are_closed_and_those_that_wait_are_not() -> None:
-    options = {"connections.max.idle.ms": "50", "group.initial.rebalance.delay.ms": "60000"}
+    # long enough for a busy machine to send the join that keeps its connection open
+    options = {"connections.max.idle.ms": "500", "group.initial.rebalance.delay.ms": "60000"}
     with EmbeddedBroker(options) as broker:
         address = (broker.host, broker.port)
         with RawClient(address) as parked, RawClient(address) as idle:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.apis import apis_of
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
@@ -63,12 +62,6 @@ def test_topics_reach_the_group_when_they_grow_and_go(members: Members) -> None:
     assert (answer.error_code, answer.member_epoch) == (Error.NONE, 3)
     (described,) = members.describe("g")
     assert [one.topic_name for one in described.members[0].target_assignment.topic_partitions] == ["u"]
-
-
-def test_older_releases_hide_the_protocol() -> None:
-    assert CONSUMER_GROUP_HEARTBEAT in apis_of("4.x")
-    for release in ("2.8", "3.9"):
-        assert not {CONSUMER_GROUP_HEARTBEAT, CONSUMER_GROUP_DESCRIBE} & apis_of(release).keys()
 
 
 def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:

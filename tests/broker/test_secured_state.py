@@ -127,7 +127,7 @@ def test_everybody_may_use_a_resource_without_acls_if_the_setting_says_so() -> N
 
 
 def throttle_ms(driver: Driver, **more: Any) -> int:
-    """How long a produce is throttled; the connection is muted as long."""
+    """The time for which a produce is throttled; the connection is muted as long."""
     connection = driver.send(wire.PRODUCE, 9, **(produce_fields() | more))
     muted_ms = driver.muted_ms.get(connection, 0)
     answer = driver.answers.get(connection)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.apis import apis_of
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
@@ -124,13 +123,6 @@ def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
     assert restarted.describe() == before
     assert partitions(restarted, restarted.beat("b", 0, "t")) is not None
     assert restarted.beat("a", 3).error_code == Error.NONE
-
-
-def test_older_releases_hide_the_protocol() -> None:
-    keys = {*range(76, 80), wire.DESCRIBE_SHARE_OFFSETS, wire.ALTER_SHARE_OFFSETS, wire.DELETE_SHARE_OFFSETS}
-    assert keys <= apis_of("4.x").keys()
-    for release in ("2.8", "3.9"):
-        assert not keys & apis_of(release).keys()
 
 
 def offsets(members: Sharing, *groups: str, topics: object = None) -> Any:

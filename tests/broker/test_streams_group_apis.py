@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.apis import apis_of
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
@@ -109,13 +108,6 @@ def test_an_error_has_a_list_of_statuses_that_is_empty(members: Members) -> None
     assert output.payload is not None
     _, answer = wire.parse_response(STREAMS_GROUP_HEARTBEAT, 1, output.payload[4:])
     assert (answer.error_code, answer.status, answer.active_tasks) == (Error.NOT_COORDINATOR, (), None)
-
-
-def test_older_releases_hide_the_protocol() -> None:
-    keys = {STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_DESCRIBE, wire.TOPOLOGY_DESCRIPTION_UPDATE}
-    assert keys <= apis_of("4.x").keys()
-    for release in ("2.8", "3.9"):
-        assert not keys & apis_of(release).keys()
 
 
 def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:

@@ -1,4 +1,4 @@
-"""What each client library makes of a topic or a group that it may not use, and of a quota."""
+"""Each client library on a topic or a group that it may not use, and under a quota."""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ def set_quota(broker: EmbeddedBroker, bytes_per_second: float) -> None:
 
 
 def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -> str:
-    """What one of Kafka's commands prints, as the administrator."""
+    """The output of one of Kafka's commands, run as the administrator."""
     try:
         command = [*kafka_java().command(tool), "--bootstrap-server", broker.address]
     except ProgramUnavailable as missing:

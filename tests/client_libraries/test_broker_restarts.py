@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,9 +18,10 @@ from tests.waiting import wait_until
 MEMBERS_COUNT = 2
 
 
-def described(client: RawClient) -> Any:
+def state_and_size(client: RawClient) -> tuple[str, int]:
+    """The group's state and the number of its members, of one moment."""
     (group,) = client.ask(wire.DESCRIBE_GROUPS, 0, groups=(GROUP,)).groups
-    return group
+    return group.group_state, len(group.members)
 
 
 @pytest.mark.slow
@@ -43,14 +43,12 @@ def test_a_group_of_static_members_survives_a_kill_in_its_first_round(library: s
             ]
             with RawClient(address) as client:
                 wait_until(
-                    lambda: len(described(client).members) == MEMBERS_COUNT,
+                    lambda: state_and_size(client) == ("PreparingRebalance", MEMBERS_COUNT),
                     "every member is in the first round",
                 )
-                assert described(client).group_state == "PreparingRebalance"
             process.kill()
         with serving(*options) as (_, address), RawClient(address) as client:
             wait_until(lambda: is_shared_out(members), "the group shares the partitions")
-            group = described(client)
-            assert (group.group_state, len(group.members)) == ("Stable", MEMBERS_COUNT)
+            assert state_and_size(client) == ("Stable", MEMBERS_COUNT)
             for member in members:
                 member.stop()

@@ -13,14 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import stopping
 from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
-from tests.conformance.backends import SHARES, Backend, Backends
+from tests.conformance.backends import SHARES, Backend
 from tests.conformance.members import JavaShareMember
-from tests.conformance.programs.building import ProgramUnavailable, kafka_commands
-from tests.conformance.tool import Said, tools, write_file
+from tests.conformance.programs.building import kafka_commands
+from tests.conformance.tool import Said, recorded, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
@@ -107,15 +106,7 @@ def _with_named_epoch(said: Sequence[Said]) -> list[Said]:
 
 
 def main() -> int:
-    backends = Backends()
-    try:
-        write_file(run(backends.get(JVM, SHARES)), FILE)
-    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
-        print(unavailable, file=sys.stderr)
-        return 2
-    finally:
-        backends.close()
-    return 0
+    return recorded(lambda backends: write_file(run(backends.get(JVM, SHARES)), FILE))
 
 
 if __name__ == "__main__":

@@ -12,29 +12,29 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
-from tests.conformance.backends import STREAMS, Backend, Backends
-from tests.conformance.programs.building import ProgramUnavailable, kafka_commands
+from tests.conformance.backends import STREAMS, Backend
+from tests.conformance.programs.building import kafka_commands
 from tests.conformance.reading import newest_values
-from tests.conformance.tool import Said, tools, write_file
+from tests.conformance.tool import OFFSETS, Said, has_no_lag, recorded, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
 FILE = Path(__file__).with_name("streams-groups.kafka-4.4.0.txt")
 MAIN = "org.apache.kafka.tools.streams.StreamsGroupCommand"
+STATE = "--describe --group GROUP --state"
 
 WITH_MEMBERS: Sequence[str] = (
     "--list",
     "--list --state",
     "--list --state stable",
     "--list --state empty",
-    "--describe --group GROUP",
+    OFFSETS,
     "--describe --group GROUP --offsets --verbose",
     "--describe --group GROUP --members",
     "--describe --group GROUP --members --verbose",
-    "--describe --group GROUP --state",
+    STATE,
     "--describe --group GROUP --state --verbose",
     "--describe --group GROUP --topology",
     "--reset-offsets --group GROUP --input-topic TOPIC --to-earliest --execute",
@@ -75,20 +75,15 @@ def run(backend: Backend) -> list[Said]:
                 wait_until(lambda: two[-1].state == RUNNING, "it runs")
             produce_with_confluent(backend.address, _LINES, topics[0])
             wait_until(lambda: newest_values(backend.address, topics[1]).get("be") == "24", "all are counted")
+            # the counts can be read before their input is committed, and while tasks still move
+            wait_until(lambda: has_no_lag(say(MAIN, OFFSETS)), "all that was counted is committed")
+            wait_until(lambda: " Stable" in " ".join(say(MAIN, STATE).lines), "nothing moves any more")
             said = [say(MAIN, command) for command in WITH_MEMBERS]
         return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
 
 
 def main() -> int:
-    backends = Backends()
-    try:
-        write_file(run(backends.get(JVM, STREAMS)), FILE)
-    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
-        print(unavailable, file=sys.stderr)
-        return 2
-    finally:
-        backends.close()
-    return 0
+    return recorded(lambda backends: write_file(run(backends.get(JVM, STREAMS)), FILE))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ FILES = {
     CONSUMER: Path(__file__).with_name("consumer-groups-new-protocol.kafka-4.3.1.txt"),
 }
 MAIN = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+OFFSETS = "--describe --group GROUP"
 TIMEOUT_S = 60
 #: The line of `Commands.java` behind what a command has printed.
 _END = "--- end of output ---\n"
@@ -46,7 +47,7 @@ WITH_MEMBERS: Sequence[str] = (
     "--list",
     "--list --state",
     "--list --type",
-    "--describe --group GROUP",
+    OFFSETS,
     "--describe --group GROUP --members",
     "--describe --group GROUP --members --verbose",
     "--describe --group GROUP --state",
@@ -91,8 +92,16 @@ def run(backend: Backend, protocol: str) -> list[Said]:
         with stopping(two) as members:
             wait_until(lambda: is_shared_out(members), "three partitions each")
             wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
+            wait_until(lambda: has_no_lag(say(MAIN, OFFSETS)), "all that was read is committed")
             said = [say(MAIN, command) for command in with_members(protocol)]
         return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
+
+
+def has_no_lag(offsets: Said) -> bool:
+    """Whether the group has committed the end of each partition, as the command says."""
+    header, *rows = (line.split() for line in offsets.lines)
+    column = next((at for at, name in enumerate(header) if name in ("LAG", "OFFSET-LAG")), None)
+    return column is not None and [row[column] for row in rows] == ["0"] * len(rows)
 
 
 @contextmanager
@@ -150,12 +159,12 @@ def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ..
 
 
 def read(protocol: str) -> list[Said]:
-    """What Kafka 4.3.1 prints."""
+    """The recorded answers of Kafka 4.3.1."""
     return read_file(FILES[protocol])
 
 
 def read_file(path: Path) -> list[Said]:
-    """What a file has recorded."""
+    """The commands of a recorded file and their lines."""
     said = []
     for block in path.read_text("utf-8").split("$ ")[1:]:
         command, *lines = block.rstrip("\n").split("\n")
@@ -172,17 +181,25 @@ def write_file(said: Sequence[Said], path: Path) -> None:
     path.write_text(text, "utf-8")
 
 
-def main() -> int:
+def recorded(record: Callable[[Backends], None]) -> int:
+    """Record files from Kafka. Returns the exit code: 2 without Kafka, or without its commands."""
     backends = Backends()
     try:
-        for protocol in FILES:
-            write(run(backends.get(JVM, QUICK), protocol), protocol)
+        record(backends)
     except (BrokerUnavailable, ProgramUnavailable) as unavailable:
         print(unavailable, file=sys.stderr)
         return 2
     finally:
         backends.close()
     return 0
+
+
+def main() -> int:
+    def record(backends: Backends) -> None:
+        for protocol in FILES:
+            write(run(backends.get(JVM, QUICK), protocol), protocol)
+
+    return recorded(record)
 
 
 if __name__ == "__main__":

@@ -42,8 +42,8 @@ def test_a_member_that_asked_to_join_again_makes_another_settled_point(asks: str
     assert trace.figures().moves == moves
 
 
-def test_a_member_of_the_generation_before_is_not_awaited() -> None:
-    """b was answered in generation 1, took nothing and is in no later generation."""
+def without_its_assignment() -> Trace:
+    """a has its assignment of generation 1; b was answered and took nothing, so the group is not settled."""
     trace = Trace()
     trace.scenario("t-0")
     trace.start(0, "a")
@@ -55,9 +55,22 @@ def test_a_member_of_the_generation_before_is_not_awaited() -> None:
     trace.state_to(1, "Stable", 1)
     trace.sync(1, "a", 1, "t-0")
     trace.take(1, "a", 1, "t-0")
+    return trace
+
+
+def test_a_member_of_the_generation_before_is_not_awaited() -> None:
+    """b is in no later generation."""
+    trace = without_its_assignment()
     assert trace.figures().moves is None
     trace.remove(5, "b")
     trace.round(6, 2, {"a": ("t-0",)})
+    assert trace.figures().moves == 0
+
+
+def test_a_crashed_member_is_not_waited_for() -> None:
+    trace = without_its_assignment()
+    assert trace.figures().moves is None
+    trace.crash(2, "b", -1)
     assert trace.figures().moves == 0
 
 

@@ -212,23 +212,6 @@ def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
     assert trace.figures().rounds_per_change == 1.333
 
 
-def test_a_crashed_member_is_not_waited_for() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
-    trace.start(0, "a")
-    trace.start(0, "b")
-    trace.state_to(1, "PreparingRebalance", 0)
-    trace.state_to(1, "CompletingRebalance", 1)
-    trace.join(1, "a", 1)
-    trace.join(1, "b", 1)
-    trace.state_to(1, "Stable", 1)
-    trace.sync(1, "a", 1, "t-0")
-    trace.take(1, "a", 1, "t-0")
-    assert trace.figures().moves is None
-    trace.crash(2, "b", -1)
-    assert trace.figures().moves == 0
-
-
 def test_imbalance_and_idle_members_when_settled() -> None:
     trace = Trace()
     trace.scenario("t-0", "t-1", "t-2", "u-0")

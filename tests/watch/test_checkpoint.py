@@ -1,4 +1,4 @@
-"""What a watch keeps over a restart, and whose checkpoint it takes."""
+"""A watch keeps its figures over a restart, and takes only its own checkpoint."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def watching(folder: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def printed(folder: Path) -> list[dict[str, Any]]:
-    text = (folder.parent / "out").read_text("utf-8")
+    """The figures of all complete lines: the last one may be in the middle of being written."""
+    text, _, _ = (folder.parent / "out").read_text("utf-8").rpartition("\n")
     return [json.loads(line) for line in text.splitlines()]
 
 

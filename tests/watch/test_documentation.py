@@ -1,4 +1,4 @@
-"""What docs/watch.md says: the example's output, and how late a file may be."""
+"""Claims of docs/watch.md hold: the example's output, and how late a file may be."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_an_attribute_that_a_group_does_not_have_is_refused(extra: dict[str, Any
 
 
 def test_the_types_of_all_attributes_are_known() -> None:
-    """Those whose first value does not say it are in PARTS; compiled classes are in FIELDS."""
+    """A kind that the first value does not tell is in PARTS, and a compiled class is in FIELDS."""
     for kind, hints in PARTS.items():
         tree = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(vars(kind)["__init__"]))))
         annotated = {
