@@ -128,6 +128,19 @@ def test_what_kafka_go_has_and_is_refused(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "join_answered")) == 1
 
 
+def test_librdkafka_without_debug_that_is_too_slow_again(tmp_path: Path) -> None:
+    """It logs nothing else: a whole interval later it must have polled in between."""
+    log = "".join(
+        f"%4|{1772618400 + second}.371|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll "
+        "interval (300000ms) exceeded by 255ms (adjust max.poll.interval.ms for long-running message "
+        "processing): leaving group\n"
+        for second in (0, 600, 1_200)
+    )
+    one = answer(tmp_path, log)
+    assert names(one) == ["max-poll-interval"]
+    assert "3 times" in one.findings[0].match.sentence
+
+
 def test_the_plan_of_a_leader_of_kafka_go(tmp_path: Path) -> None:
     """It stands in front of the line that says the generation; a member's id has slashes."""
     ids = ("main@h (github.com/segmentio/kafka-go)-df42", "main@i (github.com/segmentio/kafka-go)-ee11")
