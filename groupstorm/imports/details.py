@@ -172,6 +172,13 @@ def _go_map(fields: dict[str, Any]) -> None:
     fields["given"] = [f"{topic}-{number}" for topic, number in found]
 
 
+def _go_plan(fields: dict[str, Any]) -> None:
+    """``member/topic/[0 1 2`` of segmentio/kafka-go: the id of a member has slashes, too."""
+    placed, _, numbers = fields.pop("go_plan").rpartition("/[")
+    fields["member_id"], _, topic = placed.rpartition("/")
+    fields["given"] = [f"{topic}-{number}" for number in numbers.split()]
+
+
 def _by_topic(fields: dict[str, Any]) -> None:
     """``topic:[0 1 2] other:[3]`` of sarama-cluster."""
     fields["given"] = _partitions_of(fields.pop("by_topic").replace(":[", "["))
@@ -218,6 +225,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "work": _work,
     "record": _record,
     "go_map": _go_map,
+    "go_plan": _go_plan,
     "erlang_list": _erlang_list,
     "by_topic": _by_topic,
 }

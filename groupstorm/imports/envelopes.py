@@ -115,6 +115,8 @@ _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
     rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
+#: What a logger knows of the thread or the host, as ``{host=a, pod=b}``. Maps of Kafka's have brackets.
+_CONTEXT = re.compile(r" \{[A-Za-z_][\w.]*=[^\s{}()\[\],=]*(?:, ?[A-Za-z_][\w.]*=[^\s{}()\[\],=]*)*\}$")
 #: What begins in front of a message and ends behind it.
 _OPENING = re.compile("[\"'`|\t]|\\*\\*")
 _TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
@@ -136,6 +138,8 @@ def split_message(front: str, text: str) -> tuple[str, str]:
     message = message.rstrip(" \r\n│┃")
     if message.endswith(">"):
         message = _TAGS.sub("", message)
+    if message.endswith("}"):
+        message = _CONTEXT.sub("", message)
     at = message.rfind(" (")  # where the logger of most lines begins
     if at < 0 or not _is_logger(message[at:]):
         found = _LOGGER.search(message)

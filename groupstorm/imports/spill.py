@@ -11,6 +11,7 @@ from typing import IO, Any
 #: Items that are held in memory before they go to disk as a run.
 HELD_MAX = 50_000
 _CHUNK = 2_000
+_LENGTH_BYTES = 8
 #: More runs than this are merged into one before more are written: each is an open file.
 _RUNS_MAX = 64
 
@@ -53,15 +54,21 @@ def _written(items: Iterator[Item]) -> IO[bytes]:
     for item in items:
         chunk.append(item)
         if len(chunk) >= _CHUNK:
-            marshal.dump(chunk, file)
+            _write(chunk, file)
             chunk = []
-    marshal.dump(chunk, file)
-    marshal.dump(None, file)
+    _write(chunk, file)
     return file
+
+
+def _write(chunk: list[Item], file: IO[bytes]) -> None:
+    """Append the chunk and its length: `marshal.load`, which needs no length, reads a file number by
+    number."""
+    data = marshal.dumps(chunk)
+    file.write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
 
 
 def _read(file: IO[bytes]) -> Iterator[Item]:
     file.seek(0)
-    while (chunk := marshal.load(file)) is not None:  # written by this process
-        yield from chunk
+    while length := file.read(_LENGTH_BYTES):
+        yield from marshal.loads(file.read(int.from_bytes(length, "big")))  # written by this process
     file.close()

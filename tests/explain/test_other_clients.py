@@ -128,6 +128,41 @@ def test_what_kafka_go_has_and_is_refused(tmp_path: Path) -> None:
     assert len(rows(tmp_path, "join_answered")) == 1
 
 
+def test_librdkafka_without_debug_that_is_too_slow_again(tmp_path: Path) -> None:
+    """It logs nothing else: a whole interval later it must have polled in between."""
+    log = "".join(
+        f"%4|{1772618400 + second}.371|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll "
+        "interval (300000ms) exceeded by 255ms (adjust max.poll.interval.ms for long-running message "
+        "processing): leaving group\n"
+        for second in (0, 600, 1_200)
+    )
+    one = answer(tmp_path, log)
+    assert names(one) == ["max-poll-interval"]
+    assert "3 times" in one.findings[0].match.sentence
+
+
+def test_the_plan_of_a_leader_of_kafka_go(tmp_path: Path) -> None:
+    """It stands in front of the line that says the generation; a member's id has slashes."""
+    ids = ("main@h (github.com/segmentio/kafka-go)-df42", "main@i (github.com/segmentio/kafka-go)-ee11")
+    log = "".join(
+        f"2026/03/04 10:00:0{second} {said}\n"
+        for second, said in (
+            (0, "selected as leader for group, history"),
+            (0, f"assigned member/topic/partitions {ids[0]}/events/[0 2]"),
+            (0, f"assigned member/topic/partitions {ids[1]}/events/[1]"),
+            (0, f"assigned member/topic/partitions {ids[1]}/clicks/[0]"),
+            (1, f"joinGroup succeeded for response, history.  generationID=17, memberID={ids[0]}"),
+            (2, "sync group finished for group, history"),
+        )
+    )
+    answer(tmp_path, log)
+    assert {row["member_id"]: row["partitions"] for row in rows(tmp_path, "sync_answered")} == {
+        ids[0]: ["events-0", "events-2"],
+        ids[1]: ["events-1", "clicks-0"],
+    }
+    assert len(rows(tmp_path, "ownership_known")) == 1
+
+
 def test_the_message_of_spring_without_its_logger(tmp_path: Path) -> None:
     """In a JSON log the logger has a field of its own, and the message begins with the group."""
     line = '{{"@timestamp":"2026-03-04T10:0{}:00Z","message":"g: partitions {}: [t-0]","logger_name":"x"}}\n'

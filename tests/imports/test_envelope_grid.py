@@ -62,12 +62,20 @@ def _epoch(at: datetime) -> str:
     return f"{(at - datetime(1970, 1, 1)).total_seconds():.3f}"
 
 
+#: What stands behind the group of these lines would be read as part of its name.
+AIOKAFKA = (
+    "Heartbeat failed for group pay because it is rebalancing",
+    "Revoking previously assigned partitions {TopicPartition(topic='t', partition=0)} for group pay",
+    "(Re-)joining group pay",
+    "Joined group 'pay' (generation 3) with member_id aiokafka-1",
+)
 SOURCES = {
     "broker": lines_of(ROUND, "[{iso}] INFO ", " (kafka.coordinator.group.GroupCoordinator)"),
     "java": lines_of(
         JAVA, "[{iso}] INFO ", " (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
     ),
     "librdkafka": lines_of(RDKAFKA, "%7|{epoch}|CGRPJOIN|"),
+    "aiokafka": lines_of(AIOKAFKA, "{iso} INFO aiokafka.consumer.group_coordinator: "),
 }
 
 

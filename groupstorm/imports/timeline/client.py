@@ -88,9 +88,13 @@ class ClientMember(Member):
             self._losing = found.fields["error"]
 
     def _poll_timeout(self, line: Observation) -> None:
-        if self._losing != TOO_SLOW:
+        # librdkafka names the interval that is over; whether it joins again it logs with `debug` only
+        interval_us = line.fields.get("ms", 0) * 1_000
+        last = self._asked_last
+        is_next = interval_us and last is not None and line.time_us - last.time_us >= interval_us
+        if self._losing != TOO_SLOW or is_next:
             self._losing = TOO_SLOW
-            if "ms" in line.fields:  # librdkafka names the interval that is over
+            if interval_us:
                 self._configured(line, {"max.poll.interval.ms": str(line.fields["ms"])})
             self._ask(line, TOO_SLOW)
 

@@ -46,6 +46,8 @@ class OtherMember(ClientMember):
         super().__init__(group, client)
         self._plan: dict[str, list[str]] | None = None
         self._plan_member = ""
+        #: The first line of segmentio/kafka-go's plan, as long as no generation is said.
+        self._planned: Observation | None = None
         #: Lines that tell a part only: the start of a process, its topics, a LeaveGroup that was answered.
         self._started: Observation | None = None
         self._topics: list[str] = []
@@ -195,7 +197,12 @@ class OtherMember(ClientMember):
     def _rd_synced(self, line: Observation) -> None:
         if line.fields["error"] not in _NO_ERROR:
             self._request_refused(line, "SyncGroup", error_of(line.fields["error"]))
-        elif self._generation is not None:
+        else:
+            self._synced_as_joined(line)
+
+    def _synced_as_joined(self, line: Observation) -> None:
+        """The line names no generation: it is about the one that the member has joined."""
+        if self._generation is not None:
             one = self._group.round(self._generation, line)
             one.synced[self._id()] = line
             one.clients[self._id()] = self._client
@@ -239,10 +246,7 @@ class OtherMember(ClientMember):
     def _fg_synced(self, line: Observation) -> None:
         self._given = line.fields["owned_now"]
         self._updated = True
-        if self._generation is not None:
-            one = self._group.round(self._generation, line)
-            one.synced[self._id()] = line
-            one.clients[self._id()] = self._client
+        self._synced_as_joined(line)
 
     def _fg_session(self, line: Observation) -> None:
         lost = [name for name in line.fields["lost_now"] if name in self._owned]
@@ -285,6 +289,22 @@ class OtherMember(ClientMember):
         error = error_of(said)
         self._fail(line, said.partition(":")[0].strip() if error == UNKNOWN else error)
 
+    # -- segmentio/kafka-go ----------------------------------------------------------------------
+
+    def _go_plan(self, line: Observation) -> None:
+        """The leader logs a topic of each member, and only then in which generation they are."""
+        if self._planned is None:
+            self._planned, self._plan = line, {}
+        if self._plan is not None:
+            self._plan.setdefault(line.fields["member_id"], []).extend(line.fields["given"])
+
+    def _joined_with_plan(self, line: Observation) -> None:
+        self._joined(line)
+        planned, self._planned = self._planned, None
+        if planned is not None and self._plan is not None:
+            said = {"generation": self._generation, "assignments": self._plan}
+            self._finished(planned._replace(fields={**planned.fields, **said}))
+
     # -- sarama, brod ----------------------------------------------------------------------------
 
     def _sarama_refused(self, line: Observation) -> None:
@@ -326,6 +346,9 @@ class OtherMember(ClientMember):
 
     HANDLERS: ClassVar[Handlers] = {
         **ClientMember.HANDLERS,
+        "joined": _joined_with_plan,
+        "go-plan": _go_plan,
+        "go-synced": _synced_as_joined,
         "kafkajs-answer": _kafkajs_answer,
         "kafkajs-crash": _kafkajs_crash,
         "spring-assigned": ClientMember.HANDLERS["assigned"],
