@@ -380,6 +380,11 @@ class GroupCoordinator:
         """The names of the groups, in Kafka's order."""
         return self._shard.groups.keys()
 
+    @property
+    def timed_groups(self) -> list[str]:
+        """The names of the groups that have a timer; the creation of one may have failed."""
+        return self._shard.timers.groups()
+
     def group(self, name: str) -> Group | None:
         """The group as it is now, to look at: only the coordinator changes it."""
         return self._shard.groups.get(name)

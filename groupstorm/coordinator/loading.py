@@ -121,6 +121,7 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
         group = shard.groups.get(name)
         if group is not None:
             _unload(shard, group)
+        shard.timers.cancel(STREAMS_DELAY, name)  # also that of a group whose creation failed
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))
@@ -175,7 +176,6 @@ def _unload(shard: Shard, group: Group) -> None:
     if not isinstance(group, ClassicGroup):
         for member_id in group.members:
             cancel_member_timers(shard, group.name, member_id)
-        shard.timers.cancel(STREAMS_DELAY, group.name)
     else:
         answer_all_parked(shard, group, Error.NOT_COORDINATOR)
     delete_group(shard, group, Cause.UNLOADED)

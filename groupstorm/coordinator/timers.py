@@ -131,5 +131,9 @@ class Timers:
         timer = self._set.get((kind, group, name))
         return None if timer is None else timer.deadline_ms
 
+    def groups(self) -> list[str]:
+        """The groups that have a timer, a name for each timer."""
+        return [group for _, group, _ in self._set]
+
     def __len__(self) -> int:
         return len(self._set)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from groupstorm.broker.log.compression import MAX_UNPACKED_BYTES, UnpackError, pack, unpack
 from groupstorm.coordinator.errors import Error
@@ -69,6 +71,20 @@ def test_compressed_records_are_looked_at_too(compacted: Driver, compression: in
     for keys, expected in (([b"k", None], Error.INVALID_RECORD), ([b"k", b"k"], Error.NONE)):
         data = packed(wire.batch([b"a", b"b"], keys=keys), compression)
         assert produce(compacted, 9, records=data).error_code == expected
+
+
+def test_a_compression_that_cannot_be_read_is_told_once(
+    compacted: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cramjam", None)
+    data = wire.batch([b"a"], keys=[b"k"])
+    unread = checked(data[:22] + bytes((data[22] | 3,)) + data[23:])
+    with capture_logs() as logs:
+        for _ in range(2):
+            assert produce(compacted, 9, records=unread).error_code == Error.NONE
+    assert [(line["log_level"], line["why"]) for line in logs] == [
+        ("warning", "snappy, lz4 and zstd need cramjam: pip install cramjam")
+    ]
 
 
 def packed(data: bytes, compression: int) -> bytes:

@@ -110,3 +110,19 @@ def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_remo
     assert states[2] == {}
     configured = {} if last is _FAILING else {"configured": None}
     assert states[3] == {"g": states[1]["g"] | configured}
+
+
+def test_a_reload_ends_the_initial_delay_of_a_group_whose_creation_failed() -> None:
+    join = {"op": "streams", "member": "A", "epoch": 0, "rebalance": 9000, "process": "p", **NOTHING}
+    steps = [
+        join | {"as": "a", "topology": "T", "append_error": "MESSAGE_TOO_LARGE"},
+        {"op": "reload"},
+        {"op": "advance", "ms": 1},
+        join | {"as": "b", "member": "B", "topology": "T"},
+        {"op": "streams", "as": "b"},
+        {"op": "advance", "ms": 5000},
+    ]
+    topology = {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}
+    script = {"id": "delay", "config": {"topics": {"in": 1}, "topologies": {"T": topology}}, "steps": steps}
+    lines = run_streams(script, Compatibility.KAFKA_4_4_0)
+    assert next(line["t"] for line in lines if line["step"] == 5 and line["kind"] == "state") == 3001

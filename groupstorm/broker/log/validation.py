@@ -6,6 +6,9 @@ A compacted topic takes no record without a key, and every topic bounds its reco
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+
+import structlog
 
 from groupstorm.broker.config import INT64_MAX
 from groupstorm.broker.log.batches import HEADER_BYTES, Batch, BatchError, RecordError
@@ -22,13 +25,15 @@ def check_records(batch: Batch, settings: LogSettings, partition: str, now_ms: i
     """Raises BatchError with an error for each record that is refused; the whole batch is refused then
     (KIP-467). ``partition``: for messages, as ``orders-0``.
 
-    A batch with a compression whose library is missing passes.
+    A batch with a compression whose library is missing passes, on a compacted topic with a warning.
     """
     if not settings.is_compacted and not _may_be_out_of_range(batch, settings, now_ms):
         return
     try:
         records = [*keyed_records(batch.data, unpack(batch.data[HEADER_BYTES:], batch.compression))]
-    except NoLibraryError:
+    except NoLibraryError as missing:
+        if settings.is_compacted:
+            _warn_of_unread(partition, str(missing))
         return
     except (UnpackError, ValueError) as problem:
         raise BatchError(
@@ -37,6 +42,13 @@ def check_records(batch: Batch, settings: LogSettings, partition: str, now_ms: i
     refused = [*_refused(records, settings, partition, now_ms)]
     if refused:
         raise _refusal(refused)
+
+
+@cache
+def _warn_of_unread(partition: str, problem: str) -> None:
+    """One warning for a partition, whatever the number of its batches."""
+    sentence = "batches of a compacted topic are neither checked nor compacted"
+    structlog.get_logger().warning(sentence, partition=partition, why=problem)
 
 
 def _may_be_out_of_range(batch: Batch, settings: LogSettings, now_ms: int) -> bool:

@@ -176,7 +176,7 @@ class Driver:
         """Another coordinator takes over, with the records of this one and nothing else."""
         records = self.coordinator.snapshot()
         written = (one.group for one in records if not isinstance(one, TransactionEndRecord))
-        groups = dict.fromkeys([*self.coordinator.groups, *written])
+        groups = dict.fromkeys([*self.coordinator.groups, *written, *self.coordinator.timed_groups])
         return self.receive(self.coordinator.move(groups, self.now_ms))
 
     def end_transaction(self, producer_id: int, is_commit: bool) -> Outcome:
