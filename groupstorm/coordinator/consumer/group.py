@@ -293,7 +293,11 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
                 moved.setdefault(topic, {}).update(dict.fromkeys(goes))
         if after is not None:
             for topic, numbers in (*after.assigned.items(), *after.revoking.items()):
-                known, epochs = self.partition_epochs.get(topic, {}), moved.setdefault(topic, {})
+                known, epochs = self.partition_epochs.get(topic), moved.setdefault(topic, {})
+                if known is None and not epochs:
+                    epochs.update(dict.fromkeys(numbers, after.epoch))
+                    continue
+                known = known or {}
                 for number in numbers:
                     held = epochs[number] if number in epochs else known.get(number)
                     if held is not None and held >= after.epoch:
