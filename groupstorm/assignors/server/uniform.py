@@ -113,7 +113,7 @@ class _Homogeneous:
         for member, quota in self._unfilled:
             for topic, partition in islice(rest, quota):
                 self._drafts[member].add(topic, partition)
-            yield quota
+                yield 1
         if next(rest, None) is not None:
             raise AssignmentRefused("PartitionAssignorException", "Partitions were left unassigned")
 

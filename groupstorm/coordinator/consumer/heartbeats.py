@@ -151,6 +151,7 @@ def _bring_along(
 ) -> Turns[ConsumerMember]:
     """Count the group epoch, compute the target, reconcile the member: each only if it is due."""
     topics_changed = write_subscription(group, before, after, records)
+    yield len(after.topics) if topics_changed else 0
     regex_change = change_regex(shard, group, before, after, records)
     bumps = topics_changed or regex_change is RegexChange.CHANGED_AND_RESOLVED
     # 4.3.1: another assignor waits for another reason to count

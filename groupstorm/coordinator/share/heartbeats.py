@@ -92,10 +92,11 @@ def _heartbeat(
         client_id=request.client_id,
         client_host=request.client_host,
     )
+    yield len(request.topics or ())
     topics = group.subscribed
     if after.topics != before.topics:
         topics = _topics_with(group, before.topics, after.topics)
-    yield len(topics) + len(request.topics or ())
+    yield len(topics)
     noticed = _notice(shard, group, before, after, topics, records)
     yield len(topics)
     try:
