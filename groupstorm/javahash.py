@@ -209,6 +209,8 @@ class JavaHashMap(Generic[K, V]):
 
     def _ordered(self) -> list[K]:
         """Keys in order, perhaps with removed ones among them; an inserted key invalidates the list."""
+        if self._order is None and len(self._spreads) < 2:
+            self._order, self._head = list(self._spreads), 0  # most topics have one partition at a member
         if self._order is None:
             mask = self._capacity - 1
             spreads, fronts = self._spreads, self._fronts
@@ -266,9 +268,9 @@ def hash_order(
     if len(distinct) < 2:
         return distinct  # most sets of a topology have one topic
     hash_one: Callable[[K], int] = hash_of or string_hash
-    spreads = {key: (number := hash_one(key) & _MASK_32) ^ number >> 16 for key in distinct}
+    spreads = [(number := hash_one(key) & _MASK_32) ^ number >> 16 for key in distinct]
     if len(distinct) * 4 <= _MIN_TREEIFY_CAPACITY * 3:
-        buckets = [spread & _DEFAULT_CAPACITY - 1 for spread in spreads.values()]
+        buckets = [spread & _DEFAULT_CAPACITY - 1 for spread in spreads]
         if len(buckets) > _TREEIFY_THRESHOLD and max(map(buckets.count, buckets)) > _TREEIFY_THRESHOLD:
             table: JavaHashMap[K, None] = JavaHashMap(hash_of, initial_capacity=initial_capacity)
             for key in distinct:
@@ -277,8 +279,8 @@ def hash_order(
     # else the size of the table does not depend on how its buckets filled, only on how many keys there are
     wanted = _DEFAULT_CAPACITY if initial_capacity is None else initial_capacity
     mask = max(_table_size_for(-(-len(distinct) * 4 // 3)), _table_size_for(wanted)) - 1
-    slots = {key: spread & mask for key, spread in spreads.items()}
-    return sorted(distinct, key=slots.__getitem__)
+    slots = [spread & mask for spread in spreads]
+    return [distinct[place] for place in sorted(range(len(distinct)), key=slots.__getitem__)]
 
 
 class TimelineHashMap(Generic[K, V]):

@@ -83,7 +83,7 @@ def make_broker(
         member_ids=random_member_id,
         append=limited_appends(config.groupstorm_append_latency_ms, lambda: state.config.message_max_bytes),
         whole_records=True,
-        resolves_in_turns=True,
+        works_in_turns=True,
         persister=SharePersister(state),
     )
     loaded = coordinator.load(records, now_ms)
@@ -119,7 +119,7 @@ def _cluster_id() -> str:
 #: Around each record: its lengths and deltas, the versions of key and value, flags.
 _RECORD_BYTES = 20
 _NUMBER_BYTES = 8
-_FIXED = {int: _NUMBER_BYTES, type(None): 1}
+_FIXED = {int: _NUMBER_BYTES, uuid.UUID: _NUMBER_BYTES, type(None): 1}
 
 
 def limited_appends(latency_ms: int, max_bytes: Callable[[], int]) -> AppendPolicy:
@@ -145,12 +145,17 @@ def _size_of(values: Iterable[Any]) -> int:
     """Nearly the bytes that Kafka makes of a record, or of a part of it. Everybody waits for it."""
     size = 2
     for value in values:
-        fixed = _FIXED.get(type(value))
+        kind = type(value)
+        fixed = _FIXED.get(kind)
         if fixed is not None:
             size += fixed
+        elif kind is str or kind is bytes:
+            size += 2 + len(value)
+        elif kind is tuple or kind is list:
+            size += _size_of(value)
         elif isinstance(value, str | bytes):
             size += 2 + len(value)
-        elif isinstance(value, Mapping):
+        elif kind is dict or isinstance(value, Mapping):
             size += _size_of(value) + _size_of(value.values())
         else:
             size += _size_of(value) if isinstance(value, Iterable) else _NUMBER_BYTES

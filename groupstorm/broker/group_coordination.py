@@ -139,6 +139,8 @@ class GroupCoordination:
         for token, response in effects.replies:
             if isinstance(token, _Token):
                 self._take_reply(token, response)
+        for work in self._coordinator.take_long_work():
+            self._unfinished.begin(None, self._take_in_turns(work))
 
     def _ask_in_turns(self, connection: int, questions: _Asked) -> Turns[None]:
         for question in range(len(questions.asked.requests)):
@@ -154,13 +156,9 @@ class GroupCoordination:
                 return
         may_match = None if self._state.authorizer is None else questions.asked.may_match
         self.take(self._coordinator.handle(request, self._state.now_ms, token, may_match))
-        resolving = self._coordinator.resolve_in_turns()
-        if resolving is not None:
-            self._unfinished.begin(None, self._resolve(resolving))
 
-    def _resolve(self, resolving: Turns[Effects]) -> Turns[None]:
-        """Regular expressions are resolved behind the request that has asked for it."""
-        self.take((yield from resolving))
+    def _take_in_turns(self, work: Turns[Effects]) -> Turns[None]:
+        self.take((yield from work))
 
     def _refusal(self, request: GroupRequest, node: int) -> Error:
         """The error if the group is another broker's, or one group too many."""

@@ -29,7 +29,6 @@ from groupstorm.coordinator.consumer.descriptions import handle_describe_consume
 from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
-from groupstorm.coordinator.consumer.subscriptions import resolve_regexes
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -46,6 +45,7 @@ from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.listing import handle_list
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
+from groupstorm.coordinator.long_work import LongWork
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeat,
     DeleteGroup,
@@ -117,8 +117,8 @@ from groupstorm.coordinator.topics import Topic
 from groupstorm.coordinator.writes import on_append_timer, submit, turn_of_parked
 from groupstorm.turns import Turns, at_once
 
-#: Handles one request on one group.
-Handler = Callable[[Shard, GroupRequest, PendingReply], Write | None]
+#: Handles one request on one group, perhaps in turns.
+Handler = Callable[[Shard, GroupRequest, PendingReply], Write | Turns[Write | None] | None]
 
 HANDLERS: dict[type, Handler] = cast(
     "dict[type, Handler]",
@@ -164,13 +164,13 @@ class GroupCoordinator:
         member_ids: Callable[[str], str],
         append: AppendPolicy = immediate,
         whole_records: bool = False,
-        resolves_in_turns: bool = False,
+        works_in_turns: bool = False,
         description_plugin: DescriptionPlugin | None = None,
         persister: Persister | None = None,
     ) -> None:
         """``member_ids(prefix)`` draws a whole id, ``<prefix>-<uuid>``; it is called only for joins that no
         check refuses. ``whole_records``: records of groups hold their members, as `load` and `move` need
-        them. ``resolves_in_turns``: not `handle` resolves regular expressions, but `resolve_in_turns`.
+        them. ``works_in_turns``: long work is left to `take_long_work`.
         ``description_plugin``: keeps descriptions of the topologies of streams groups. ``persister``: keeps
         the state of the partitions of share groups; None: it confirms everything."""
         self._shard = Shard(config, member_ids, append, whole_records, WINGS)
@@ -178,9 +178,8 @@ class GroupCoordinator:
         self._shard.description_plugin = description_plugin
         if persister is not None:
             self._shard.persister = persister
-        self._resolves_in_turns = resolves_in_turns
-        #: The groups whose regular expressions are being resolved.
-        self._resolving: set[str] = set()
+        self._long = LongWork(self._shard, works_in_turns)
+        self._works_in_turns = works_in_turns
 
     def handle(
         self,
@@ -194,15 +193,31 @@ class GroupCoordinator:
         ``may_match``: which topics the regular expressions match that this request has resolved; None: all
         that there are (GroupMetadataManager.filterTopicDescribeAuthorizedTopics)."""
         shard = self._shard
-        shard.now_ms, shard.may_match = now_ms, may_match
+        shard.now_ms = now_ms
         reply = PendingReply(token)
         handler = self._handlers.get(type(request))
         if handler is None:
             handle_list(shard, cast("ListGroups", request), reply)
             return shard.take_effects()
         request = cast("GroupRequest", request)
+        self._long.carry_out(request.group, self._serve(handler, request, reply, may_match))
+        if shard.background and not self._works_in_turns:
+            return at_once(self._long.resolve())
+        return shard.take_effects()
+
+    def _serve(
+        self,
+        handler: Handler,
+        request: GroupRequest,
+        reply: PendingReply,
+        may_match: Callable[[str], bool] | None,
+    ) -> Turns[None]:
+        shard = self._shard
+        shard.may_match = may_match
         try:
             write = handler(shard, request, reply)
+            if write is not None and not isinstance(write, Write):
+                write = yield from write
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
             write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
         if write is None and not reply.done and isinstance(request, JoinGroup | SyncGroup):
@@ -210,27 +225,12 @@ class GroupCoordinator:
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
             submit(shard, write)
-        if shard.background and not self._resolves_in_turns:
-            return at_once(self._resolve())
-        return shard.take_effects()
 
-    def resolve_in_turns(self) -> Turns[Effects] | None:
-        """Resolve the regular expressions that wait for it. None if there are none."""
-        return self._resolve() if self._shard.background else None
-
-    def _resolve(self) -> Turns[Effects]:
-        """Groups are resolved one by one. Kafka leaves out a group that is being resolved."""
-        shard = self._shard
-        while shard.background:
-            group, regexes, may_match = shard.background.pop(0)
-            if group in self._resolving:
-                continue
-            self._resolving.add(group)
-            resolved = yield from resolve_regexes(shard, group, regexes, may_match)
-            self._resolving.discard(group)
-            if resolved is not None:
-                submit(shard, resolved)
-        return shard.take_effects()
+    def take_long_work(self) -> list[Turns[Effects]]:
+        """What is too long for one call, since the last time: groups that have become long work, and regular
+        expressions to resolve. With ``works_in_turns`` the caller carries it out. Meanwhile requests to these
+        groups wait; every other call that may look at them finishes the work first."""
+        return self._long.take_new()
 
     def _refuse_broken(self, request: GroupRequest, reply: PendingReply) -> None:
         self._refuse(request, reply, Error.UNKNOWN_SERVER_ERROR)
@@ -265,7 +265,7 @@ class GroupCoordinator:
         return self._shard.take_effects() if self._fire_next(now_ms) else None
 
     def _fire_next(self, now_ms: int) -> bool:
-        timer = self._shard.timers.pop_due(now_ms)
+        timer = self._pop_due(now_ms)
         if timer is None:
             return False
         kind, group_name, name = timer.key
@@ -287,6 +287,16 @@ class GroupCoordinator:
         if write is not None:
             submit(self._shard, write)
         return True
+
+    def _pop_due(self, now_ms: int) -> Timer | None:
+        timers = self._shard.timers
+        while (timer := timers.pop_due(now_ms)) is not None and self._long:
+            kind, group, name = timer.key
+            if group not in self._long and kind not in (EXPIRATION, DESCRIPTIONS):
+                break
+            timers.set(kind, group, name, timer.deadline_ms, timer.payload)  # the work may cancel it
+            self._long.finish(*filter(None, [group]))
+        return timer
 
     def _on_group_timer(self, group: Group, timer: Timer) -> Write | None:
         kind, _, name = timer.key
@@ -317,6 +327,7 @@ class GroupCoordinator:
         """Another coordinator takes these groups over: parked requests are answered NOT_COORDINATOR, and
         each group is again as its last written record says."""
         self._shard.now_ms = now_ms
+        self._long.finish()
         return self._submit(move(self._shard, groups))
 
     def snapshot(self) -> list[Record]:
@@ -326,6 +337,7 @@ class GroupCoordinator:
     def unload(self, now_ms: int) -> Effects:
         """Give up: every parked request is answered NOT_COORDINATOR."""
         self._shard.now_ms = now_ms
+        self._long.finish()
         unload(self._shard)
         return self._shard.take_effects()
 
@@ -334,6 +346,7 @@ class GroupCoordinator:
         look at their subscriptions again, and offsets and share partitions of removed topics are deleted."""
         shard = self._shard
         shard.now_ms = now_ms
+        self._long.finish()
         gone = list(map(shard.topics.topic_id, removed))
         touched = set(shard.topics.update(changed, removed))
         for _, group in shard.groups.items():
@@ -360,6 +373,8 @@ class GroupCoordinator:
         As in Kafka a member that is parked in JoinGroup or SyncGroup needs no heartbeat and stays, unless the
         member is new: then its five minutes end. If there is no such member, nothing changes.
         """
+        self._shard.now_ms = now_ms
+        self._long.finish(group)
         known = self._shard.groups.get(group)
         if isinstance(known, ClassicGroup):
             if member_id in known.pending_members or known.members.get(member_id):

@@ -24,6 +24,7 @@ from groupstorm.coordinator.timers import Timers
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import TimelineHashMap
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.turns import Turns
 
 _G = TypeVar("_G")
 
@@ -47,6 +48,7 @@ class Shard:
         "_replies",
         "append",
         "background",
+        "carry_out",
         "config",
         "description_plugin",
         "description_waits",
@@ -93,6 +95,8 @@ class Shard:
         self.background: list[tuple[str, tuple[str, ...], Callable[[str], bool] | None]] = []
         #: Which topics the regular expressions of this request may match; None: every one.
         self.may_match: Callable[[str], bool] | None = None
+        #: Carries out work on a group that is behind a request, and submits its write.
+        self.carry_out: Callable[[str, Turns[Write | None]], None]
         self.offsets = Offsets()
         self.pending_offsets = PendingOffsets()
         #: The last written record of each group, which another coordinator would read. Kept only with

@@ -22,6 +22,7 @@ from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND
 from groupstorm.trace.events import coordinator as events
+from groupstorm.turns import Turns
 
 
 def submit(shard: Shard, write: Write) -> None:
@@ -164,6 +165,11 @@ def then(shard: Shard, go_on: Callable[[], Write | None]) -> Completion:
             submit(shard, write)
 
     return on_written
+
+
+def then_in_turns(shard: Shard, group: str, go_on: Callable[[], Turns[Write | None]]) -> Completion:
+    """Go on with long work on the group once the write has succeeded."""
+    return lambda error: None if error else shard.carry_out(group, go_on())
 
 
 def answer_in_turn(shard: Shard, request: GroupRequest, reply: PendingReply, response: Response) -> None:

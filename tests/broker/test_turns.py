@@ -22,7 +22,7 @@ from groupstorm.protocol.codec import (
 )
 from groupstorm.turns import at_once
 from tests.broker import wire
-from tests.broker.asking import join, metadata
+from tests.broker.asking import create, join, metadata
 from tests.broker.driver import Driver
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
@@ -263,3 +263,79 @@ def test_an_expression_with_too_large_a_program_is_refused() -> None:
         r"SubscribedTopicRegex `(\pL?){300}` is not a valid regular expression:"
         " pattern too large - compile failed.",
     )
+
+
+# groups
+
+
+def _beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
+    return driver.send(
+        wire.CONSUMER_GROUP_HEARTBEAT,
+        1,
+        group_id=group,
+        member_id=member,
+        member_epoch=0,
+        instance_id=None,
+        rack_id=None,
+        rebalance_timeout=milliseconds(60_000),
+        subscribed_topic_names=tuple(f"topic-{number}" for number in range(topics)),
+        subscribed_topic_regex=None,
+        server_assignor=None,
+        topic_partitions=(),
+    )
+
+
+def _share_beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
+    return driver.send(
+        wire.SHARE_GROUP_HEARTBEAT,
+        1,
+        group_id=group,
+        member_id=member,
+        member_epoch=0,
+        rack_id=None,
+        subscribed_topic_names=tuple(f"topic-{number}" for number in range(topics)),
+    )
+
+
+_Beat = Callable[..., int]
+
+
+def _with_topics() -> Driver:
+    options = {"group.consumer.assignment.interval.ms": "0", "group.share.assignment.interval.ms": "0"}
+    return Driver(options, {f"topic-{number}": 1 for number in range(MANY)})
+
+
+@pytest.mark.parametrize("beat", [_beat, _share_beat])
+def test_other_groups_are_served_between_the_turns_of_a_heartbeat_and_its_own_group_waits(
+    beat: _Beat,
+) -> None:
+    driver = _with_topics()
+    long = beat(driver, "a", MANY)
+    assert driver.answers[beat(driver, "x", 1, "other")].error_code == Error.NONE
+    second = beat(driver, "b", MANY)
+    while long not in driver.answers:
+        assert second not in driver.answers
+        driver.collect(driver.broker.fire(driver.now_ms))
+    driver.advance(0)
+    assert driver.answers[second].member_epoch > driver.answers[long].member_epoch > 0
+
+
+@pytest.mark.parametrize("how", ["create topics", "stop"])
+def test_what_looks_at_a_group_finishes_its_work_first(how: str) -> None:
+    """A topic that is created and the end of the broker meet no half of a heartbeat."""
+    undisturbed, driver = _with_topics(), _with_topics()
+    connection, turns = _beat(undisturbed, "a", MANY), 0
+    while connection not in undisturbed.answers:
+        undisturbed.collect(undisturbed.broker.fire(undisturbed.now_ms))
+        turns += 1
+    assert _beat(driver, "a", MANY) == connection
+    for _ in range(turns - 3):
+        driver.collect(driver.broker.fire(driver.now_ms))
+    assert connection not in driver.answers
+    if how == "create topics":
+        create(driver, 5, "news")
+    else:
+        driver.collect(driver.broker.stop(driver.now_ms))
+    answer, expected = driver.answers[connection], undisturbed.answers[connection]
+    assert answer.member_epoch == expected.member_epoch
+    assert len(answer.assignment.topic_partitions) == len(expected.assignment.topic_partitions) == MANY

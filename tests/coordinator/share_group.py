@@ -17,6 +17,7 @@ from groupstorm.coordinator.share.messages import (
 )
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topic
+from groupstorm.turns import Turns
 
 FOO, BAR = UUID(int=1), UUID(int=2)
 
@@ -29,13 +30,15 @@ class Persister:
         self.initialized: list[Initialization] = []
         self.deleted: list[tuple[str, dict[UUID, list[int]]]] = []
 
-    def initialize(self, group: str, asked: Initialization, /) -> Error | None:
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
         assert group == "g"
         self.initialized.append(asked)
+        yield 1
         return self.error
 
-    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Error | None:
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
         self.deleted.append((group, {topic: sorted(numbers) for topic, numbers in partitions.items()}))
+        yield 1
         return self.error
 
 

@@ -13,6 +13,7 @@ from groupstorm.assignors.server import MemberSpec, ServerGroup, TopicDescriptio
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.topics import Topic
+from groupstorm.turns import at_once
 from tests.coordinator.share_group import BAR, FOO, Share
 
 
@@ -23,7 +24,7 @@ def _dealt(
     known = {name: TopicDescription(ids[name], count) for name, count in topics.items()}
     group = ServerGroup(known, list(members), list(members.values()), MapOrder.JAVA_HASH)
     sets = {topic: frozenset(numbers) for topic, numbers in assignable.items()}
-    return dict(zip(members, assign_simple(group, sets), strict=True))
+    return dict(zip(members, at_once(assign_simple(group, sets)), strict=True))
 
 
 def test_each_topic_is_dealt_by_itself_to_those_who_name_it() -> None:

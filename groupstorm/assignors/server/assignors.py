@@ -20,6 +20,7 @@ from groupstorm.assignors.server.group import MemberSpec, ServerGroup, Target, T
 from groupstorm.assignors.server.range import assign_ranges
 from groupstorm.assignors.server.uniform import assign_heterogeneous, assign_homogeneous
 from groupstorm.problems import InputError
+from groupstorm.turns import Turns, at_once
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,22 @@ class ServerAssignor(ABC):
         A new target lists topics and partitions as the record does. If a member's target does not change,
         its entry is the same mapping object. Raises `AssignmentRefused` if Kafka's assignor throws.
         """
+        return at_once(self.assign_in_turns(topics, members, subscriptions_are_equal))
+
+    def assign_in_turns(
+        self,
+        topics: Mapping[str, TopicDescription],
+        members: Mapping[str, MemberSpec],
+        subscriptions_are_equal: bool | None,
+    ) -> Turns[dict[str, Target]]:
+        """Assign as `assign` does. The arguments must not change meanwhile."""
         specs = list(members.values())
         group = ServerGroup(topics, list(members), specs, self.order, subscriptions_are_equal)
-        return dict(zip(members, self._targets(group) if specs else (), strict=True))
+        targets = (yield from self._targets(group)) if specs else ()
+        return dict(zip(members, targets, strict=True))
 
     @abstractmethod
-    def _targets(self, group: ServerGroup) -> list[Target]:
+    def _targets(self, group: ServerGroup) -> Turns[list[Target]]:
         """For one member at least."""
 
 
@@ -64,9 +75,11 @@ class UniformAssignor(ServerAssignor):
 
     name = "uniform"
 
-    def _targets(self, group: ServerGroup) -> list[Target]:
+    def _targets(self, group: ServerGroup) -> Turns[list[Target]]:
         build = assign_homogeneous if group.is_homogeneous else assign_heterogeneous
-        return build(group) if self.bug_compat or _is_sound(group) else _valid(build, group)
+        is_safe = self.bug_compat or _is_sound(group)
+        yield sum(map(len, group.subscribed))
+        return (yield from build(group) if is_safe else _valid(build, group))
 
 
 class RangeAssignor(ServerAssignor):
@@ -74,7 +87,7 @@ class RangeAssignor(ServerAssignor):
 
     name = "range"
 
-    def _targets(self, group: ServerGroup) -> list[Target]:
+    def _targets(self, group: ServerGroup) -> Turns[list[Target]]:
         return assign_ranges(group)
 
 
@@ -116,17 +129,18 @@ def _is_sound(group: ServerGroup) -> bool:
     )
 
 
-def _valid(build: Callable[[ServerGroup], list[Target]], group: ServerGroup) -> list[Target]:
+def _valid(build: Callable[[ServerGroup], Turns[list[Target]]], group: ServerGroup) -> Turns[list[Target]]:
     """Kafka's answer to unsound targets if it is valid, else its answer to corrected targets."""
     try:
-        targets = build(group)
+        targets = yield from build(group)
         if _is_valid(group, targets):
             return targets
     except AssignmentRefused:
         pass  # the same as for an invalid answer
+    mended = yield from build(_mended(group))
     return [
         spec.target if is_same(spec.target, target) else target
-        for spec, target in zip(group.specs, build(_mended(group)), strict=True)
+        for spec, target in zip(group.specs, mended, strict=True)
     ]
 
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import MapOrder, uuid_order
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
+from groupstorm.turns import Turns
 
 #: A member's target assignment: topic id -> partitions, each once, in the order of the record
 #: ConsumerGroupTargetAssignmentMemberValue, in which Kafka fills its hash tables.
@@ -117,11 +118,12 @@ class Drafts(dict[int, "Draft"]):
         draft = self[member] = Draft(self._group, member)
         return draft
 
-    def targets(self) -> list[Target]:
-        return [
-            self[member].finished() if member in self else spec.target
-            for member, spec in enumerate(self._group.specs)
-        ]
+    def targets(self) -> Turns[list[Target]]:
+        targets = []
+        for member, spec in enumerate(self._group.specs):
+            targets.append(self[member].finished() if member in self else spec.target)
+            yield len(targets[-1])
+        return targets
 
 
 class Draft:

@@ -13,9 +13,10 @@ from groupstorm.assignors.contract import MapOrder, uuid_order
 from groupstorm.assignors.server.group import ServerGroup, Target, is_same
 from groupstorm.assignors.userdata.strings import java_key
 from groupstorm.javahash import hash_order, uuid_hash
+from groupstorm.turns import Turns
 
 
-def assign_ranges(group: ServerGroup) -> list[Target]:
+def assign_ranges(group: ServerGroup) -> Turns[list[Target]]:
     """New targets, one for each member of a group that has members."""
     members = sorted(range(len(group.ids)), key=lambda member: _rank(group, member))
     ranges: list[dict[UUID, range]] = [{} for _ in members]
@@ -27,13 +28,15 @@ def assign_ranges(group: ServerGroup) -> list[Target]:
             if start < end:
                 ranges[member][topic] = range(start, end)
             start = end
+        yield len(sharing)
     first = _filling(group, members[0]) if group.is_homogeneous else None
-    return [
-        spec.target
-        if is_same(spec.target, given)
-        else _listed(group, given, *(first or _filling(group, member)))
-        for member, (spec, given) in enumerate(zip(group.specs, ranges, strict=True))
-    ]
+    targets = []
+    for member, (spec, given) in enumerate(zip(group.specs, ranges, strict=True)):
+        is_kept = is_same(spec.target, given)
+        listing = None if is_kept else _listed(group, given, *(first or _filling(group, member)))
+        targets.append(spec.target if listing is None else listing)
+        yield len(given)
+    return targets
 
 
 def _filling(group: ServerGroup, member: int) -> tuple[list[UUID], int]:

@@ -16,19 +16,23 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.server.group import Drafts, ServerGroup, Target
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
+from groupstorm.turns import Turns
 
 #: A topic's partition, as an assignor refers to it.
 Partition = tuple[UUID, int]
 
 
-def assign_simple(group: ServerGroup, assignable: Mapping[UUID, Collection[int]]) -> list[Target]:
+def assign_simple(group: ServerGroup, assignable: Mapping[UUID, Collection[int]]) -> Turns[list[Target]]:
     """New targets of the partitions that are ``assignable``; `AssignmentRefused` if Kafka's assignor throws.
 
     A topic of which a member has lost all partitions stays in its target, without any.
     """
-    targets = [group.target(member) for member in range(len(group.ids))]
+    targets = []
+    for member in range(len(group.ids)):
+        targets.append(group.target(member))
+        yield 1 + len(targets[-1])
     if group.is_homogeneous:
-        return _assign_together(group, targets, assignable)
+        return (yield from _assign_together(group, targets, assignable))
     topics = hash_order(
         [topic for member in range(len(targets)) for topic in group.subscribed_in_order(member)], uuid_hash
     )
@@ -40,18 +44,19 @@ def assign_simple(group: ServerGroup, assignable: Mapping[UUID, Collection[int]]
         deal = _Deal(drafts, members, list(_assignable(group, assignable, topic)), _numbered)
         for member, target in enumerate(targets):
             deal.count(member, [(topic, number) for number in target.get(topic, ())])
-        deal.complete()
-    return drafts.targets()
+        yield from deal.complete()
+    return (yield from drafts.targets())
 
 
 def _assign_together(
     group: ServerGroup, targets: list[dict[UUID, list[int]]], assignable: Mapping[UUID, Collection[int]]
-) -> list[Target]:
+) -> Turns[list[Target]]:
     """All members subscribe to the same topics: their partitions are dealt at once."""
     if not group.specs[0].topics:
         return group.emptied()
     drafts, topics = Drafts(group), group.subscribed_in_order(0)
     partitions = [one for topic in topics for one in _assignable(group, assignable, topic)]
+    yield len(topics) + len(partitions)
     deal = _Deal(drafts, range(len(targets)), partitions, _partition_hash)
     for member, target in enumerate(targets):
         for topic, numbers in target.items():
@@ -59,8 +64,9 @@ def _assign_together(
                 deal.count(member, [(topic, number) for number in numbers])
             else:
                 drafts[member].remove_topic(topic)
-    deal.complete()
-    return drafts.targets()
+        yield len(target)
+    yield from deal.complete()
+    return (yield from drafts.targets())
 
 
 def _assignable(
@@ -119,7 +125,7 @@ class _Deal:
     def _held_by(self, member: int) -> JavaHashMap[Partition, None]:
         return self._held.setdefault(member, JavaHashMap(self._hash_of))
 
-    def complete(self) -> None:
+    def complete(self) -> Turns[None]:
         """Take away what is too much, then hand out what is missing."""
         for member, held in self._held.items():
             for partition in held.keys()[: max(len(held) - self._quotas.get(member, 0), 0)]:
@@ -127,16 +133,18 @@ class _Deal:
         for partition, holders in self._holders.items():
             for member in holders.keys()[: max(len(holders) - self._sharing, 0)]:
                 self._take(member, partition)
+        yield len(self._holders)
         for partition in self._partitions:
             self._holders_of(partition)
-        self._fill()
+        yield len(self._partitions)
+        yield from self._fill()
 
     def _take(self, member: int, partition: Partition) -> None:
         self._drafts[member].remove(*partition, keeps_topic=True)
         self._held[member].remove(partition)
         self._holders[partition].remove(member)
 
-    def _fill(self) -> None:
+    def _fill(self) -> Turns[None]:
         """Members that have too few partitions take turns. As in Kafka a member may be handed a partition
         twice, and once a round has handed out nothing, no partition is handed out any more."""
         unfilled = [one for one in self._members if len(self._held.get(one, ())) < self._quotas[one]]
@@ -162,3 +170,4 @@ class _Deal:
                     del unfilled[turn]
             if not unfilled:
                 return
+            yield 1

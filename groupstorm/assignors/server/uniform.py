@@ -28,6 +28,7 @@ from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, uuid_order
 from groupstorm.assignors.server.group import Drafts, ServerGroup, Target
+from groupstorm.turns import Turns
 
 Partition = tuple[UUID, int]
 
@@ -35,11 +36,13 @@ _ROUNDS_MAX = 16
 _NOBODY = -1
 
 
-def assign_homogeneous(group: ServerGroup) -> list[Target]:
+def assign_homogeneous(group: ServerGroup) -> Turns[list[Target]]:
     """New targets; `AssignmentRefused` if a target holds a nonexistent partition or two hold the same."""
     if not group.subscribed[0]:
         return group.emptied()
-    return _Homogeneous(group).build()
+    building = _Homogeneous(group)
+    yield len(group.subscribed[0])
+    return (yield from building.build())
 
 
 class _Homogeneous:
@@ -52,19 +55,23 @@ class _Homogeneous:
         self._unfilled: list[tuple[int, int]] = []
 
     def _never_assigned(self) -> list[Partition]:
-        assigned: dict[UUID, set[int]] = {topic: set() for topic in self._subscribed}
+        assigned: dict[UUID, set[int]] = {}
         for spec in self._group.specs:
             for topic, partitions in spec.target.items():
                 if topic in assigned:
                     assigned[topic].update(partitions)
+                else:
+                    assigned[topic] = set(partitions)
+        nothing: set[int] = set()
         return [
             (topic, partition)
             for topic in self._group.subscribed_as_set(0)
+            for known in (assigned.get(topic, nothing),)
             for partition in range(self._group.partitions[topic])
-            if partition not in assigned[topic]
+            if partition not in known
         ]
 
-    def build(self) -> list[Target]:
+    def build(self) -> Turns[list[Target]]:
         members = len(self._group.ids)
         total = sum(self._group.partitions[topic] for topic in self._subscribed)
         floor, extras = divmod(total, members)
@@ -77,8 +84,9 @@ class _Homogeneous:
             if quota > 0:
                 self._unfilled.append((member, quota))
             extras -= with_extra
-        self._fill()
-        return self._drafts.targets()
+            yield 1 + len(self._group.specs[member].target)
+        yield from self._fill()
+        return (yield from self._drafts.targets())
 
     def _keep(self, member: int, quota: int) -> int:
         """Take from a member the partitions beyond its quota; returns the rest of its quota."""
@@ -100,20 +108,23 @@ class _Homogeneous:
                     yield topic, partition
                 quota = max(quota - len(partitions), 0)
 
-    def _fill(self) -> None:
+    def _fill(self) -> Turns[None]:
         rest = iter(self._unassigned)
         for member, quota in self._unfilled:
             for topic, partition in islice(rest, quota):
                 self._drafts[member].add(topic, partition)
+                yield 1
         if next(rest, None) is not None:
             raise AssignmentRefused("PartitionAssignorException", "Partitions were left unassigned")
 
 
-def assign_heterogeneous(group: ServerGroup) -> list[Target]:
+def assign_heterogeneous(group: ServerGroup) -> Turns[list[Target]]:
     """New targets; `AssignmentRefused` if a member has a nonexistent partition of its topics."""
     if not any(group.subscribed):
         return group.emptied()
-    return _Heterogeneous(group).build()
+    building = _Heterogeneous(group)
+    yield sum(map(len, group.subscribed))
+    return (yield from building.build())
 
 
 class _Heterogeneous:
@@ -134,13 +145,15 @@ class _Heterogeneous:
         partitions, subscribers = self._group.partitions[topic], len(self._subscribers[topic])
         return -(partitions / subscribers), subscribers, uuid_order(topic)
 
-    def build(self) -> list[Target]:
+    def build(self) -> Turns[list[Target]]:
         for member in range(len(self._group.ids)):
             self._keep(member)
+            yield 1 + len(self._group.specs[member].target)
         for topic in self._topics:
             self._hand_out(topic)
-        self._balance([topic for topic in self._topics if len(self._subscribers[topic]) > 1])
-        return self._drafts.targets()
+            yield self._group.partitions[topic]
+        yield from self._balance([topic for topic in self._topics if len(self._subscribers[topic]) > 1])
+        return (yield from self._drafts.targets())
 
     def _keep(self, member: int) -> None:
         subscribed = self._group.subscribed[member]
@@ -183,7 +196,7 @@ class _Heterogeneous:
         self._owners[topic][partition] = member
         self._loads[member] += 1
 
-    def _balance(self, topics: list[UUID]) -> None:
+    def _balance(self, topics: list[UUID]) -> Turns[None]:
         moved_last: UUID | None = None
         for _ in range(_ROUNDS_MAX):
             for topic in topics:
@@ -191,6 +204,7 @@ class _Heterogeneous:
                     return
                 if self._balance_topic(topic) or moved_last is None:
                     moved_last = topic
+                yield self._group.partitions[topic]
 
     def _balance_topic(self, topic: UUID) -> bool:
         """Returns whether a partition moved."""

@@ -12,6 +12,7 @@ from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.share_records.coordinator import ShareState, StateRecord
 from groupstorm.share_records.ports import ReadAnswer, SharePartitionKey, TopicPartition, WriteState
+from groupstorm.turns import Turns
 
 
 def share_key(group: str, topic_id: UUID, partition: int) -> SharePartitionKey:
@@ -46,7 +47,7 @@ class SharePersister:
 
     # what the group coordinator asks (`groupstorm.coordinator.share.persister.Persister`)
 
-    def initialize(self, group: str, asked: Initialization, /) -> Error | None:
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
         first_error = NO_ERROR
         for topic_id, starts in asked.starts.items():
             for partition, start in starts.items():
@@ -54,13 +55,15 @@ class SharePersister:
                 error, record = self._state.share_states.initialize(key, asked.epoch, start)
                 self._note(key, record)
                 first_error = error if first_error is NO_ERROR else first_error
+                yield 1
         return first_error
 
-    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Error | None:
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
         for topic_id, numbers in partitions.items():
             for partition in numbers:
                 key = share_key(group, topic_id, partition)
                 self._note(key, self._state.share_states.delete(key)[1])
+                yield 1
         return NO_ERROR
 
     def forget_topics(self) -> None:

@@ -72,6 +72,7 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import at_once
 
 _CONSUMER = "consumer"
 #: First version of JoinGroup that wants a known member id (JoinGroupRequest.requiresKnownMemberId).
@@ -123,7 +124,7 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
             last = MemberTarget(group.assignment_epoch, last_target(group, after))
             after = reconcile_member(shard, group, after, last, bumps, owned, records)
         return _replace_last(shard, _Join(request, reply, group), existing, after, records, rebalances)
-    target = update_target(shard, group, noticed, before, after, records)
+    target = at_once(update_target(shard, group, noticed, before, after, records))
     after = reconcile_member(shard, group, after, target, bumps, owned, records)
     return when_written(
         shard,

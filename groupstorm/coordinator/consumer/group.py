@@ -249,8 +249,11 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         """
         before = self.members.get(member_id)
         epochs = self._moved_epochs(before, member)
-        held = {
-            topic: entries(self.partition_epochs.get(topic, {}), moved) for topic, moved in epochs.items()
+        held: dict[UUID, dict[int, int | None]] = {
+            topic: entries(table, moved)
+            if (table := self.partition_epochs.get(topic))
+            else dict.fromkeys(moved)
+            for topic, moved in epochs.items()
         }
         homogeneous = self._is_homogeneous
         known = [one.instance for one in (before, member) if one is not None and one.instance is not None]
@@ -286,7 +289,7 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         ):
             return {}
         moved: dict[UUID, dict[int, int | None]] = {}
-        if before is not None:
+        if before is not None and (before.assigned or before.revoking):
             for topic, numbers in (*before.assigned.items(), *before.revoking.items()):
                 known = self.partition_epochs.get(topic, {})
                 goes = [number for number in numbers if known.get(number) == before.epoch]
@@ -294,6 +297,9 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         if after is not None:
             for topic, numbers in (*after.assigned.items(), *after.revoking.items()):
                 known, epochs = self.partition_epochs.get(topic, {}), moved.setdefault(topic, {})
+                if not known and not epochs:
+                    epochs.update(dict.fromkeys(numbers, after.epoch))
+                    continue
                 for number in numbers:
                     held = epochs[number] if number in epochs else known.get(number)
                     if held is not None and held >= after.epoch:

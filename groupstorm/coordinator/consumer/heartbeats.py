@@ -35,6 +35,7 @@ from groupstorm.coordinator.modern.subscribed import hash_set
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
+from groupstorm.turns import Turns
 
 #: First version whose members draw their ids themselves.
 _OWN_MEMBER_ID_SINCE = 1
@@ -42,13 +43,13 @@ _OWN_MEMBER_ID_SINCE = 1
 
 def handle_consumer_heartbeat(
     shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply
-) -> Write | None:
+) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its assignment if that is news to the member."""
     try:
         _check(shard, request)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return leave(shard, request, reply)
-        return _heartbeat(shard, request, reply)
+        return (yield from _heartbeat(shard, request, reply))
     except Refused as refusal:
         response = ConsumerGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
         shard.answer(reply, response)
@@ -86,20 +87,23 @@ def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
         )
 
 
-def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
+def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Turns[Write | None]:
     records: list[Record] = []
     group = group_to_join(shard, request, records)
     check_room(shard, group, request.member_id, request.group_instance_id)
     member_id = request.member_id or shard.draw_uuid()
     before = find_member(group, request, member_id, records)
     after = _updated(request, before)
-    after = _bring_along(shard, group, request, before, after, records)
+    yield len(request.topics or ())
+    after = yield from _bring_along(shard, group, request, before, after, records)
     restart_session(shard, group.name, after)
     news = request.member_epoch == JOIN_EPOCH or _is_full(request) or after.assigned != before.assigned
     assignment = {topic: tuple(held) for topic, held in after.assigned.items()} if news else None
     interval_ms = shard.group_options.consumer(group.name).heartbeat_interval_ms
     response = ConsumerGroupHeartbeatResponse(NO_ERROR, after.member_id, after.epoch, interval_ms, assignment)
-    return respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+    write = respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+    yield len(after.topics) + len(after.assigned)
+    return write
 
 
 def _is_full(request: ConsumerGroupHeartbeat) -> bool:
@@ -144,9 +148,10 @@ def _bring_along(
     before: ConsumerMember,
     after: ConsumerMember,
     records: list[Record],
-) -> ConsumerMember:
+) -> Turns[ConsumerMember]:
     """Count the group epoch, compute the target, reconcile the member: each only if it is due."""
     topics_changed = write_subscription(group, before, after, records)
+    yield len(after.topics) if topics_changed else 0
     regex_change = change_regex(shard, group, before, after, records)
     bumps = topics_changed or regex_change is RegexChange.CHANGED_AND_RESOLVED
     # 4.3.1: another assignor waits for another reason to count
@@ -156,6 +161,9 @@ def _bring_along(
     noticed = Noticed(group.epoch, group.is_homogeneous)
     if bumps or group.is_refresh_due(shard.now_ms):
         noticed = notice_topics(shard, group, bumps, before, after, records)
-    target = update_target(shard, group, noticed, before, after, records)
+        yield len(group.subscribed) + len(after.topics)
+    target = yield from update_target(shard, group, noticed, before, after, records)
     has_changed = topics_changed or regex_change is not RegexChange.NONE
-    return reconcile_member(shard, group, after, target, has_changed, request.owned, records)
+    reconciled = reconcile_member(shard, group, after, target, has_changed, request.owned, records)
+    yield len(target.partitions)
+    return reconciled

@@ -68,10 +68,12 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
     others_hold = False
     for topic in dict.fromkeys((*question.target, *member.assigned)):
         wanted = question.target.get(topic, ()) if question.is_subscribed(topic) else ()
-        in_target = frozenset(wanted)
-        for number, epoch in member.assigned.get(topic, {}).items():
-            (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
-        has = kept.get(topic, {})
+        assigned, has = member.assigned.get(topic), {}
+        if assigned:
+            in_target = frozenset(wanted)
+            for number, epoch in assigned.items():
+                (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
+            has = kept.get(topic, {})
         for number in wanted:
             if number in has:
                 continue

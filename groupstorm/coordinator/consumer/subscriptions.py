@@ -6,7 +6,7 @@ updateSubscriptionMetadata.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from groupstorm.coordinator.consumer.group import (
 )
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, ConsumerRegexRecord
-from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of, resolve
+from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics, count_names
@@ -201,15 +201,13 @@ def take_resolved(shard: Shard, group: ConsumerGroup, resolved: dict[str, Resolv
     return records
 
 
-def resolve_regexes(
-    shard: Shard, name: str, regexes: tuple[str, ...], may_match: Callable[[str], bool] | None
-) -> Turns[Write | None]:
+def write_resolved(shard: Shard, name: str, resolved: dict[str, ResolvedRegex]) -> Turns[Write | None]:
     """The write of the topics that the expressions match; None if the group is gone or nothing is new."""
-    resolved = yield from resolve(shard.topics, regexes, shard.now_ms, may_match)
     group = shard.group_as(name, ConsumerGroup)
     if group is None:
         return None
     records = take_resolved(shard, group, resolved)
+    yield sum(len(one.topics) for one in resolved.values())
     return (
         write_records(shard, name, records, AppendCause.REGEXES_RESOLVED, why=Cause.RESOLVED)
         if records

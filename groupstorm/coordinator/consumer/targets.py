@@ -19,6 +19,7 @@ from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap
+from groupstorm.turns import Turns
 
 
 class MemberTarget(NamedTuple):
@@ -35,7 +36,7 @@ def update_target(
     before: ConsumerMember,
     after: ConsumerMember,
     records: list[Record],
-) -> MemberTarget:
+) -> Turns[MemberTarget]:
     """The member's target, computed anew if the group has changed since the last one was.
 
     At most once per `group.consumer.assignment.interval.ms`: until then the old target counts.
@@ -44,7 +45,7 @@ def update_target(
     may_assign = interval_ms == 0 or group.may_assign(shard.now_ms, interval_ms)
     if group.assignment_epoch >= noticed.epoch or not may_assign:
         return MemberTarget(group.assignment_epoch, last_target(group, after))
-    targets = _assign(shard, group, noticed, before, after)
+    targets = yield from _assign(shard, group, noticed, before, after)
     for member_id, target in targets.items():
         if target != group.targets.get(member_id):
             records.append(ConsumerTargetRecord(group.name, member_id, target))
@@ -72,7 +73,7 @@ def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
 
 def _assign(
     shard: Shard, group: ConsumerGroup, noticed: Noticed, before: ConsumerMember, after: ConsumerMember
-) -> dict[str, Target]:
+) -> Turns[dict[str, Target]]:
     """Every member's target in the order of Kafka's map; a target that stays is the same object."""
     specs: JavaHashMap[str, MemberSpec] = JavaHashMap()
     for member_id, member in group.members.items():
@@ -93,9 +94,10 @@ def _assign(
     topics = {
         name: TopicDescription(topic.id, topic.partitions) for name, topic in shard.topics.by_name.items()
     }
+    yield len(topics)
     ordered = dict(specs.items())
     try:
-        targets = assignor.assign(topics, ordered, subscriptions_are_equal=noticed.is_homogeneous)
+        targets = yield from assignor.assign_in_turns(topics, ordered, noticed.is_homogeneous)
     except AssignmentRefused as problem:
         raise CoordinatorFault(f"{name} cannot assign in epoch {noticed.epoch}: {problem}") from problem
     return {member_id: _same_or(group.targets.get(member_id), targets[member_id]) for member_id in ordered}

@@ -31,8 +31,13 @@ def count_names(topics: SubscribedTopics, names: Iterable[str], by: int) -> None
 
 def count_topics(topics: SubscribedTopics, counted: Iterable[str], names: int, matches: int) -> None:
     """Count topics up or down, in place; a topic that nobody counts is no entry."""
+    first = names, matches
     for topic in counted:
-        before = topics.get(topic, (0, 0))
+        before = topics.get(topic)
+        if before is None and max(first) > 0:
+            topics[topic] = first
+            continue
+        before = before or (0, 0)
         after = before[0] + names, before[1] + matches
         if after[0] > 0 or after[1] > 0:
             topics[topic] = after

@@ -12,6 +12,7 @@ from groupstorm.coordinator.script.clients import InvalidStep, Scene
 from groupstorm.coordinator.script.fields import Fields, whole_number
 from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
 from groupstorm.coordinator.share.persister import Initialization
+from groupstorm.turns import Turns
 
 _LOST = "lost"
 
@@ -54,10 +55,12 @@ class ScriptedPersister:
         self.error: Error | None = NO_ERROR
         self.asked: list[tuple[str, Initialization]] = []
 
-    def initialize(self, group: str, asked: Initialization, /) -> Error | None:
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
         self.asked.append((group, asked))
+        yield 0
         return self.error
 
-    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Error | None:
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
         del group, partitions
+        yield 0
         return self.error

@@ -34,9 +34,12 @@ from groupstorm.coordinator.share.targets import Noticed, take_target, update_ta
 from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
 from groupstorm.coordinator.writes import answering
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import Turns
 
 
-def handle_share_heartbeat(shard: Shard, request: ShareGroupHeartbeat, reply: PendingReply) -> Write | None:
+def handle_share_heartbeat(
+    shard: Shard, request: ShareGroupHeartbeat, reply: PendingReply
+) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its partitions if they are news to the member."""
     try:
         _check(request)
@@ -45,7 +48,7 @@ def handle_share_heartbeat(shard: Shard, request: ShareGroupHeartbeat, reply: Pe
             member = known_member(group, request.member_id)
             left = ShareGroupHeartbeatResponse(NO_ERROR, request.member_id, LEAVE_EPOCH)
             return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, left))
-        return _heartbeat(shard, group, request, reply)
+        return (yield from _heartbeat(shard, group, request, reply))
     except Refused as refusal:
         shard.answer(reply, ShareGroupHeartbeatResponse(refusal.error, error_message=str(refusal)))
         return None
@@ -77,7 +80,7 @@ def _group_of(shard: Shard, request: ShareGroupHeartbeat) -> ShareGroup:
 
 def _heartbeat(
     shard: Shard, group: ShareGroup, request: ShareGroupHeartbeat, reply: PendingReply
-) -> Write | None:
+) -> Turns[Write | None]:
     """Compare the member with the group, compute the target, let the member take it: each only if due."""
     records: list[Record] = []
     before = _find_member(shard, group, request)
@@ -89,12 +92,15 @@ def _heartbeat(
         client_id=request.client_id,
         client_host=request.client_host,
     )
+    yield len(request.topics or ())
     topics = group.subscribed
     if after.topics != before.topics:
         topics = _topics_with(group, before.topics, after.topics)
+    yield len(topics)
     noticed = _notice(shard, group, before, after, topics, records)
+    yield len(topics)
     try:
-        target = update_target(shard, group, noticed, after, records)
+        target = yield from update_target(shard, group, noticed, after, records)
     except CoordinatorFault:
         if shard.config.compatibility.is_to_the_letter and request.member_id not in group.members:
             group.set_member(request.member_id, before)  # Kafka adds it first, and leaves it
@@ -104,7 +110,9 @@ def _heartbeat(
         records.append(group.current_record(taken))
     options = shard.group_options.share(group.name)
     restart_session(shard, group.name, taken, options.session_timeout_ms)
+    yield len(target.partitions)
     asked = missing_partitions(shard, group, noticed.epoch, topics, records)
+    yield len(topics)
     joins = request.member_epoch == JOIN_EPOCH
     assignment = None
     if joins or request.topics is not None or taken.assigned != before.assigned:
@@ -115,6 +123,7 @@ def _heartbeat(
     write = respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
     if write is not None and asked is not None:
         write.then(lambda error: None if error else initialize_soon(shard, request.group, asked))
+    yield len(topics)
     return write
 
 
@@ -188,6 +197,6 @@ def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | Non
     """A member was silent for too long, or the persister is to be asked."""
     kind, _, member_id = timer.key
     if kind is SHARE_INITIALIZATION:
-        initialize(shard, group)
+        shard.carry_out(group.name, initialize(shard, group))
     member = group.members.get(member_id) if kind is MEMBER_SESSION else None
     return None if member is None else _fence(shard, group, member, Cause.SESSION_EXPIRED)

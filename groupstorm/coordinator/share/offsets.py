@@ -26,7 +26,8 @@ from groupstorm.coordinator.share.messages import (
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.share.state_partitions import initialized, refused, together, write_partitions
-from groupstorm.coordinator.writes import answer_in_turn, then
+from groupstorm.coordinator.writes import answer_in_turn, then_in_turns
+from groupstorm.turns import Turns
 
 _UNKNOWN = "This server does not host this topic-partition."
 _NOTHING_THERE = "There is no offset information to delete."
@@ -83,9 +84,9 @@ def handle_alter_share_offsets(
         return None
     asked = Initialization(0 if group is None else group.epoch, starts)
 
-    def ask() -> Write | None:
+    def ask() -> Turns[Write | None]:
         made = shard.group_as(name, ShareGroup)
-        error = shard.persister.initialize(name, asked)
+        error = yield from shard.persister.initialize(name, asked)
         shown = Error.COORDINATOR_NOT_AVAILABLE if error is None else error
         answered = tuple((topic, number, before or shown) for topic, number, before in results)
         shard.answer(reply, AlterShareGroupOffsetsResponse(Error.NONE, answered))
@@ -99,7 +100,7 @@ def handle_alter_share_offsets(
     known = (None if group is None else group.state_partitions) or StatePartitions()
     initializing = together(known.initializing, {topic: frozenset(one) for topic, one in starts.items()})
     news = known._replace(initializing=initializing, deleting=known.deleting.difference(initializing))
-    return write_partitions(shard, name, news, then(shard, ask))
+    return write_partitions(shard, name, news, then_in_turns(shard, name, ask))
 
 
 def handle_delete_share_offsets(
@@ -131,8 +132,8 @@ def handle_delete_share_offsets(
         answer_in_turn(shard, request, reply, DeleteShareGroupOffsetsResponse(Error.NONE, tuple(failed)))
         return None
 
-    def ask() -> Write | None:
-        error = shard.persister.delete(name, gone)
+    def ask() -> Turns[Write | None]:
+        error = yield from shard.persister.delete(name, gone)
         shown = Error.COORDINATOR_NOT_AVAILABLE if error is None else error
         done = [(topic_name, shown, None) for topic_name in names.values()]
         shard.answer(reply, DeleteShareGroupOffsetsResponse(Error.NONE, (*failed, *done)))
@@ -143,4 +144,4 @@ def handle_delete_share_offsets(
 
     kept = {topic: numbers for topic, numbers in known.initialized.items() if topic not in gone}
     news = known._replace(initialized=kept, deleting=known.deleting.union(gone))
-    return write_partitions(shard, name, news, then(shard, ask))
+    return write_partitions(shard, name, news, then_in_turns(shard, name, ask))

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.turns import Turns
 
 
 class Initialization(NamedTuple):
@@ -23,20 +24,22 @@ class Initialization(NamedTuple):
 
 
 class Persister(Protocol):
-    """Answers at once with the error of any of the partitions; None: the answer is lost."""
+    """Answers with the error of any of the partitions; None: the answer is lost."""
 
-    def initialize(self, group: str, asked: Initialization, /) -> Error | None: ...
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]: ...
 
-    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Error | None: ...
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]: ...
 
 
 class ConfirmingPersister:
     """Keeps no state and confirms everything."""
 
-    def initialize(self, group: str, asked: Initialization, /) -> Error | None:
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
         del group, asked
+        yield 0
         return NO_ERROR
 
-    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Error | None:
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
         del group, partitions
+        yield 0
         return NO_ERROR

@@ -21,7 +21,8 @@ from groupstorm.coordinator.share.member import Partitions
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.share.records import ShareStatePartitionsRecord, StatePartitions
 from groupstorm.coordinator.timers import SHARE_INITIALIZATION
-from groupstorm.coordinator.writes import submit, then
+from groupstorm.coordinator.writes import submit, then_in_turns
+from groupstorm.turns import Turns
 
 #: The group's share.auto.offset.reset decides where it begins.
 _BY_OPTION = -1
@@ -73,13 +74,15 @@ def initialize_soon(shard: Shard, name: str, asked: Initialization) -> None:
         shard.timers.set(SHARE_INITIALIZATION, name, "", shard.now_ms)
 
 
-def initialize(shard: Shard, group: ShareGroup) -> None:
+def initialize(shard: Shard, group: ShareGroup) -> Turns[None]:
     """Ask the persister, and write its answer. Partitions that it refuses are asked for again."""
     asked, group.to_initialize = group.to_initialize, []
     for one in asked:
-        error = shard.persister.initialize(group.name, one)
+        error = yield from shard.persister.initialize(group.name, one)
         if error is NO_ERROR:
-            submit(shard, initialized(shard, group, one))
+            write = initialized(shard, group, one)
+            yield len(one.starts)
+            submit(shard, write)
         elif error is not None:
             refused(shard, group, one)
 
@@ -148,12 +151,13 @@ def forget_state(
     }
     gone = together(together(known.initialized, known.initializing), again)
 
-    def ask() -> Write | None:
-        error = shard.persister.delete(group.name, gone) if gone else NO_ERROR
+    def ask() -> Turns[Write | None]:
+        error = (yield from shard.persister.delete(group.name, gone)) if gone else NO_ERROR
         if error is NO_ERROR:
             return on_forgotten()
         if error is not None:
             on_failed(error)
         return None
 
-    return write_partitions(shard, group.name, StatePartitions(deleting=frozenset(gone)), then(shard, ask))
+    news = StatePartitions(deleting=frozenset(gone))
+    return write_partitions(shard, group.name, news, then_in_turns(shard, group.name, ask))

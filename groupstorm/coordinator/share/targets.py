@@ -24,6 +24,7 @@ from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.member import ShareMember
 from groupstorm.coordinator.share.records import ShareTargetEpochRecord, ShareTargetRecord, StatePartitions
 from groupstorm.javahash import JavaHashMap
+from groupstorm.turns import Turns
 
 
 class Noticed(NamedTuple):
@@ -43,7 +44,7 @@ class MemberTarget(NamedTuple):
 
 def update_target(
     shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMember, records: list[Record]
-) -> MemberTarget:
+) -> Turns[MemberTarget]:
     """The member's target, computed anew if the group has changed since the last one was.
 
     At most once per `group.share.assignment.interval.ms`: until then the old target counts.
@@ -51,7 +52,7 @@ def update_target(
     interval_ms = shard.group_options.share(group.name).assignment_interval_ms
     if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
         return MemberTarget(group.assignment_epoch, group.target(member.member_id))
-    targets = _assign(shard, group, noticed, member)
+    targets = yield from _assign(shard, group, noticed, member)
     for member_id, target in targets.items():
         if target is not group.targets.get(member_id):
             records.append(ShareTargetRecord(group.name, member_id, target))
@@ -59,7 +60,9 @@ def update_target(
     return MemberTarget(noticed.epoch, targets[member.member_id])
 
 
-def _assign(shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMember) -> dict[str, Target]:
+def _assign(
+    shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMember
+) -> Turns[dict[str, Target]]:
     """Every member's target; a target that stays is the same object."""
     specs: JavaHashMap[str, MemberSpec] = JavaHashMap()
     for member_id, known in group.members.with_entry(member.member_id, member).items():
@@ -67,11 +70,13 @@ def _assign(shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMemb
     topics = {
         name: TopicDescription(topic.id, topic.partitions) for name, topic in shard.topics.by_name.items()
     }
+    yield len(topics)
     ids = specs.keys()
     question = ServerGroup(topics, ids, specs.values(), MapOrder.JAVA_HASH, noticed.is_homogeneous)
     assignable = (group.state_partitions or StatePartitions()).initialized
     try:
-        return dict(zip(ids, assign_simple(question, assignable), strict=True))
+        targets = yield from assign_simple(question, assignable)
+        return dict(zip(ids, targets, strict=True))
     except AssignmentRefused as problem:
         raise CoordinatorFault(f"simple cannot assign in epoch {noticed.epoch}: {problem}") from problem
 

@@ -248,10 +248,12 @@ class InvariantChecks:
                 WORKS_ON_OWN, f"{name} processes {listed([str(tp) for tp in strange])}, but does not own them"
             )
 
-    def figures_made(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
-        """The run is over. By its figures partitions had no owner for ``unowned`` seconds, for ``crashed`` of
-        them since an owner had crashed."""
-        self._owned_time.finish(now_us, unowned, crashed)
+    def figures_made(
+        self, now_us: int, unowned: float | None, longest: float | None, crashed: float | None
+    ) -> None:
+        """The run is over. By its figures partitions had no owner for ``unowned`` seconds, one of them for
+        ``longest`` at once, and for ``crashed`` of all since an owner had crashed."""
+        self._owned_time.finish(now_us, unowned, longest, crashed)
 
     def finish(self, world: FinalState, now_us: int) -> None:
         """Check what must be true at the end of a run, behind its last row."""

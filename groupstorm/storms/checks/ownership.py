@@ -271,6 +271,9 @@ class OwnedTime:
         self._has_begun = False
         self._has_group = True
         self._now_us = self._unowned_us = self._crashed_us = 0
+        #: The gaps that are open, by the unowned time that counted when they began; the longest closed one.
+        self._counted_us = self._longest_us = 0
+        self._open: dict[str, int] = {}
         #: Partitions whose last owner crashed as a member that was not asked to stop.
         self._crashed: set[str] = set()
         self._stopping: set[str] = set()
@@ -282,6 +285,7 @@ class OwnedTime:
         passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
         self._now_us = now_us
         if passed_us and self._has_begun and self._has_group:
+            self._counted_us += passed_us
             self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))
             self._crashed_us += passed_us * len(self._crashed)
 
@@ -296,9 +300,18 @@ class OwnedTime:
     def created(self, now_us: int, event: ScenarioStarted | PartitionsCreated) -> None:
         self._advance(now_us)
         self._partitions.update(event.partitions)
+        self._begin_gaps(event.partitions)
+
+    def _begin_gaps(self, partitions: Iterable[str]) -> None:
+        self._open.update((one, self._counted_us) for one in partitions if one not in self.owners)
+
+    def _end_gaps(self, partitions: Iterable[str]) -> None:
+        begun = [since_us for one in partitions if (since_us := self._open.pop(one, None)) is not None]
+        self._longest_us = max(self._longest_us, self._counted_us - min(begun, default=self._counted_us))
 
     def deleted(self, now_us: int, event: PartitionsDeleted) -> None:
         self._advance(now_us)
+        self._end_gaps(event.partitions)
         for partition in event.partitions:
             self._partitions.discard(partition)
             self._crashed.discard(partition)
@@ -309,6 +322,7 @@ class OwnedTime:
         partitions, member, all_owners = event.partitions, event.member, self.owners
         self._partitions.update(partitions)
         self._crashed.difference_update(partitions)
+        self._end_gaps(partitions)
         for partition in partitions:
             if partition in all_owners:
                 all_owners[partition].add(member)
@@ -327,6 +341,7 @@ class OwnedTime:
                 without_owner.append(partition)
             else:
                 all_owners[partition].discard(event.member)
+        self._begin_gaps(without_owner)
         if without_owner and self._is_crash(event):
             self._crashed.update(without_owner)
 
@@ -346,11 +361,17 @@ class OwnedTime:
         self._has_begun = True
         self._stopping.discard(event.member)
 
-    def finish(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
-        """Compare with the figures of the run, in seconds: of all gaps, and of those that crashes began."""
+    def finish(
+        self, now_us: int, unowned: float | None, longest: float | None, crashed: float | None
+    ) -> None:
+        """Compare with the figures of the run, in seconds: of all gaps, of the longest one, and of those that
+        crashes began."""
         self._advance(now_us)
+        self._end_gaps(tuple(self._open))
         if self._has_begun and (unowned is None or round(unowned * _SECOND) != self._unowned_us):
             self._differs("unowned_partition_seconds", unowned, self._unowned_us)
+        if longest is not None and round(longest * _SECOND) != self._longest_us:
+            self._differs("unowned_max_seconds", longest, self._longest_us)
         if crashed is not None and round(crashed * _SECOND) < self._crashed_us:
             self._differs("crash_unowned_partition_seconds", crashed, self._crashed_us)
 

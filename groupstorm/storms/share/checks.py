@@ -92,7 +92,9 @@ class ShareChecks:
     def _break(self, invariant: str, sentence: str) -> None:
         self.violated(invariant, f"after {self._time_us / 1_000_000:.3f} s {sentence}")
 
-    def figures_made(self, now_us: int, unowned: float | None, crashed: float | None) -> None:
+    def figures_made(
+        self, now_us: int, unowned: float | None, longest: float | None, crashed: float | None
+    ) -> None:
         """A share group has no time without an owner."""
 
     def finish(self, world: FinalState, now_us: int) -> None:

@@ -67,8 +67,12 @@ def simulate(
     world.flush_trace()
     totals = accumulator.totals()
     figures = totals.figures()
-    seconds = figures.unowned_partition_seconds, figures.crash_unowned_partition_seconds
-    world.invariants.figures_made(world.clock.now_us, *seconds)
+    world.invariants.figures_made(
+        world.clock.now_us,
+        figures.unowned_partition_seconds,
+        figures.unowned_max_seconds,
+        figures.crash_unowned_partition_seconds,
+    )
     return replace(totals, invariants=world.invariants.verdicts).figures()
 
 

@@ -46,6 +46,7 @@ from groupstorm.protocol.codec import encoder, response_types
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.headers import frame as framed
 from groupstorm.protocol.headers import read_header, response_header
+from groupstorm.turns import Turns
 from tests.oracle.member.requests import Json, read_request
 
 #: The n-th request of an API, from 1.
@@ -101,8 +102,8 @@ class SingleMemberCoordinator:
     def set_group_options(self, _group: str, _options: Mapping[str, int | str], /) -> None:
         pass
 
-    def resolve_in_turns(self) -> None:
-        """Its member subscribes by names."""
+    def take_long_work(self) -> list[Turns[Effects]]:
+        return []
 
     def end_transaction(self, _producer_id: int, _is_commit: bool, _now_ms: int, /) -> Effects:
         return Effects([], [], [])

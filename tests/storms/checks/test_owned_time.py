@@ -18,12 +18,18 @@ from tests.storms.checks.rows import Row
 SECOND = 1_000_000
 
 
-def violated(rows: Sequence[Row], unowned: float | None, crashed: float | None, from_us: int = 0) -> str:
+def violated(
+    rows: Sequence[Row],
+    unowned: float | None,
+    longest: float | None,
+    crashed: float | None,
+    from_us: int = 0,
+) -> str:
     """The verdict on these figures of a run that ends at 100 s, "" if they are right."""
     checks = InvariantChecks(figures_from_us=from_us)
     for time_s, event in rows:
         checks.add(time_s * SECOND, Source.WORLD, event)
-    checks.figures_made(100 * SECOND, unowned, crashed)
+    checks.figures_made(100 * SECOND, unowned, longest, crashed)
     return checks.violations.get(TIMES_ADD_UP, "")
 
 
@@ -43,36 +49,43 @@ CRASHED: Row = (20, crashed("a-1", "t-0"))
 
 
 @pytest.mark.parametrize(
-    ("rows", "unowned", "crash"),
+    ("rows", "unowned", "longest", "crash"),
     [
-        (BEGUN[:1], None, None),  # nobody has started
-        (BEGUN[:-1], 105.0, 0.0),  # nobody ever takes t-1
-        (BEGUN, 15.0, 0.0),
-        ([*BEGUN, GONE], 95.0, 0.0),
-        ([*BEGUN, GONE, (50, r.taken("b-1", "t-0"))], 45.0, 0.0),
-        ([*BEGUN, CRASHED, (50, r.taken("b-1", "t-0"))], 45.0, 30.0),
+        (BEGUN[:1], None, None, None),  # nobody has started
+        (BEGUN[:-1], 105.0, 100.0, 0.0),  # nobody ever takes t-1
+        (BEGUN, 15.0, 10.0, 0.0),
+        ([*BEGUN, GONE], 95.0, 80.0, 0.0),
+        ([*BEGUN, GONE, (50, r.taken("b-1", "t-0"))], 45.0, 30.0, 0.0),
+        ([*BEGUN, CRASHED, (50, r.taken("b-1", "t-0"))], 45.0, 30.0, 30.0),
         # a process that was asked to stop, and one that is no member any more
-        ([*BEGUN, (15, StepTaken("g", "a", "stop", "SIGTERM")), CRASHED], 95.0, 0.0),
-        ([*BEGUN, (15, r.removed("a-1")), CRASHED], 95.0, 0.0),
+        ([*BEGUN, (15, StepTaken("g", "a", "stop", "SIGTERM")), CRASHED], 95.0, 80.0, 0.0),
+        ([*BEGUN, (15, r.removed("a-1")), CRASHED], 95.0, 80.0, 0.0),
         # a second owner
-        ([*BEGUN, (15, r.taken("b-1", "t-0")), GONE], 15.0, 0.0),
+        ([*BEGUN, (15, r.taken("b-1", "t-0")), GONE], 15.0, 10.0, 0.0),
         # there is no partition, or no group
-        ([*BEGUN, GONE, (30, PartitionsDeleted("g", ("t",), ("t-0",)))], 25.0, 0.0),
-        ([*BEGUN, (30, PartitionsCreated("g", ("t",), ("t-2",)))], 85.0, 0.0),
-        ([*BEGUN, GONE, (30, GroupDeleted("g", "expired")), (70, GroupCreated("g", "join"))], 55.0, 0.0),
+        ([*BEGUN, GONE, (30, PartitionsDeleted("g", ("t",), ("t-0",)))], 25.0, 10.0, 0.0),
+        ([*BEGUN, (30, PartitionsCreated("g", ("t",), ("t-2",)))], 85.0, 70.0, 0.0),
+        (
+            [*BEGUN, GONE, (30, GroupDeleted("g", "expired")), (70, GroupCreated("g", "join"))],
+            55.0,
+            40.0,
+            0.0,
+        ),
     ],
 )
 def test_the_times_without_an_owner_add_up(
-    rows: list[Row], unowned: float | None, crash: float | None
+    rows: list[Row], unowned: float | None, longest: float | None, crash: float | None
 ) -> None:
-    assert violated(rows, unowned, crash) == ""
+    assert violated(rows, unowned, longest, crash) == ""
     if unowned is not None:
-        found = violated(rows, unowned - 1, crash)
+        found = violated(rows, unowned - 1, longest, crash)
         own = f"the rows of the owners add up to {unowned:.6f} s"
         assert found == f"unowned_partition_seconds is {unowned - 1}, and {own}"
+    if longest is not None:
+        assert violated(rows, unowned, longest - 1, crash).startswith("unowned_max_seconds is ")
     if crash:
-        assert violated(rows, unowned, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
+        assert violated(rows, unowned, longest, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
 
 
 def test_figures_that_count_from_later_on_lack_the_time_before() -> None:
-    assert violated([*BEGUN, CRASHED], 60.0, 60.0, from_us=40 * SECOND) == ""
+    assert violated([*BEGUN, CRASHED], 60.0, 60.0, 60.0, from_us=40 * SECOND) == ""
