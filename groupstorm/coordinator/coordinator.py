@@ -227,7 +227,7 @@ class GroupCoordinator:
             submit(shard, write)
 
     def take_long_work(self) -> list[Turns[Effects]]:
-        """What is too long for one call, since the last time: groups that have become long work, and regular
+        """The work that is too long for one call, since the last time: groups at work, and regular
         expressions to resolve. With ``works_in_turns`` the caller carries it out. Meanwhile requests to these
         groups wait; every other call that may look at them finishes the work first."""
         return self._long.take_new()
