@@ -53,7 +53,7 @@ def broken_off(
     """An operation on a group has ended with ``problem``: emit that, and answer the request with ``refuse``.
 
     If the group fails, its other parked requests are answered too, and the write is the record of the emptied
-    group. Both callers catch every exception, because the other groups must go on, and a parked request
+    group. Its callers catch every exception, because the other groups must go on, and a parked request
     behind a traceback would wait for ever. Nothing is hidden: the event, the log and every parked client
     say so.
     """
