@@ -13,7 +13,7 @@ from groupstorm.report.rollout_answer import Rollouts, alternatives_grid, pods_o
 from groupstorm.report.rollout_lines import lines_to_paste
 from groupstorm.report.tables import figures_grid, seeds_named
 from groupstorm.storms.deployments.manifests.plan import Plan
-from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
+from groupstorm.storms.runs.contradictions import contradictions, growing_lag, outlasts_polls
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.alternatives import AS_IT_IS, Advice, Alternative, advise_alternative
 
@@ -50,7 +50,10 @@ class Answer:
         figures = {name: one.figures for name, one in self.rollouts.items()}
         never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
         against = contradictions({AS_IT_IS: self.settings}) if outlasts_polls(self.settings) else []
-        return advise_alternative(figures, self.alternatives, never, " ".join(against))
+        overload = growing_lag(self.settings)
+        return advise_alternative(
+            figures, self.alternatives, never, contradiction=" ".join(against), overload=" ".join(overload)
+        )
 
 
 def print_rollout(answer: Answer, everything: bool) -> None:

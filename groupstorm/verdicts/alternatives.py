@@ -36,12 +36,17 @@ class Advice(NamedTuple):
 
 
 def advise_alternative(
-    runs: Runs, alternatives: Sequence[Alternative], never: Mapping[str, str], contradiction: str = ""
+    runs: Runs,
+    alternatives: Sequence[Alternative],
+    never: Mapping[str, str],
+    contradiction: str = "",
+    overload: str = "",
 ) -> Advice:
     """The advice on ``runs`` of the rollout as it is and of its alternatives.
 
     ``never``: alternatives whose rollout never completes, with the reason. ``contradiction``: a sentence on
-    settings of the manifest that do not go together; then nothing is recommended.
+    settings of the manifest that do not go together; then nothing is recommended. ``overload``: a sentence on
+    why the lag grows; it says more than that nothing can be compared.
     """
     completed = {name: each for name, each in runs.items() if name not in never}
     unfit = unfit_variants(completed) | {name: f"it never completes: {why}" for name, why in never.items()}
@@ -60,6 +65,8 @@ def advise_alternative(
     fit = [name for name in completed if name not in unfit]
     if choice is None and AS_IT_IS in unfit and len(fit) == 1:
         return Advice(fit[0], [f"Recommendation: {fit[0]}, before anything else.", *left_out])
+    if choice is None and overload and not fit:
+        return Advice(None, [f"No recommendation before the group keeps up: {overload}"])
     if choice is None:
         return Advice(None, ["No recommendation: there are no two that can be compared.", *left_out])
     sentences = recommendation(completed, in_use)

@@ -2,8 +2,9 @@
 
 The winner of the ranking (`ranking`), if there is one. Of several that are as good by the ranking, it is the
 one that is nearest to the defaults, unless others beat it at no cost in a figure that the ranking does not
-weigh; then it is the nearest of those that do. So a change that buys nothing is not recommended. There is no
-recommendation if the seeds alone may explain all differences.
+weigh; then it is the nearest of those that do. So a change that buys nothing is not recommended, and one that
+may buy something is named if the seeds differ too much to tell. There is no recommendation if the seeds alone
+may explain all differences.
 """
 
 from __future__ import annotations
@@ -62,20 +63,6 @@ class Defaults(NamedTuple):
         return next((name for name, distance in self.distances.items() if not distance.changes), None)
 
 
-class Choice(NamedTuple):
-    """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
-
-    ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
-    worse than ``chosen`` in ``worse_in``.
-    """
-
-    chosen: str | None
-    others: Sequence[str]
-    is_only: bool = False
-    beaten: Sequence[str] = ()
-    worse_in: Sequence[Measure] = ()
-
-
 class Change(NamedTuple):
     """A figure before and after a change of settings, over the same seeds."""
 
@@ -90,6 +77,22 @@ class Change(NamedTuple):
     @property
     def sentence(self) -> str:
         return f"{self.measure.phrase} {_widely(self.measure, self.old)} -> {_widely(self.measure, self.new)}"
+
+
+class Choice(NamedTuple):
+    """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
+
+    ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
+    worse than ``chosen`` in ``worse_in``. ``perhaps_better``: those that cost less in the median by what a
+    person notices, but whose seeds differ by as much, each with the figure in which it is ahead most.
+    """
+
+    chosen: str | None
+    others: Sequence[str]
+    is_only: bool = False
+    beaten: Sequence[str] = ()
+    worse_in: Sequence[Measure] = ()
+    perhaps_better: Sequence[tuple[str, Change]] = ()
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
@@ -108,8 +111,11 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
     if better := [name for name in best if chosen in found[name]]:
         chosen = _nearest(better, verdict, defaults)
     worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
-    others = [name for name in best if name != chosen]
-    return Choice(chosen, others, False, [*found[chosen]], [*worse_in])
+    ahead = {name: verdict.costs[chosen].median - verdict.costs[name].median for name in best}
+    others = [name for name in best if name != chosen and abs(ahead[name]) < 1]
+    perhaps = sorted((name for name in best if ahead[name] >= 1), key=lambda name: -ahead[name])
+    perhaps_better = [(name, _most_ahead(sound[name], sound[chosen], verdict)) for name in perhaps]
+    return Choice(chosen, others, False, [*found[chosen]], [*worse_in], perhaps_better)
 
 
 def recommendation(
@@ -126,7 +132,7 @@ def recommendation(
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
-        sentences = [_chosen(chosen, others, defaults), _beaten(choice)]
+        sentences = [_chosen(chosen, others, defaults), _perhaps_better(choice), _beaten(choice)]
     sentences.append(_price(variants[chosen]))
     plain = defaults.has_them
     if plain is None:
@@ -159,6 +165,31 @@ def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Mea
         if better and all(is_less for _, is_less in differing):
             found[other] = better
     return found
+
+
+def _most_ahead(one: Sequence[Figures], other: Sequence[Figures], verdict: Verdict) -> Change:
+    """The figure of the ranking in which ``one`` lies below ``other`` by most, in medians and in notices."""
+    found = [
+        ((old.median - new.median) / measure.noticed, Change(measure, old, new))
+        for measure in MEASURES
+        if measure.family in verdict.families
+        and (old := _spread(measure, other)) is not None
+        and (new := _spread(measure, one)) is not None
+    ]
+    return max(found, key=lambda each: each[0])[1]
+
+
+def _perhaps_better(choice: Choice) -> str:
+    """The ones that the seeds do not tell from the recommended one although their medians are better."""
+    if not choice.perhaps_better:
+        return ""
+    parts = [
+        f"{name} ({change.measure.phrase} {change.measure.show_range(change.old)} -> "
+        f"{change.measure.show_range(change.new)})"
+        for name, change in choice.perhaps_better[:OTHERS_NAMED_MAX]
+    ]
+    verb = "is" if len(parts) == 1 else "are"
+    return f"Perhaps better {verb} {listed(parts)}: the seeds differ too much to tell, so try more of them."
 
 
 def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:

@@ -182,6 +182,19 @@ def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> 
     ], "Java's default list has it already: one deployment"
 
 
+def test_a_group_that_cannot_keep_up_is_told_what_is_missing_first(tmp_path: Path) -> None:
+    """12 partitions of 10 records a second, and a member does 25: of 5 members two have 3 partitions."""
+    file = manifest(tmp_path, workload(container=READY))
+    content = json.loads(
+        groupstorm("rollout", file, *GIVEN, "--set", "process_ms=40ms", "--json", cwd=tmp_path).stdout
+    )
+    assert content["recommended"] is None
+    assert content["answer"].startswith(
+        "No recommendation before the group keeps up: 120 records a second arrive, and 4 members process at "
+        "most 100: the lag grows; 6 members or less than 33.3 ms of work on a record would keep up."
+    )
+
+
 @pytest.mark.slow
 def test_alternatives_of_a_recreated_deployment_roll(tmp_path: Path) -> None:
     content = alternatives(tmp_path, workload(container=READY, strategy={"type": "Recreate"}))

@@ -63,6 +63,21 @@ def test_a_winner_within_the_spread_is_no_winner_and_the_defaults_stay() -> None
     ]
 
 
+def test_what_may_be_much_better_is_named_and_not_called_nothing() -> None:
+    """Medians of 225 s and 44 s, five notices apart; the least of the one lies in the range of the other."""
+    variants = {
+        "plain": runs(37, 225, 273, gap_s=9),
+        "probe": runs(30, 44, 54, gap_s=3),
+        "bad": runs(480, 490, 500),
+    }
+    said = recommendation(variants, defaults(plain=0, probe=1, bad=1), UNOWNED)
+    assert said[:2] == [
+        "Recommendation: plain, which has the defaults.",
+        "Perhaps better is probe (un-owned time, in all 225 s (37.0 s to 273 s) -> 44.0 s (30.0 s to 54.0 "
+        "s)): the seeds differ too much to tell, so try more of them.",
+    ]
+
+
 @pytest.mark.parametrize(("nearer", "farther"), [(1, 2), (2, 3)])
 def test_of_several_that_are_as_good_the_nearest_to_the_defaults_is_taken(nearer: int, farther: int) -> None:
     variants = {"far": runs(300), "near": runs(310), "plain": runs(2000)}

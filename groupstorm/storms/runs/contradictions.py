@@ -115,6 +115,12 @@ def outlasts_polls(settings: Settings) -> bool:
     return any(True for own in settings.of_profiles() for _ in _polls(own))
 
 
+def growing_lag(settings: Settings, steps: Sequence[Step] = ()) -> list[str]:
+    """Sentences on why the lag grows without end, whatever is deployed: too many records for the members."""
+    rules = ("overload", "hot partition", "slow member")
+    return [f"{one.sentence}." for one in _of_one(settings, steps) if one.rule in rules]
+
+
 def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
     """Whether no run can recommend these settings: work outlasts polls, the lag surely grows, or pods are
     replaced otherwise than they would be."""

@@ -31,6 +31,8 @@ def test_it_asks_for_everything_that_is_missing_at_once() -> None:
         ([workload(name="a"), workload(name="b")], "c", "--workload c: no such workload: m.yaml has a, b"),
         ([{"kind": "Service", "metadata": {"name": "s"}}], None, "no Deployment and no StatefulSet in it"),
         ([workload("Rollout")], None, "only Rollout: Argo .* as a Deployment with its maxSurge and maxUnav"),
+        ([workload("DeploymentConfig")], None, "only DeploymentConfig: .* as a Deployment"),
+        ([workload("ScaledJob")], None, "only ScaledJob: each of its jobs is a consumer that comes and goes"),
         ([workload("DaemonSet")], None, "only DaemonSet: .* as many replicas as it has nodes, maxSurge 0"),
         ([workload(replicas="four")], None, r"\(Deployment orders\).spec.replicas: 'four': expected a whole"),
         ([workload(replicas=-1)], None, "spec.replicas: -1"),

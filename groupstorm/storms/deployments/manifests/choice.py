@@ -18,8 +18,16 @@ from groupstorm.wording import counted, listed, seconds
 _BUDGET = "PodDisruptionBudget"
 #: Strimzi's object for a topic.
 _TOPIC, _TOPIC_GROUP = "KafkaTopic", "kafka.strimzi.io"
-#: Kinds with pods that no rolling update of ours replaces, and what to ask instead.
+#: Kinds that no rolling update of ours replaces, and what to ask instead.
 _OTHER_WORKLOADS = {
+    "DeploymentConfig": "give its spec.template as a Deployment with its replicas, and rollingParams as the "
+    "rollingUpdate of its strategy",
+    "ScaledJob": "each of its jobs is a consumer that comes and goes, with two rebalances, and no rollout "
+    "replaces it: write a scenario with the steps add and stop",
+    "Kustomization": "build it first, `kubectl kustomize DIR | groupstorm rollout -`",
+    "HelmRelease": "render its chart first, `helm template CHART | groupstorm rollout -`",
+    "FlinkDeployment": "Flink assigns partitions to its tasks itself: a rollout of it rebalances no consumer "
+    "group",
     "Rollout": "Argo Rollouts' steps are not read: give its spec.template as a Deployment with its maxSurge "
     "and maxUnavailable, or write a scenario with the step canary or blue-green",
     "DaemonSet": "give its spec.template as a Deployment with as many replicas as it has nodes, maxSurge 0 "
@@ -86,6 +94,8 @@ def _instead_of_a_workload(objects: Sequence[KubernetesObject]) -> str:
     for one in objects:
         if is_autoscaler(one):
             kind, name = target_of(one)
+            if kind in _OTHER_WORKLOADS:
+                return f"{one} scales {kind} {name}: {_OTHER_WORKLOADS[kind]}"
             namespace = f" -n {one.namespace}" if one.namespace else ""
             both = f"{kind.lower()}/{name} {one.kind.lower()}/{one.name}"
             return (

@@ -140,6 +140,14 @@ def read_objects(text: str, source: str) -> list[KubernetesObject]:
     return found
 
 
+#: The way from a Docker Compose file to an answer.
+_COMPOSE = (
+    "give the service that consumes as a Deployment, with deploy.replicas as its replicas, stop_grace_period "
+    "as its terminationGracePeriodSeconds, and update_config.parallelism as its maxSurge (start-first) or as "
+    "its maxUnavailable (stop-first)"
+)
+
+
 def _rendered_first(source: str) -> InputError:
     return InputError(
         f"{source}: a Helm template: render it first, `helm template CHART | groupstorm rollout -`"
@@ -149,6 +157,8 @@ def _rendered_first(source: str) -> InputError:
 def _objects(document: Any, where: str, deeper: int) -> Iterator[KubernetesObject]:
     fields = Fields(where, document)
     kind = " ".join(fields.text("kind").split())
+    if not kind and "services" in fields:
+        raise InputError(f"{where}: a Docker Compose file: {_COMPOSE}")
     if not kind:
         raise InputError(f"{where}: kind: missing: expected a Kubernetes object")
     if kind.endswith("List") and "items" in fields and deeper:
