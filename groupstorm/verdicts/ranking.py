@@ -32,7 +32,7 @@ DEFAULT_RANKING_OF_TASKS: Mapping[str, float] = {"downtime": 1, "staleness": 1, 
 class Verdict(NamedTuple):
     """``best``: one variant, or several that do not differ enough. ``by``: the words of the ranking.
 
-    ``families``: of the figures that were weighed.
+    ``measures``: those that were weighed.
     """
 
     best: tuple[str, ...]
@@ -40,7 +40,11 @@ class Verdict(NamedTuple):
     costs: Mapping[str, Spread]
     #: Whether seeds alone may explain what lies between several that are best.
     within_spread: bool
-    families: frozenset[str]
+    measures: Sequence[Measure]
+
+    @property
+    def families(self) -> frozenset[str]:
+        return frozenset(measure.family for measure in self.measures)
 
 
 def parse_ranking(text: str, option: str = "--rank") -> Mapping[str, float]:
@@ -105,7 +109,7 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         within_spread=several
         and any(costs[name].least < costs[name].most for name in best)
         and any(within_spread(costs[least], costs[name]) for name in tied),
-        families=frozenset(measure.family for measure in measures),
+        measures=measures,
     )
 
 

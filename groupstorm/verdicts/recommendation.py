@@ -10,7 +10,7 @@ may explain all differences.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure, Spread, spread_of, within_spread
@@ -84,7 +84,8 @@ class Choice(NamedTuple):
 
     ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
     worse than ``chosen`` in ``worse_in``. ``perhaps_better``: those that cost less in the median by what a
-    person notices, but whose seeds differ by as much, each with the figure in which it is ahead most.
+    person notices, but whose seeds differ by as much; ``better_at_worst``: those that are as good in the
+    median and cost less with their worst seed. Each with the figure in which it is ahead most.
     """
 
     chosen: str | None
@@ -93,6 +94,7 @@ class Choice(NamedTuple):
     beaten: Sequence[str] = ()
     worse_in: Sequence[Measure] = ()
     perhaps_better: Sequence[tuple[str, Change]] = ()
+    better_at_worst: Sequence[tuple[str, Change]] = ()
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
@@ -112,10 +114,19 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
         chosen = _nearest(better, verdict, defaults)
     worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
     ahead = {name: verdict.costs[chosen].median - verdict.costs[name].median for name in best}
-    others = [name for name in best if name != chosen and abs(ahead[name]) < 1]
     perhaps = sorted((name for name in best if ahead[name] >= 1), key=lambda name: -ahead[name])
-    perhaps_better = [(name, _most_ahead(sound[name], sound[chosen], verdict)) for name in perhaps]
-    return Choice(chosen, others, False, [*found[chosen]], [*worse_in], perhaps_better)
+    as_good = [name for name in best if name != chosen and abs(ahead[name]) < 1]
+    by_worst = {name: _by_notices(sound[name], sound[chosen], verdict, "most") for name in as_good}
+    calmer = {name: by[-1] for name, by in by_worst.items() if by[-1][0] >= 1 > -by[0][0]}
+    return Choice(
+        chosen,
+        [name for name in as_good if name not in calmer],
+        False,
+        [*found[chosen]],
+        [*worse_in],
+        [(name, _by_notices(sound[name], sound[chosen], verdict, "median")[-1][1]) for name in perhaps],
+        [(name, change) for name, (_, change) in calmer.items()],
+    )
 
 
 def recommendation(
@@ -132,7 +143,7 @@ def recommendation(
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
-        sentences = [_chosen(chosen, others, defaults), _perhaps_better(choice), _beaten(choice)]
+        sentences = [_chosen(chosen, others, defaults), *_may_be_better(choice), _beaten(choice)]
     sentences.append(_price(variants[chosen]))
     plain = defaults.has_them
     if plain is None:
@@ -167,29 +178,35 @@ def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Mea
     return found
 
 
-def _most_ahead(one: Sequence[Figures], other: Sequence[Figures], verdict: Verdict) -> Change:
-    """The figure of the ranking in which ``one`` lies below ``other`` by most, in medians and in notices."""
-    found = [
-        ((old.median - new.median) / measure.noticed, Change(measure, old, new))
-        for measure in MEASURES
-        if measure.family in verdict.families
-        and (old := _spread(measure, other)) is not None
-        and (new := _spread(measure, one)) is not None
-    ]
-    return max(found, key=lambda each: each[0])[1]
+def _by_notices(
+    one: Sequence[Figures], other: Sequence[Figures], verdict: Verdict, by: Literal["median", "most"]
+) -> list[tuple[float, Change]]:
+    """The figures of the ranking, each with the notices by which ``one`` lies below ``other``, rising."""
+    found = []
+    for measure in verdict.measures:
+        old, new = _spread(measure, other), _spread(measure, one)
+        if old is not None and new is not None:
+            before, after = getattr(old, by), getattr(new, by)
+            notice = max(measure.noticed_among([*one, *other]), NOTICED_SHARE * max(before, after))
+            found.append(((before - after) / notice, Change(measure, old, new)))
+    return sorted(found, key=lambda each: each[0])
 
 
-def _perhaps_better(choice: Choice) -> str:
-    """The ones that the seeds do not tell from the recommended one although their medians are better."""
-    if not choice.perhaps_better:
-        return ""
-    parts = [
-        f"{name} ({change.measure.phrase} {change.measure.show_range(change.old)} -> "
-        f"{change.measure.show_range(change.new)})"
-        for name, change in choice.perhaps_better[:OTHERS_NAMED_MAX]
-    ]
-    verb = "is" if len(parts) == 1 else "are"
-    return f"Perhaps better {verb} {listed(parts)}: the seeds differ too much to tell, so try more of them."
+def _may_be_better(choice: Choice) -> list[str]:
+    """The ones that are better in what the ranking of medians does not tell."""
+    sentences = []
+    for found, before, after in (
+        (choice.perhaps_better, "Perhaps better", ": the seeds differ too much to tell, so try more of them"),
+        (choice.better_at_worst, "As good in the median, but better with the worst of the seeds,", ""),
+    ):
+        parts = [
+            f"{name} ({change.measure.phrase} {change.measure.show_range(change.old)} -> "
+            f"{change.measure.show_range(change.new)})"
+            for name, change in found[:OTHERS_NAMED_MAX]
+        ]
+        if parts:
+            sentences.append(f"{before} {'is' if len(parts) == 1 else 'are'} {listed(parts)}{after}.")
+    return sentences
 
 
 def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:
