@@ -35,7 +35,7 @@ def find(
 
     Example: groupstorm find static
     """
-    wanted = [word.casefold() for word in words]
+    wanted = [part for word in words for part in word.casefold().replace("-", " ").split()]
     found = [
         one for one in _entries() if all(word in f"{one.name} {one.meaning}".casefold() for word in wanted)
     ]

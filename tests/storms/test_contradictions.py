@@ -136,7 +136,8 @@ def test_members_without_a_partition_are_counted() -> None:
 
 def test_more_records_than_all_members_process_and_more_than_one_owner_does() -> None:
     """Enough is enough for whoever owns most partitions: of 35, four members have 9 at most, and two
-    have 18, at 100 records a second each; of 16 at one in 50 s, eight have 2, and four have 4."""
+    have 18, at 100 records a second each; of 16 at one in 50 s, eight have 2, and four have 4.
+    The owner of the hot partition has another one, 600 and 600 / 23 records a second."""
     assert contradictions({"x": settings(members=2, partitions=35)}) == [
         "3,500 records a second arrive, and 2 members process at most 2,000: the lag grows; 4 members "
         "or less than 0.555 ms of work on a record would keep up."
@@ -149,7 +150,12 @@ def test_more_records_than_all_members_process_and_more_than_one_owner_does() ->
     hot = {"record_skew": {"hot": {"partitions": 1, "share": "50%"}}, "process_ms": 2, "record_rate": 50}
     assert contradictions({"x": settings(members=12, partitions=24, **hot)}) == [
         "one partition gets 600 records a second, and its owner processes at most 500: its lag grows, "
-        "whoever owns it."
+        "whoever owns it; less than 1.59 ms of work on a record would keep up."
+    ]
+    every = {"process_ms": 12, "record_rate": 200}
+    assert contradictions({"x": settings(members=12, partitions=36, **every)}) == [
+        "each partition gets 200 records a second, and its owner processes at most 83: its lag grows, "
+        "whoever owns it; less than 1.66 ms of work on a record would keep up."
     ]
 
 
@@ -157,8 +163,8 @@ def test_a_commit_after_each_record_takes_a_round_trip_of_the_members_time() -> 
     """1 ms of work and twice 10 ms of network: 47.6 records a second, and 500 of them in 10.5 s."""
     by_hand = {"commits": "record", "net_latency_ms": 10, "process_ms": 1, "record_rate": 100}
     assert contradictions({"x": settings(members=1, partitions=1, **by_hand)}) == [
-        "one partition gets 100 records a second, and its owner processes at most 48: its lag grows, whoever "
-        "owns it."
+        "each partition gets 100 records a second, and its owner processes at most 48: its lag grows, "
+        "whoever owns it."
     ]
     short = {**by_hand, "record_rate": 1, "max.poll.interval.ms": 9_000}
     [sentence] = contradictions({"x": settings(**short)})

@@ -149,10 +149,11 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
         sentence = f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
     if load.per_member is not None and load.busiest >= load.per_member:
+        which = "each" if load.partitions[-1] >= load.per_member else "one"
         yield Contradiction(
             "hot partition",
-            f"one partition gets {rate(load.busiest)} records a second, and its owner processes at most "
-            f"{rate(load.per_member)}: its lag grows, whoever owns it",
+            f"{which} partition gets {rate(load.busiest)} records a second, and its owner processes at most "
+            f"{rate(load.per_member)}: its lag grows, whoever owns it{_keeps_up(load, ())}",
         )
     else:
         yield from _overload(load)
@@ -161,10 +162,8 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
 def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     """More than all members together can do, or than the slowest can do of what is in its partitions."""
     if load.together is not None and load.arriving >= load.together:
-        enough, record_ms = load.enough_members(), load.record_ms()
-        ends_it = [] if enough is None else [f"{enough:,} members"]
-        ends_it += [] if record_ms is None else [f"less than {at_most(record_ms)} ms of work on a record"]
-        keeps_up = f"; {' or '.join(ends_it)} would keep up" if ends_it else ""
+        enough = load.enough_members()
+        keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} members",))
         process = "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
@@ -179,6 +178,13 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
             f"the slowest member processes at most {rate(load.per_member)} records a second, and "
             f"{rate(share)} may arrive in its partitions: their lag grows, however much time the others have",
         )
+
+
+def _keeps_up(load: MemberLoad, ends_it: Sequence[str]) -> str:
+    """The end of a sentence: with what the group would keep up, beside less work on a record."""
+    record_ms = load.record_ms()
+    less = () if record_ms is None else (f"less than {at_most(record_ms)} ms of work on a record",)
+    return f"; {' or '.join([*ends_it, *less])} would keep up" if ends_it or less else ""
 
 
 def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:

@@ -176,7 +176,8 @@ def load(name_or_path: str) -> Scenario:
             raise InputError(_no_scenario_file(path))
         raise InputError(
             f"{name_or_path}: neither a preset nor a scenario file (.yaml, .toml): "
-            f"{not_one_of(name_or_path, preset_names())}"
+            f"{not_one_of(name_or_path, preset_names(), shown_max=0)}; `groupstorm list` has all presets, "
+            "and `groupstorm find WORD` looks for settings, too"
         )
     syntax = "toml" if path.suffix == ".toml" else "yaml"
     return parse(read_text(path), syntax, str(path), folder=path.parent)
