@@ -68,13 +68,17 @@ class OutputError(ExpectedError):
 
 def not_one_of(name: object, known: Iterable[str], shown_max: int = 30) -> str:
     """The end of a message on a name that nobody knows: the nearest one, or all, unless they are too many."""
+    names = list(known)
+    every = f" is not one of {', '.join(names)}" if len(names) <= shown_max else ""
+    return f"{name!r}{did_you_mean(str(name), names, ': ', every)}"
+
+
+def did_you_mean(name: str, known: Iterable[str], beginning: str = "; ", otherwise: str = "") -> str:
+    """``beginning`` and the one or two known names that ``name`` may be a slip of; else ``otherwise``."""
     from difflib import get_close_matches  # only a mistake needs it
 
-    names = list(known)
-    near = get_close_matches(str(name), names, n=2)
-    if near:
-        return f"{name!r}: did you mean {' or '.join(near)}?"
-    return f"{name!r} is not one of {', '.join(names)}" if len(names) <= shown_max else f"{name!r}"
+    near = get_close_matches(name, list(known), n=2)
+    return f"{beginning}did you mean {' or '.join(near)}?" if near else otherwise
 
 
 @contextmanager

@@ -6,13 +6,12 @@ A setting of Kafka's that would do nothing is refused with the reason: somebody 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from groupstorm.broker.config import OPTIONS as BROKER_OPTIONS
 from groupstorm.broker.config import STANDARD_AUTHORIZER, BrokerConfig
 from groupstorm.coordinator.config import COMPATIBILITY, CoordinatorConfig
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, did_you_mean
 
 #: Why a setting of Kafka's would do nothing, by the beginning of its name.
 REFUSED: Mapping[str, str] = {
@@ -79,6 +78,4 @@ def _reason(name: str) -> str:
     if name in COORDINATOR_OPTIONS:
         why = next(why for beginning, why in REFUSED.items() if name.startswith(beginning))
         return f"a setting of Kafka's that would do nothing here: {why}; leave it out"
-    near = get_close_matches(name, SETTINGS, n=1)
-    hint = f"did you mean {near[0]}? " if near else ""
-    return f"not known here; {hint}accepted are {', '.join(SETTINGS)}"
+    return f"not known here{did_you_mean(name, SETTINGS)}; accepted are {', '.join(SETTINGS)}"

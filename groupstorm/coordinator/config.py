@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from groupstorm.coordinator.consumer_config import ConsumerConfig
 from groupstorm.coordinator.share_config import ShareConfig
 from groupstorm.coordinator.streams_config import STICKY, StreamsConfig, split_names
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, did_you_mean
 
 INT_MAX = 2**31 - 1
 _INT_MIN = -(2**31)
@@ -206,8 +205,7 @@ class CoordinatorConfig:
         parsed = {name: _default(option) for name, option in OPTIONS.items()}
         for name, value in values.items():
             if name not in OPTIONS:
-                near = get_close_matches(name, OPTIONS, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                hint = did_you_mean(name, OPTIONS)
                 raise InputError(f"{name}: Kafka's group coordinator has no such option{hint}")
             parsed[name] = _parse(name, OPTIONS[name], value)
         _check_relations(parsed)

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from groupstorm.problems import InputError, not_one_of
+from groupstorm.problems import InputError, did_you_mean, not_one_of
 from groupstorm.storms.scenario.consistency import (
     check_application,
     check_consistency,
@@ -174,11 +174,9 @@ def load(name_or_path: str) -> Scenario:
     if path.suffix not in (".yaml", ".yml", ".toml"):
         if name_or_path and path.exists():
             raise InputError(_no_scenario_file(path))
-        raise InputError(
-            f"{name_or_path}: neither a preset nor a scenario file (.yaml, .toml): "
-            f"{not_one_of(name_or_path, preset_names(), shown_max=0)}; `groupstorm list` has all presets, "
-            "and `groupstorm find WORD` looks for settings, too"
-        )
+        ways = ": `groupstorm list` has all presets, and `groupstorm find WORD` looks for settings, too"
+        hint = did_you_mean(name_or_path, preset_names(), ": ", ways)
+        raise InputError(f"{name_or_path}: neither a preset nor a scenario file (.yaml, .toml){hint}")
     syntax = "toml" if path.suffix == ".toml" else "yaml"
     return parse(read_text(path), syntax, str(path), folder=path.parent)
 

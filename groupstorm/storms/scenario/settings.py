@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from groupstorm.assignors.kafka_names import protocol_name
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.problems import InputError, not_one_of
+from groupstorm.problems import InputError, did_you_mean, not_one_of
 from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
 from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
@@ -46,10 +45,7 @@ def setting(name: str, where: str) -> Setting:
     if name in _GONE:
         raise InputError(f"{where}{name}: no such setting any more; {_GONE[name]}")
     if name not in BY_NAME:
-        near = get_close_matches(name, BY_NAME, n=2)
-        hint = (
-            f": did you mean {' or '.join(near)}?" if near else "; `groupstorm list --settings` has them all"
-        )
+        hint = did_you_mean(name, BY_NAME, ": ", "; `groupstorm list --settings` has them all")
         raise InputError(f"{where}{name}: no such setting{hint}")
     return BY_NAME[name]
 
