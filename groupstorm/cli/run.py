@@ -194,7 +194,7 @@ def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_sh
     print_grid(figures_grid(title, {first.variant: figures}, everything), chosen_shape)
     print_paragraph(figures[0].answer if len(runs) == 1 else compare_answer({first.variant: figures}))
     print_paragraphs(reasons_sentences({first.variant: [run.reasons for run in runs]}))
-    print_paragraphs(deployment_notes(runs[0]))
+    print_paragraphs(deployment_notes(runs))
     print()
     print_files(runs, folder)
     if len(runs) == 1:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Final
+from statistics import median
+from typing import Final, NamedTuple
 
-from groupstorm.figures import Figures
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
@@ -25,12 +24,12 @@ from groupstorm.wording import counted, listed, seconds
 ROLLING: Final = frozenset({"rolling-restart", "rolling-upgrade", "canary"})
 
 
-def deployment_notes(run: Run) -> list[str]:
-    """Sentences for a person; none if nothing about the deployment has to be known."""
-    scenario = run.scenario
+def deployment_notes(runs: Sequence[Run]) -> list[str]:
+    """Sentences for a person on one scenario, of any number of seeds; none if nothing has to be known."""
+    scenario = runs[0].scenario
     notes = [
         membership_note(scenario),
-        scaling_note(run),
+        scaling_note(runs),
         failover_note(scenario),
         unused_note(scenario),
         commits_note(scenario),
@@ -39,13 +38,13 @@ def deployment_notes(run: Run) -> list[str]:
 
 
 def notes_by_variant(variants: Mapping[str, Sequence[Run]]) -> list[str]:
-    """The notes on the first run of each variant; variants with the same note stand together.
+    """The notes on the runs of each variant; variants with the same note stand together.
 
     Before them, how many members each variant runs, if they differ in that.
     """
     by_note: dict[str, list[str]] = {}
     for name, runs in variants.items():
-        for note in deployment_notes(runs[0]):
+        for note in deployment_notes(runs):
             by_note.setdefault(note, []).append(name)
     notes = [f"{listed(names)}: {note}" for note, names in by_note.items()]
     fleets: dict[str, list[str]] = {}
@@ -146,21 +145,63 @@ _CHANGE = re.compile(r"from (\d+) to (\d+) processes")
 _GAIN = re.compile(r"from (\d+) to (\d+) processes: ([+-][\d,]+) records in (\d+) s")
 
 
-def scaling_note(run: Run) -> str | None:
-    """The sentences on the autoscaler of a run; None if there was none."""
-    steps = [step for step in run.scenario.steps if step.do == "autoscale"]
-    if not steps or run.scenario.settings.choice("autoscaler") == NO_AUTOSCALER:
+class Scaling(NamedTuple):
+    """The work of an autoscaler in one run. ``gains``: records after scale-ups, each with its sentence."""
+
+    ups: int
+    downs: int
+    processes: float
+    most: int
+    rebalances_an_hour: float
+    idle_members: int
+    gains: Sequence[tuple[int, str]]
+
+
+def scaling_note(runs: Sequence[Run]) -> str | None:
+    """The sentences on the autoscaler of the runs, medians and ranges of their seeds; None without one."""
+    scenario = runs[0].scenario
+    steps = [step for step in scenario.steps if step.do == "autoscale"]
+    if not steps or scenario.settings.choice("autoscaler") == NO_AUTOSCALER:
         return None
-    begin_us = steps[0].at_ms * 1000
-    members = run.scenario.settings.integer("members")
-    return _note(run.trace, run.figures, members, begin_us, begin_us + steps[0].for_ms * 1000)
+    begin_us, for_us = steps[0].at_ms * 1000, steps[0].for_ms * 1000
+    found = [_scaling(run, begin_us, begin_us + for_us) for run in runs]
+    text = (
+        f"{_counted([one.ups for one in found], 'scale-up')} and "
+        f"{_counted([one.downs for one in found], 'scale-down')} in {seconds(for_us / 1e6)}, "
+        f"{_range([one.processes for one in found], '.1f')} processes on average and "
+        f"{_range([one.most for one in found])} at most, "
+        f"{_range([one.rebalances_an_hour for one in found])} rebalances an hour"
+    )
+    if idle := max(one.idle_members for one in found):
+        text += f", up to {idle:,} processes without a partition"
+    gains = [gain for one in found for gain in one.gains]
+    lost = [gain for gain in gains if gain[0] < 0]
+    if not gains:
+        return f"{text}."
+    if not lost:
+        return f"{text}. Every scale-up gained records over the rate before it."
+    return (
+        f"{text}. {len(lost)} of {len(gains)} scale-ups lost records against the rate before: the worst went "
+        f"{min(lost)[1]}."
+    )
 
 
-def _note(trace: Path, figures: Figures, processes: int, begin_us: int, end_us: int) -> str:
-    ups = downs = rebalances = 0
-    most, total_us, since_us = processes, 0, begin_us
+def _counted(counts: Sequence[int], what: str) -> str:
+    return counted(counts[0], what) if len({*counts}) == 1 else f"{_range(counts)} {what}s"
+
+
+def _range(values: Sequence[float], form: str = ",.0f") -> str:
+    """The median, and the range if the seeds differ by what is shown."""
+    least, middle, most = (format(value, form) for value in (min(values), median(values), max(values)))
+    return middle if least == most else f"{middle} ({least} to {most})"
+
+
+def _scaling(run: Run, begin_us: int, end_us: int) -> Scaling:
+    processes = most = run.scenario.settings.integer("members")
+    ups = downs = rebalances = total_us = 0
+    since_us = begin_us
     gains: list[tuple[int, str]] = []
-    for row, entry in read_entries(trace):
+    for row, entry in read_entries(run.trace):
         if entry is None or not begin_us <= row["time_us"] <= end_us:
             continue
         rebalances += is_rebalance(entry[2])
@@ -175,21 +216,12 @@ def _note(trace: Path, figures: Figures, processes: int, begin_us: int, end_us: 
             if row["cause"] == SCALE_UP_GAIN and (gain := _GAIN.match(row["detail"])) is not None:
                 gains.append((int(gain[3].replace(",", "")), row["detail"]))
     total_us += processes * (end_us - since_us)
-    duration = seconds((end_us - begin_us) / 1e6)
-    an_hour = rebalances * 3_600_000_000 / (end_us - begin_us)
-    text = (
-        f"{counted(ups, 'scale-up')} and {counted(downs, 'scale-down')} in {duration}, "
-        f"{total_us / (end_us - begin_us):.1f} processes on average and {most} at most, "
-        f"{an_hour:,.0f} rebalances an hour"
-    )
-    if figures.idle_members_max:
-        text += f", up to {figures.idle_members_max:,} processes without a partition"
-    lost = [gain for gain in gains if gain[0] < 0]
-    if not gains:
-        return f"{text}."
-    if not lost:
-        return f"{text}. Every scale-up gained records over the rate before it."
-    return (
-        f"{text}. {len(lost)} of {len(gains)} scale-ups lost records against the rate before: the worst went "
-        f"{min(lost)[1]}."
+    return Scaling(
+        ups,
+        downs,
+        total_us / (end_us - begin_us),
+        most,
+        rebalances * 3_600_000_000 / (end_us - begin_us),
+        run.figures.idle_members_max or 0,
+        gains,
     )

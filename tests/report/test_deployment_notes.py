@@ -24,14 +24,18 @@ def ran(folder: Path, *steps: dict[str, Any], **settings: Any) -> Run:
     return run(scenario([START, *steps], **{**SMALL, **settings}).resolve(None, 1, {}), folder)
 
 
+def noted(folder: Path, *steps: dict[str, Any], **settings: Any) -> list[str]:
+    return deployment_notes([ran(folder, *steps, **settings)])
+
+
 def test_an_autoscaler_is_summed_up(tmp_path: Path) -> None:
     rates = [{"at": "0m", "factor": 1}, {"at": "5m", "factor": 5}, {"at": "12m", "factor": 1}]
-    [note] = deployment_notes(
-        ran(
-            tmp_path, AUTOSCALE, autoscaler="keda", min_replicas=2, max_replicas=6, lag_threshold=500,
-            record_rate=20, process_ms=10, record_rate_over_time=rates,
-        )
-    )  # fmt: skip
+    keda: dict[str, Any] = {
+        "autoscaler": "keda", "min_replicas": 2, "max_replicas": 6, "lag_threshold": 500, "record_rate": 20,
+        "process_ms": 10, "record_rate_over_time": rates,
+    }  # fmt: skip
+    scaled_run = ran(tmp_path, AUTOSCALE, **keda)
+    [note] = deployment_notes([scaled_run])
     trace = (tmp_path / "trace.jsonl").read_text("utf-8").splitlines()
     ups = sum('"cause":"scale-up"' in row for row in trace)
     downs = sum('"cause":"scale-down","detail":"from' in row for row in trace)
@@ -50,6 +54,11 @@ def test_an_autoscaler_is_summed_up(tmp_path: Path) -> None:
     assert f"{sum(in_each_second) / 1_800:.1f} processes on average and 6 at most" in note
     assert "rebalances an hour" in note
     assert "scale-ups lost records" in note or "Every scale-up gained records" in note
+    idle = ran(tmp_path / "idle", AUTOSCALE, **{**keda, "record_rate_over_time": rates[:1]})
+    [both] = deployment_notes([scaled_run, idle])
+    assert (
+        f"{ups / 2:.0f} (0 to {ups}) scale-ups and {downs / 2:.0f} (0 to {downs}) scale-downs in 30" in both
+    )
 
 
 def test_a_consumer_group_that_is_scaled_rebalances_with_each_target(tmp_path: Path) -> None:
@@ -63,11 +72,11 @@ def test_a_consumer_group_that_is_scaled_rebalances_with_each_target(tmp_path: P
     targets = [row for row in read_rows(tmp_path) if row["event"] == "target_assigned" and row["count"]]
     scaled = [row for row in targets if 60_000_000 <= row["time_us"] <= 1_860_000_000]
     assert one.figures.generations == len(targets) > len(scaled) > 2
-    assert f"{len(scaled) * 2} rebalances an hour" in deployment_notes(one)[0]
+    assert f"{len(scaled) * 2} rebalances an hour" in deployment_notes([one])[0]
 
 
 def test_a_fixed_fleet_has_no_note(tmp_path: Path) -> None:
-    assert deployment_notes(ran(tmp_path, {**AUTOSCALE, "for_ms": 60_000})) == []
+    assert noted(tmp_path, {**AUTOSCALE, "for_ms": 60_000}) == []
 
 
 def test_members_that_only_some_variants_run_are_named_with_the_notes(tmp_path: Path) -> None:
@@ -85,7 +94,7 @@ def test_members_that_only_some_variants_run_are_named_with_the_notes(tmp_path: 
 @pytest.mark.slow
 def test_a_failover_says_that_partitions_stay_readable(tmp_path: Path) -> None:
     failover = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 5_000}
-    [note] = deployment_notes(ran(tmp_path, failover))
+    [note] = noted(tmp_path, failover)
     assert "every partition is taken to stay readable" in note
 
 
@@ -94,24 +103,24 @@ def test_a_failover_says_that_partitions_stay_readable(tmp_path: Path) -> None:
     [("deployment", "Static membership works against a Deployment"), ("statefulset", "Pod names are stable")],
 )
 def test_static_members_under_kubernetes(tmp_path: Path, kind: str, beginning: str) -> None:
-    [note] = deployment_notes(ran(tmp_path, deployment=kind, **{"group.instance.id": "podname"}))
+    [note] = noted(tmp_path, deployment=kind, **{"group.instance.id": "podname"})
     assert note.startswith(beginning)
     assert "45.0 s" in note
 
 
 def test_static_members_that_leave_when_they_close_wait_for_no_session(tmp_path: Path) -> None:
     static: dict[str, Any] = {"group.instance.id": "podname", "leave_on_close": True}
-    [note] = deployment_notes(ran(tmp_path, **static))
+    [note] = noted(tmp_path, **static)
     assert note.startswith("Static members that send LeaveGroup when they close")
     assert "session.timeout.ms" not in note
 
 
 def test_static_members_with_a_surge_are_told_of_the_second_instance_id(tmp_path: Path) -> None:
     surge: dict[str, Any] = {"group.instance.id": "ordinal", "max_surge": 1, "max_unavailable": 0}
-    [note] = deployment_notes(ran(tmp_path, ROLL, deployment="processes", **surge))
+    [note] = noted(tmp_path, ROLL, deployment="processes", **surge)
     assert "another group.instance.id" in note
     assert "deployment=statefulset" in note
-    assert deployment_notes(ran(tmp_path, deployment="processes", **surge)) == []
+    assert noted(tmp_path, deployment="processes", **surge) == []
 
 
 def test_variants_with_the_same_note_stand_together(tmp_path: Path) -> None:
@@ -122,7 +131,7 @@ def test_variants_with_the_same_note_stand_together(tmp_path: Path) -> None:
 
 
 def test_static_members_on_hosts_of_their_own_need_no_note(tmp_path: Path) -> None:
-    assert deployment_notes(ran(tmp_path, deployment="processes", **{"group.instance.id": "ordinal"})) == []
+    assert noted(tmp_path, deployment="processes", **{"group.instance.id": "ordinal"}) == []
 
 
 @pytest.mark.parametrize(
@@ -151,15 +160,15 @@ def test_a_setting_of_either_protocol_is_used_if_members_speak_both() -> None:
 def test_static_members_of_a_consumer_group_wait_for_its_own_session_timeout(tmp_path: Path) -> None:
     session = {"group.protocol": "consumer", "group.consumer.session.timeout.ms": 20_000}
     settings = {**session, "deployment": "statefulset", "group.instance.id": "podname"}
-    [note] = deployment_notes(ran(tmp_path, **settings))
+    [note] = noted(tmp_path, **settings)
     assert "group.consumer.session.timeout.ms (20.0 s)" in note
 
 
 def test_commits_that_are_assumed(tmp_path: Path) -> None:
     off = {"enable.auto.commit": False}
-    [note] = deployment_notes(ran(tmp_path / "assumed", deployment="processes", **off))
+    [note] = noted(tmp_path / "assumed", deployment="processes", **off)
     assert note == (
         "enable.auto.commit=false: the application is assumed to commit by hand after each batch. "
         "--set commits=record, interval or never says otherwise."
     )
-    assert deployment_notes(ran(tmp_path / "known", deployment="processes", commits="never", **off)) == []
+    assert noted(tmp_path / "known", deployment="processes", commits="never", **off) == []
