@@ -122,7 +122,7 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
         for one in replays
     }
     of_seeds = list(kept.values())
-    lines = [_generations(rounds, of_seeds)]
+    lines = [_completed(rounds, of_seeds)]
     lines += matches(rounds, of_seeds, within_us)
     missing = []
     if rounds and all(one.cause == UNKNOWN for one in rounds):
@@ -155,11 +155,11 @@ def _earlier(one: Round, lead_us: int) -> Round:
     return one._replace(began_us=one.began_us - lead_us, ended_us=one.ended_us - lead_us)
 
 
-def _generations(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]]) -> Line:
+def _completed(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]]) -> Line:
     seen = sum(one.completed for one in rounds)
     spread = _spread([sum(one.completed for one in each) for each in of_seeds])
     allowed = max(1, round(GENERATIONS_SHARE * seen))
-    return _line("generations", seen, spread, "", allowed, f"{allowed:,}")
+    return _line("completed rounds", seen, spread, "", allowed, f"{allowed:,}")
 
 
 def matches(rounds: Sequence[Round], of_seeds: Sequence[Sequence[Round]], within_us: int) -> list[Line]:

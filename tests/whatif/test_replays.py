@@ -47,7 +47,7 @@ def test_a_storm(tmp_path: Path, preset: str, variant: str, settings: dict[str, 
     found, draft = replayed(storm(tmp_path / "run", preset, variant, **settings), tmp_path)
     assert apart(found) == []
     compared = {line.what for line in found.lines}
-    assert compared >= {"generations", "longest round", "un-owned partition-seconds"}
+    assert compared >= {"completed rounds", "longest round", "un-owned partition-seconds"}
     assert draft.has_rollout == (preset == "rolling-deploy")
 
 
@@ -102,7 +102,7 @@ def test_a_brokers_log_alone_needs_what_its_reader_knows(tmp_path: Path) -> None
     assert "--known topic_partitions" in problem
     topics = {"topic_partitions": {"t": 12}}
     eager, _ = replayed(imported, tmp_path, **topics)
-    assert "generations" in apart(eager)
+    assert "completed rounds" in apart(eager)
     known = {**topics, "partition.assignment.strategy": ["cooperative-sticky"]}
     found, draft = replayed(imported, tmp_path, **known)
     assert apart(found) == []
