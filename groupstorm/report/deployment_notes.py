@@ -3,8 +3,10 @@ autoscaler did, settings that do nothing, commits that are assumed."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -17,6 +19,8 @@ from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSC
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_work import SlowRecordList
+from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.trace.reader import read_entries
 from groupstorm.wording import counted, listed, seconds
 
@@ -31,6 +35,7 @@ def deployment_notes(runs: Sequence[Run]) -> list[str]:
         membership_note(scenario),
         scaling_note(runs),
         failover_note(scenario),
+        too_short_note(runs),
         unused_note(scenario),
         commits_note(scenario),
     ]
@@ -71,6 +76,45 @@ def failover_note(scenario: ResolvedScenario) -> str | None:
         "also moves the partitions that it led; their consumers wait for the new leaders, which is not in "
         "these figures."
     )
+
+
+def too_short_note(runs: Sequence[Run]) -> str | None:
+    """The pauses and slow records that the scenario asks for and that lie behind the end of the runs."""
+    settings = runs[0].scenario.settings
+    asked: list[tuple[float, str]] = []
+    if settings.distribution("gc_pause_ms").largest_us:
+        interval_us = settings.distribution("gc_interval_ms").mean_and_variance()[0] / 1000
+        asked.append((interval_us, f"a process pauses once in {seconds(interval_us / 1e6)} (gc_interval_ms)"))
+    for record in settings.of_type("slow_records", SlowRecordList).records:
+        if record.offset is not None:
+            arrival_us = _arrival_us(rates_of(settings, record.topic, record.partition), record.offset)
+            when = f"arrives after {seconds(arrival_us / 1e6)}" if arrival_us < math.inf else "never arrives"
+            place = f"record {record.offset:,} of {record.topic}-{record.partition}"
+            asked.append((arrival_us, f"{place} {when} (slow_records)"))
+    if not asked:
+        return None
+    ended_us = max(row["time_us"] for row, _ in read_entries(runs[0].trace))
+    missed = [words for at_us, words in asked if at_us > ended_us]
+    if not missed:
+        return None
+    note = f"The run is over after {seconds(ended_us / 1e6)}, but {listed(missed)}: not in these figures."
+    if later := [at_us for at_us, _ in asked if ended_us < at_us < math.inf]:
+        minutes = math.ceil(2 * max(later) / 60e6)
+        note += f" --set least_duration_ms={minutes}m makes the run long enough."
+    return note
+
+
+def _arrival_us(rates: Sequence[tuple[int, int]], offset: int) -> float:
+    """The time at which the record arrives in a partition; infinite if none arrive any more.
+
+    ``rates``: as `rates_of` has them.
+    """
+    missing = (offset + 1) * 1e9
+    for (from_us, rate), (to_us, _) in pairwise([*rates, (math.inf, 0)]):
+        if rate * (to_us - from_us) >= missing:
+            return from_us + missing / rate
+        missing -= rate * (to_us - from_us) if rate else 0
+    return math.inf
 
 
 def membership_note(scenario: ResolvedScenario) -> str | None:

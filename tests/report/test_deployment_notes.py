@@ -172,3 +172,23 @@ def test_commits_that_are_assumed(tmp_path: Path) -> None:
         "--set commits=record, interval or never says otherwise."
     )
     assert noted(tmp_path / "known", deployment="processes", commits="never", **off) == []
+
+
+def test_what_lies_behind_the_end_of_a_run(tmp_path: Path) -> None:
+    """10 records a second into each partition: record 9,999 arrives after 1,000 s, record 19 after 2 s."""
+    slow = [{"topic": "topic-0", "partition": 1, "offset": offset, "takes": "1s"} for offset in (19, 9_999)]
+    asked: dict[str, Any] = {
+        "deployment": "processes", "record_rate": 10, "slow_records": slow, "gc_pause_ms": 100,
+        "gc_interval_ms": {"exactly": 900_000},
+    }  # fmt: skip
+    [note] = noted(tmp_path / "short", **asked)
+    assert note.startswith("The run is over after ")
+    assert note.endswith(
+        " s, but a process pauses once in 15 min (gc_interval_ms) and record 9,999 of topic-0-1 arrives "
+        "after 16 min 40 s (slow_records): not in these figures. --set least_duration_ms=34m makes the run "
+        "long enough."
+    )
+    assert noted(tmp_path / "long", **asked, least_duration_ms=34 * 60_000) == []
+    stops = [{"at": "0s", "factor": 1}, {"at": "10m", "factor": 0}]
+    [never] = noted(tmp_path / "never", **{**asked, "gc_pause_ms": 0}, record_rate_over_time=stops)
+    assert never.endswith("but record 9,999 of topic-0-1 never arrives (slow_records): not in these figures.")
