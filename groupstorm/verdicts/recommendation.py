@@ -79,13 +79,24 @@ class Change(NamedTuple):
         return f"{self.measure.phrase} {_widely(self.measure, self.old)} -> {_widely(self.measure, self.new)}"
 
 
+class Ahead(NamedTuple):
+    """A configuration beside the chosen one: the figure in which it is better, and worse, by most notices.
+
+    ``worse``: None if it is in none.
+    """
+
+    name: str
+    better: Change
+    worse: Change | None
+
+
 class Choice(NamedTuple):
     """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
 
     ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
     worse than ``chosen`` in ``worse_in``. ``perhaps_better``: those that cost less in the median by what a
     person notices, but whose seeds differ by as much; ``better_at_worst``: those that are as good in the
-    median and cost less with their worst seed. Each with the figure in which it is ahead most.
+    median and cost less with their worst seed.
     """
 
     chosen: str | None
@@ -93,8 +104,8 @@ class Choice(NamedTuple):
     is_only: bool = False
     beaten: Sequence[str] = ()
     worse_in: Sequence[Measure] = ()
-    perhaps_better: Sequence[tuple[str, Change]] = ()
-    better_at_worst: Sequence[tuple[str, Change]] = ()
+    perhaps_better: Sequence[Ahead] = ()
+    better_at_worst: Sequence[Ahead] = ()
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
@@ -116,16 +127,18 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
     ahead = {name: verdict.costs[chosen].median - verdict.costs[name].median for name in best}
     perhaps = sorted((name for name in best if ahead[name] >= 1), key=lambda name: -ahead[name])
     as_good = [name for name in best if name != chosen and abs(ahead[name]) < 1]
-    by_worst = {name: _by_notices(sound[name], sound[chosen], verdict, "most") for name in as_good}
-    calmer = {name: by[-1] for name, by in by_worst.items() if by[-1][0] >= 1 > -by[0][0]}
+    calmer = [_ahead(name, sound[name], sound[chosen], verdict, "most") for name in as_good]
+    better_at_worst = [one for one in calmer if one is not None and one.worse is None]
+    named = {one.name for one in better_at_worst}
+    perhaps_better = [_ahead(name, sound[name], sound[chosen], verdict, "median") for name in perhaps]
     return Choice(
         chosen,
-        [name for name in as_good if name not in calmer],
+        [name for name in as_good if name not in named],
         False,
         [*found[chosen]],
         [*worse_in],
-        [(name, _by_notices(sound[name], sound[chosen], verdict, "median")[-1][1]) for name in perhaps],
-        [(name, change) for name, (_, change) in calmer.items()],
+        [one for one in perhaps_better if one is not None],
+        better_at_worst,
     )
 
 
@@ -178,10 +191,14 @@ def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Mea
     return found
 
 
-def _by_notices(
-    one: Sequence[Figures], other: Sequence[Figures], verdict: Verdict, by: Literal["median", "most"]
-) -> list[tuple[float, Change]]:
-    """The figures of the ranking, each with the notices by which ``one`` lies below ``other``, rising."""
+def _ahead(
+    name: str,
+    one: Sequence[Figures],
+    other: Sequence[Figures],
+    verdict: Verdict,
+    by: Literal["median", "most"],
+) -> Ahead | None:
+    """``one`` beside ``other`` in the figures of the ranking; None if it is better in none."""
     found = []
     for measure in verdict.measures:
         old, new = _spread(measure, other), _spread(measure, one)
@@ -189,24 +206,31 @@ def _by_notices(
             before, after = getattr(old, by), getattr(new, by)
             notice = max(measure.noticed_among([*one, *other]), NOTICED_SHARE * max(before, after))
             found.append(((before - after) / notice, Change(measure, old, new)))
-    return sorted(found, key=lambda each: each[0])
+    found.sort(key=lambda each: each[0])
+    (least, worst), (most, best) = found[0], found[-1]
+    return Ahead(name, best, worst if least <= -1 else None) if most >= 1 else None
 
 
 def _may_be_better(choice: Choice) -> list[str]:
     """The ones that are better in what the ranking of medians does not tell."""
     sentences = []
-    for found, before, after in (
-        (choice.perhaps_better, "Perhaps better", ": the seeds differ too much to tell, so try more of them"),
-        (choice.better_at_worst, "As good in the median, but better with the worst of the seeds,", ""),
-    ):
-        parts = [
-            f"{name} ({change.measure.phrase} {change.measure.show_range(change.old)} -> "
-            f"{change.measure.show_range(change.new)})"
-            for name, change in found[:OTHERS_NAMED_MAX]
-        ]
-        if parts:
-            sentences.append(f"{before} {'is' if len(parts) == 1 else 'are'} {listed(parts)}{after}.")
+    for one in choice.perhaps_better[:OTHERS_NAMED_MAX]:
+        if one.worse is None:
+            why = "the seeds differ too much to tell, so try more of them"
+            sentences.append(f"Perhaps better is {one.name} ({_in_full(one.better)}): {why}.")
+        else:
+            but = f"better in one figure ({_in_full(one.better)}) and worse in another"
+            sentences.append(f"{one.name} is {but} ({_in_full(one.worse)}): choose by which of them counts.")
+    calmer = [f"{one.name} ({_in_full(one.better)})" for one in choice.better_at_worst[:OTHERS_NAMED_MAX]]
+    if calmer:
+        are = "is" if len(calmer) == 1 else "are"
+        sentences.append(f"As good in the median, but better with the worst seed, {are} {listed(calmer)}.")
     return sentences
+
+
+def _in_full(change: Change) -> str:
+    measure = change.measure
+    return f"{measure.phrase} {measure.show_range(change.old)} -> {measure.show_range(change.new)}"
 
 
 def _chosen(chosen: str, others: Sequence[str], defaults: Defaults) -> str:
