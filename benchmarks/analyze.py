@@ -146,7 +146,8 @@ def timed(name: str, measured: list[tuple[float, float]]) -> Iterator[None]:
 
 
 def cpu_seconds() -> float:
-    """Of this process and all that it and they have started: Spark's JVM and its Python workers."""
+    """Return the CPU time of this process and all that it and they have started: Spark's JVM and its Python
+    workers."""
     found: dict[int, tuple[int, float]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it has ended meanwhile

@@ -149,7 +149,7 @@ def print_row(row: Row) -> None:
 
 
 def print_documents(built: Built, java: JavaLeader, small: bool) -> None:
-    """What the design documents argue with, in Java both."""
+    """Print the figures that the design documents argue with, in Java both."""
     size = SMALL[0] if small else EQUAL[0]
     group = BenchmarkGroup(size, registry.get("sticky"))
     with JavaLeader(before_kafka_9987(built), java.warm_up) as old:

@@ -51,6 +51,6 @@ def brokers() -> dict[str, Start]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has used so far, all its threads together (Linux)."""
+    """Return the CPU time of a process so far, all its threads together (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

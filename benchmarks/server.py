@@ -1,4 +1,4 @@
-"""What a heartbeat costs the broker: `groupstorm serve` beside Kafka's own broker, in one run.
+"""The cost of a heartbeat to the broker: `groupstorm serve` beside Kafka's own broker, in one run.
 
     python -m benchmarks.server [--members 100] [--window 10] [--seconds 3] [--warm-up 15]
 

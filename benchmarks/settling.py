@@ -1,4 +1,5 @@
-"""How long a group of real consumers takes to settle: the emulator beside Kafka's own broker, in one run.
+"""The time that a group of real consumers takes to settle: the emulator beside Kafka's own broker, in one
+run.
 
     python -m benchmarks.settling [--consumers 50 200 500] [--delays 0 3000] [--appends 0 5] [--repeats 3]
 

@@ -1,4 +1,4 @@
-"""What a seeded schedule of three aiokafka consumers costs.
+"""The cost of a seeded schedule of three aiokafka consumers.
 
     python -m benchmarks.simulation [--schedules 10] [--seconds 600] [--profile] [--beside CHECKOUT]
 

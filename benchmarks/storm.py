@@ -115,7 +115,7 @@ def in_its_own_process(kind: str, members: int, commits: bool, exact: bool, prot
 
 
 def why_not_compiled() -> str | None:
-    """What is wrong with the compiled copy; None where it is there and up to date."""
+    """Return what is wrong with the compiled copy; None where it is there and up to date."""
     if not COMPILED.is_dir():
         return f"{COMPILED} is not there: ./dev compile makes it"
     made = COMPILED.stat().st_mtime

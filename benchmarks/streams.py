@@ -1,4 +1,4 @@
-"""How long the task assignors of Kafka Streams take, ours and Kafka's own in one run.
+"""The time that the task assignors of Kafka Streams take, ours and Kafka's own in one run.
 
     python -m benchmarks.streams [--repeat 3] [--java-seconds 60] [--without-java] [--only NAME]
 
@@ -151,7 +151,7 @@ def _run(asked: StreamsCase) -> Took:
 
 
 def _unused(group: StreamsGroup) -> StreamsGroup:
-    """The same group with nothing remembered of it."""
+    """Return the group with nothing remembered of it."""
     return StreamsGroup(group.tasks, group.clients, group.filled, group.end_offset_sums)
 
 

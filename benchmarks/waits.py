@@ -1,4 +1,5 @@
-"""How long one client's request makes another client wait: `groupstorm serve`, one request after the other.
+"""The time that one client's request makes another client wait: `groupstorm serve`, one request after the
+other.
 
     python -m benchmarks.waits [--turns] [--data] [--only WORD] [--repeat 3] [--tree DIR]
 

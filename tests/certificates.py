@@ -19,7 +19,7 @@ class Certificates(NamedTuple):
     client_key: Path
 
     def client_context(self, with_certificate: bool = False) -> ssl.SSLContext:
-        """What a client of Python's believes, and shows if it is to."""
+        """Return the context of a Python client: whom it believes, and what it shows if it is to."""
         context = ssl.create_default_context(cafile=self.authority)
         if with_certificate:
             context.load_cert_chain(self.client, self.client_key)

@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: ten times as many in `./dev soak` as in other runs."""
+"""The number of examples that Hypothesis tries: ten times as many in `./dev soak` as in other runs."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def soak_properties(items: list[pytest.Item]) -> None:
 
 
 def examples(count: int) -> int:
-    """How many examples to try of a property that needs ``count`` instead of Hypothesis' 100."""
+    """Return the number of examples of a property that needs ``count`` instead of Hypothesis' 100."""
     return max(1, count * settings().max_examples // _EVERY)

@@ -109,7 +109,7 @@ def hashes(only: str) -> list[str]:
 
 
 def hashes_at(commit: str, only: str) -> list[str]:
-    """Those of an earlier commit, by this file."""
+    """Return the hashes of an earlier commit, by this file."""
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder) / "checkout"
         git = ["git", "-C", str(ROOT), "worktree"]

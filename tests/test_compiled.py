@@ -1,4 +1,4 @@
-"""What mypyc makes of the busiest modules gives the same traces as the modules themselves."""
+"""The busiest modules give equal traces when mypyc has compiled them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def traces(folder: Path, storm: tuple[str, ...], path: Path) -> dict[str, str]:
-    """What a storm leaves behind: the digests of its files by name, but for what was measured."""
+    """Return what a storm leaves behind: the digests of its files by name, but for what was measured."""
     command = (*storm, "--seeds", "1", "--seed", "5", "--out", str(folder))
     done = groupstorm(*command, cwd=folder.parent, PYTHONPATH=str(path))
     assert done.returncode in (0, 1), done.stderr  # 1: a checker has found what it should find

@@ -94,7 +94,7 @@ class Checkout:
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     def asked(self) -> list[str]:
-        """What was done since the last call: `venv`, `pip <set>`, `checkout <path>`."""
+        """Return what was done since the last call: `venv`, `pip <set>`, `checkout <path>`."""
         done = self._log.read_text().splitlines() if self._log.exists() else []
         self._log.unlink(missing_ok=True)
         return done

@@ -48,5 +48,5 @@ def test_every_cell_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def shown(outputs: list[Any], kind: str) -> str:
-    """What the outputs of a cell show in a format."""
+    """Return what the outputs of a cell show in a format."""
     return "".join(one["data"].get(kind, "") for one in outputs if "data" in one)

@@ -28,7 +28,7 @@ _HEAP = "6g"
 
 
 class WarmUp(NamedTuple):
-    """How long a round is warmed up: three runs and ``at_least_s``, unless that takes ``at_most_s``."""
+    """The warm-up of a round: three runs and ``at_least_s``, unless that takes ``at_most_s``."""
 
     at_least_s: float
     at_most_s: float
@@ -104,7 +104,7 @@ def digest(answer: Mapping[str, bytes]) -> str:
 
 
 def before_kafka_9987(built: Built) -> Built:
-    """The same with kafka-clients 2.5.0, whose sticky assignors know no constrained form."""
+    """Measure with kafka-clients 2.5.0, whose sticky assignors know no constrained form."""
     folder = CACHE / "lib-kafka-clients-2.5.0"
     jar = folder / "kafka-clients-2.5.0.jar"
     if not jar.exists():

@@ -15,7 +15,7 @@ PHASES = ("empty start", "one more", "10% leave")
 
 
 class Names(StrEnum):
-    """How topics are called, which matters to Kafka's reader of owned partitions: a table with linear
+    """The naming of topics, which matters to Kafka's reader of owned partitions: a table with linear
     probing (ImplicitLinkedHashCollection), in which names of neighbouring hashes collide.
     """
 

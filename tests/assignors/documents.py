@@ -1,4 +1,4 @@
-"""What the tests of the design documents share: cases as dicts, groups of equal subscriptions."""
+"""Helpers of the tests of the design documents: cases as dicts, groups of equal subscriptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def numbers(partitions: Iterable[Sequence[Any]]) -> list[int]:
 
 
 def owners(partitions: Mapping[str, Iterable[TopicPartition]]) -> Counter[TopicPartition]:
-    """How many have each partition."""
+    """Count the owners of each partition."""
     return Counter(tp for mine in partitions.values() for tp in mine)
 
 
@@ -58,7 +58,8 @@ EQUAL_GROUPS = _equal_groups()
 
 
 def least_moves(group: EqualGroup) -> int:
-    """Of any balanced assignment: who owns too much gives up what is above the floor, but for the extras."""
+    """Return the least moves to a balanced assignment: who owns too much gives up what is above the floor,
+    but for the extras."""
     floor, extras = divmod(len(group.partitions), len(group.owned))
     sizes = [len(mine) for mine in group.owned.values()]
     stay = sum(min(size, floor) for size in sizes) + min(extras, sum(size > floor for size in sizes))

@@ -34,7 +34,8 @@ class RebalancingGroup:
         self.owned.pop(member, None)
 
     def subscriptions(self) -> dict[str, Subscription]:
-        """What they would send; a member that changed its topics has dropped those it left."""
+        """Return the subscriptions that they would send; a member that changed its topics has dropped those
+        it left."""
         found: dict[str, Subscription] = {}
         for member, topics in self.subscribed.items():
             last = self.owned.get(member)

@@ -158,7 +158,7 @@ def answer(name: str, group: EqualGroup, order: MapOrder) -> AssignmentResult:
     ("generation", "expected"), [(5, {"a": [3, 0], "b": [1, 2]}), (4, {"a": [0, 2], "b": [1, 3]})]
 )
 def test_line_159_old_generations_count_for_nothing(generation: int, expected: dict[str, list[int]]) -> None:
-    """What a member of an older generation owned is free, even if nobody else claims it."""
+    """Partitions that a member of an older generation owned are free, even if nobody else claims them."""
     members = [
         {"id": "a", "topics": ["t"], "owned": [["t", 3]], "generation": generation},
         {"id": "b", "topics": ["t"], "owned": [["t", 1]], "generation": 5},

@@ -19,7 +19,7 @@ BEGIN, END = "<!-- promises: begin -->\n", "<!-- promises: end -->\n"
 
 
 def promises_table() -> str:
-    """What every assignor of ours promises, as the page has it."""
+    """Return the table of what every assignor of ours promises, as the page has it."""
     columns = (
         "name",
         "protocols",

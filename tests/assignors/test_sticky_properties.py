@@ -1,4 +1,4 @@
-"""What must hold for the sticky assignors whatever the group: completeness, balance, stickiness, safety."""
+"""Properties of the sticky assignors whatever the group: completeness, balance, stickiness, safety."""
 
 from __future__ import annotations
 

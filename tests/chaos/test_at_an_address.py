@@ -18,7 +18,7 @@ from tests.conformance.programs.building import ProgramUnavailable
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of one broker, which outlives the runs."""
+    """Yield the address of one broker, which outlives the runs."""
     logs = tmp_path_factory.mktemp("kafka")
     try:
         with _started(logs) as found:

@@ -53,7 +53,7 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None:
-    """Those that wait until they start again are replaced, too."""
+    """Pods that wait until they start again are replaced, too."""
     held = {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kafka"},
         "data": {"KAFKA_GROUP_INSTANCE_ID": "$(POD_NAME)"},

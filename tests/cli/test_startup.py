@@ -1,4 +1,4 @@
-"""What starting a command imports: the table of commands, and then only what that command needs."""
+"""Imports at the start of a command: the table of commands, and then only what that command needs."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Recorder:
 
     @property
     def dead(self) -> list[str]:
-        """Those that ended though nobody asked them to."""
+        """Return the processes that ended though nobody asked them to."""
         ends = (None, 0, -signal.SIGTERM, _JAVA_AFTER_SIGTERM)
         return [name for name, process in self._processes.items() if process.poll() not in ends]
 

@@ -1,4 +1,4 @@
-"""What a test demands of the brokers' listeners, and how its clients pass them."""
+"""The demands of a test on the brokers' listeners, and how its clients pass them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def access_by(security: Security, folder: Path) -> Access:
 
 
 def client_security(access: Access) -> ClientSecurity:
-    """The same for a client of our own."""
+    """Return the security settings for a client of our own."""
     tls = access.certificates and access.certificates.client_context(access.shows_certificate)
     return ClientSecurity(tls, access.mechanism or None, access.username, access.password)

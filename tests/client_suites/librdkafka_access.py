@@ -1,4 +1,4 @@
-"""How a client of librdkafka is told to pass a listener: its configuration, and the variables of trivup.
+"""The way of a client of librdkafka past a listener: its configuration, and the variables of trivup.
 
 trivup starts the brokers of librdkafka's own test runs. 0097_ssl_verify loads certificates in all encodings
 from the files that trivup's SslApp makes, and SslApp names them in variables.

@@ -1,4 +1,4 @@
-"""What a client library's own test suite has to say of itself, so that its tests can be run on a broker."""
+"""A client library's own test suite, described so that its tests can be run on a broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SuiteTest(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a test ended. ``reason``: what the suite says of a test that has failed or was skipped."""
+    """The end of a test. ``reason``: what the suite says of a test that has failed or was skipped."""
 
     name: str
     verdict: Verdict

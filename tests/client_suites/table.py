@@ -1,4 +1,4 @@
-"""How the tests of a suite ended, side by side for each broker, as Markdown."""
+"""A table of how the tests of a suite ended, side by side for each broker, as Markdown."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Backend:
 
     @property
     def address(self) -> str:
-        """What clients call bootstrap.servers."""
+        """Return the value of bootstrap.servers."""
         return self.broker.address
 
     def group(self, about: str) -> str:
@@ -151,7 +151,7 @@ class Backend:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(DEADLINE_S)
 
     def clean_up(self) -> None:
-        """What was made on somebody's cluster goes; a broker of our own is thrown away as a whole."""
+        """Remove what was made on somebody's cluster; a broker of our own is thrown away as a whole."""
         if not self.broker.prefix:
             return
         self.run(with_cluster(self.broker, lambda cluster: clean_up(cluster, self._groups, self._topics)))
@@ -216,7 +216,7 @@ class Backends:
 
 
 async def with_cluster(broker: RunningBroker, act: Callable[[ClusterClient], Awaitable[_T]]) -> _T:
-    """What ``act`` gives, of a cluster connection of its own."""
+    """Return what ``act`` gives with a cluster connection of its own."""
     cluster = ClusterClient(broker.bootstrap, "conformance", _TIMEOUT_MS)
     try:
         return await act(cluster)

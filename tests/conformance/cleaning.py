@@ -1,4 +1,4 @@
-"""What the suite has made on somebody's cluster goes again."""
+"""Removal of what the suite has made on somebody's cluster."""
 
 from __future__ import annotations
 

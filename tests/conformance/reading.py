@@ -1,4 +1,4 @@
-"""What confluent-kafka reads of topics."""
+"""Readers of topics with confluent-kafka."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def newest_values(address: str, topic: str) -> Mapping[str, str]:
 
 
 def own_configs(address: str, topic: str) -> tuple[int, Mapping[str, str]]:
-    """How many partitions a topic has, and the configurations that it has of its own."""
+    """Return the number of partitions of a topic, and the configurations that it has of its own."""
     from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, ResourceType
 
     client = AdminClient({"bootstrap.servers": address})

@@ -60,7 +60,7 @@ def run_suite(results: Path) -> None:
 
 
 def read_results(file: Path) -> list[Result]:
-    """What pytest has written."""
+    """Read the results that pytest has written."""
     found = []
     for case in ElementTree.parse(file).iter("testcase"):
         name = _PARAMETERS.fullmatch(case.get("name", ""))

@@ -36,7 +36,7 @@ def library(request: pytest.FixtureRequest) -> Library:
 
 @pytest.fixture(params=_each([name for name, one in LIBRARIES.items() if one.cooperative]))
 def cooperative_library(request: pytest.FixtureRequest) -> Library:
-    """Those that have cooperative-sticky."""
+    """A library that has cooperative-sticky."""
     chosen = LIBRARIES[request.param]
     chosen.check()
     return chosen
@@ -60,7 +60,7 @@ class Group:
         produce_with_confluent(self.backend.address, records(start, count), self.topic)
 
     def joins(self) -> list[JoinAnswered]:
-        """What the emulator's coordinator answered; Kafka's does not tell."""
+        """Return the emulator's answers to JoinGroup; Kafka's coordinator does not tell."""
         assert self.backend.kind == EMULATOR
         events = list(self.backend.events)
         return [one for one in events if isinstance(one, JoinAnswered) and one.group == self.name]

@@ -158,7 +158,7 @@ def _shown(offset: int, key: bytes, value: bytes) -> str:
 @pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("read", [java, confluent, aiokafka])
 def test_clients_read_over_the_gaps(compacted: Compacted, read: Read, isolation_level: str) -> None:
-    """The same on the emulator and on Kafka: every record that is left, from the start on."""
+    """On the emulator and on Kafka, clients read every record that is left, from the start on."""
     committed = isolation_level == "read_committed"
     left = [one for one in LEFT if not (committed and one.startswith(f"{ABORTED}:"))]
     expected = [

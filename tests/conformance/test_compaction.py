@@ -30,8 +30,8 @@ def cleaning(backends: Backends, kind: str) -> Backend:
 
 @pytest.fixture
 def partition(cleaning: Backend) -> Iterator[Partition]:
-    """Of a topic whose segments last a minute of the records' time. It is not compacted yet, so that one pass
-    sees everything."""
+    """Yield a partition whose segments last a minute of the records' time. It is not compacted yet, so that
+    one pass sees everything."""
     host, _, port = cleaning.address.partition(":")
     with RawClient((host, int(port))) as client:
         found = Partition(client, cleaning.topic(1, "compacted"))

@@ -124,7 +124,7 @@ def test_what_was_made_at_an_address_is_deleted_again(
 
 
 def _names(backend: Backend, prefix: str) -> list[str]:
-    """Of groups and topics that begin so."""
+    """Return the names of groups and topics that begin so."""
 
     async def ask_for_names(cluster: ClusterClient) -> list[str]:
         groups = await cluster.ask_any(

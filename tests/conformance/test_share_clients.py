@@ -103,7 +103,7 @@ def test_each_record_comes_as_often_as_its_acknowledgements_say(
 def test_a_members_records_go_to_another_library_when_it_closes(
     backend: Backend, library: ShareLibrary
 ) -> None:
-    """What it has acknowledged does not come again, and nothing is lost."""
+    """Records that it has acknowledged do not come again, and nothing is lost."""
     group = ShareGroup(backend)
     with group.member(library) as first:
         group.produce(*(f"before-{number}" for number in range(20)))

@@ -21,7 +21,7 @@ DELAY = "group.initial.rebalance.delay.ms"
 
 
 class Containers:
-    """Those that a test has started, whatever became of them: others use the engine as well."""
+    """The containers that a test has started, whatever became of them: others use the engine as well."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -40,7 +40,7 @@ class Containers:
 
 
 def broker_settings(address: str) -> dict[str, str]:
-    """What the broker says that its settings are."""
+    """Return the settings as the broker describes them."""
     from confluent_kafka.admin import RESOURCE_BROKER, AdminClient, ConfigResource
 
     admin = AdminClient({"bootstrap.servers": address})

@@ -30,7 +30,7 @@ STEP_TIMEOUT_S = 400
 
 
 def commands(file: str) -> list[str]:
-    """Those of the comment at the top: what is indented there."""
+    """Return the commands of the comment at the top: what is indented there."""
     return re.findall(r"^#   (\S.*)$", (ROOT / "compose" / file).read_text("utf-8"), re.MULTILINE)
 
 

@@ -319,7 +319,8 @@ def test_only_targets_that_change_are_written_anew() -> None:
 
 
 def assignor_and_targets(members: dict[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """What ConsumerGroupDescribe says the assignor is, and each member's number of partitions of t and u."""
+    """Return the assignor that ConsumerGroupDescribe names, and each member's number of partitions of t and
+    u."""
     group = Group()
     for name, fields in members.items():
         group.join(name, **fields)

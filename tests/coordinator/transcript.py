@@ -235,7 +235,7 @@ class _Environment:
         raise AssertionError("the clients never have nothing to do")
 
     def _next_command(self, name: str) -> str | None:
-        """What Kafka's client does next; heartbeats that would be answered NONE are left out."""
+        """Return the next command of Kafka's client; heartbeats that would be answered NONE are left out."""
         client = self._driver.clients.get(name)
         kind, _, error = (client.last or "").partition(":")
         if (kind, error) == ("join", "NONE"):

@@ -86,7 +86,7 @@ class World:
 
     @property
     def append_delay_ms(self) -> int:
-        """How long the next appends take."""
+        """The duration of the next appends."""
         return self.driver.append_delay_ms
 
     @append_delay_ms.setter

@@ -1,4 +1,4 @@
-"""What the tests of explain share: small storms, traces of a few rows, the names of what is found."""
+"""Helpers of the tests of explain: small storms, traces of a few rows, the names of what is found."""
 
 from __future__ import annotations
 

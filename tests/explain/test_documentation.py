@@ -1,4 +1,4 @@
-"""What docs/explain.md shows is what the command prints. GROUPSTORM_REWRITE=1 writes it anew."""
+"""The outputs in docs/explain.md are what the command prints. GROUPSTORM_REWRITE=1 writes them anew."""
 
 from __future__ import annotations
 

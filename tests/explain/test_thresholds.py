@@ -1,4 +1,4 @@
-"""How long and how far apart things may be for `explain` to take them together: just so far, and just not."""
+"""Durations and distances up to which `explain` takes things together: just so far, and just not."""
 
 from __future__ import annotations
 

@@ -339,7 +339,7 @@ class BruteForce:
         ends = [self.log_end(name, self.last_row[at_us], at_us) for at_us in range(self.end_us + 1)]
 
         def age(row: int, now_us: int) -> int:
-            """How long the record at the furthest position has been there; 0 if it is not there yet."""
+            """Return the age of the record at the furthest position; 0 if it is not there yet."""
             waiting = self.furthest(name, row, now_us) + RECORD
             if self.log_end(name, row, now_us) < waiting:
                 return 0

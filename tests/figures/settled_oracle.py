@@ -157,7 +157,7 @@ class SettledOracle:
         return self._states("Stable")
 
     def latencies_us(self) -> list[int]:
-        """Of every generation that reached Stable and of which a SyncGroup was answered."""
+        """Return the latency of every generation that reached Stable and had a SyncGroup answered."""
         found = []
         prepared = self._states("PreparingRebalance")
         for begin, end in pairwise([*prepared, len(self.rows)]):

@@ -17,7 +17,7 @@ from tests.figures.synthetic_rows import GROUP, Member, SyntheticRows, TracedRow
 
 
 class SyntheticGroup(SyntheticRows):
-    """What can happen to the group."""
+    """A group to which anything can happen."""
 
     def start(self, member: Member) -> None:
         member.running, member.paused = True, False

@@ -1,4 +1,4 @@
-"""What a comparison says of a group's change of protocol, from rows written by hand."""
+"""Sentences of a comparison on a group's change of protocol, from rows written by hand."""
 
 from __future__ import annotations
 

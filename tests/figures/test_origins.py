@@ -1,4 +1,4 @@
-"""What began a time without an owner: the rules of docs/figures.md on traces of a few rows."""
+"""Origins of a time without an owner: the rules of docs/figures.md on traces of a few rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_member_that_stops_and_the_rebalance_that_it_causes() -> None:
 
 
 def test_a_member_that_crashes_and_its_return() -> None:
-    """What its session's end costs belongs to the crash, and so does what its new process costs."""
+    """The costs of its session's end belong to the crash, and so do those of its new process."""
     trace = two_members()
     trace.step(10, "crash-restart", "a", "SIGKILL")
     trace.crash(10, "a", 1, "t-0")

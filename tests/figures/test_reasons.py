@@ -23,7 +23,7 @@ G = "group"
 
 
 def divided(*rows: tuple[float, TracedEvent], end_s: float = 0, detail: str = "{}") -> Reasons:
-    """Of a group of partitions p0 and p1 that a and b own from 1 s on."""
+    """Return the reasons of a group in which a and b own p0 and p1 from 1 s on."""
     begin: list[tuple[float, TracedEvent]] = [
         (0, world_events.ScenarioStarted(G, detail, ("p0", "p1"), 0, 1)),
         (0, state("PreparingRebalance", "new-member")),

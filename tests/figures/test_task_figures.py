@@ -229,7 +229,7 @@ def test_answers_speak_of_tasks_first() -> None:
 
 
 def test_random_applications_have_all_kinds_of_figures() -> None:
-    """What the pipeline is held against is not all null or nought."""
+    """The figures that the pipeline is held against are not all null or nought."""
     found = []
     for seed in range(40):
         accumulator = FiguresAccumulator()

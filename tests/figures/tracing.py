@@ -174,7 +174,8 @@ class Trace:
 
 
 def consumer_group_trace() -> Trace:
-    """What the coordinator of a consumer group (KIP-848) sees: a hands t-1 over to b, and gets it back."""
+    """Return the trace of a consumer group's coordinator (KIP-848): a hands t-1 over to b, and gets it
+    back."""
     trace = Trace(has_member_rows=False)
     trace.start(0, "a")
     trace.reconcile(0, "a", 2, ["t-0", "t-1"])
@@ -194,7 +195,7 @@ def consumer_group_trace() -> Trace:
 
 
 def coordinator_trace(protocol: str) -> Trace:
-    """What a coordinator sees of two members, one of which comes later, and joins again to share."""
+    """Return a coordinator's trace of two members, one of which comes later, and joins again to share."""
     trace = Trace(has_member_rows=False)
     trace.start(0, "a")
     trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")

@@ -1,4 +1,4 @@
-"""What the tests of imports share: write logs, import them, read what came."""
+"""Helpers of the tests of imports: write logs, import them, read what came."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def each(recordings: Iterable[Recording]) -> pytest.MarkDecorator:
 
 @cache
 def recorded(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
-    """What the harness saw, by group."""
+    """Return what the harness saw, by group."""
     text = gzip.decompress((recording.folder / "recorded.json.gz").read_bytes())
     groups: Mapping[str, Mapping[str, Any]] = json.loads(text)["groups"]
     return groups

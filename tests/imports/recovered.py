@@ -1,4 +1,4 @@
-"""What of a recording a trace says: generations, causes, members, ownership, each as `Recovered`."""
+"""Facts of a recording that a trace says: generations, causes, members, ownership, each as `Recovered`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _epochs(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Rec
 
 
 class Effect(NamedTuple):
-    """What an action of the harness does to a member of the group, as the trace's events name it.
+    """The effect of an action of the harness on a member of the group, as the trace's events name it.
 
     ``until_ms``: when it has happened. ``rows``: (event, cause) of the rows that say it; cause None: any.
     """

@@ -47,7 +47,7 @@ def excerpts(*names: str) -> list[bytes]:
 
 
 def recorded(clients: str, logs: str) -> list[bytes]:
-    """What all releases logged, as far as a line may be about a group."""
+    """Return the lines of all releases that may be about a group."""
     paths = sorted(REAL.glob(f"kafka-*-{clients}/{logs}.log.gz"))
     return [line for path in paths for line in about_groups(path)]
 

@@ -59,7 +59,7 @@ def test_without_its_timeout_a_death_is_only_noticed_and_times_are_at_least(tmp_
 
 
 def left(number: int, client: str, session_ms: int) -> str:
-    """What brokers before Kafka 4 log of a member that leaves."""
+    """Return the line of a broker before Kafka 4 on a member that leaves."""
     described = (
         f"memberId={client}-{number}, groupInstanceId=None, clientId={client}, clientHost=/127.0.0.1, "
         f"sessionTimeoutMs={session_ms}, rebalanceTimeoutMs=300000, supportedProtocols=List(range)"

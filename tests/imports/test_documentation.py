@@ -1,4 +1,4 @@
-"""What docs/import.md shows is what the commands print. GROUPSTORM_REWRITE=1 writes it anew."""
+"""The outputs in docs/import.md are what the commands print. GROUPSTORM_REWRITE=1 writes them anew."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def block(command: str, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_the_records_of_the_offsets_topic(tmp_path: Path) -> None:
-    """What kafka-dump-log of Kafka 4.3.1 printed of a group of one member, of two, and of one again."""
+    """The output of Kafka 4.3.1's kafka-dump-log is of a group of one member, of two, and of one again."""
     (tmp_path / "offsets.txt").write_text(DUMP.read_text("utf-8"), "utf-8")
     check_section(PAGE, "dump", block("groupstorm import offsets.txt --group pay --out written", tmp_path))
 

@@ -1,4 +1,4 @@
-"""How members came and went, where the coordinator's log and their own say it late or in part."""
+"""Members that come and go, where the coordinator's log and their own say it late or in part."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ NAMES = sorted(path.stem for path in LOGS.glob("*.log"))
 
 
 def told(name: str, folder: Path) -> str:
-    """What an excerpt tells: its story, each line with the provenance of its row; or the error's line."""
+    """Return what an excerpt tells: its story, each line with the provenance of its row; or the error's
+    line."""
     try:
         done = import_logs(find_logs([str(LOGS / f"{name}.log")]), folder / name, Options())
     except InputError as error:

@@ -1,4 +1,5 @@
-"""What kafka-consumer-groups --describe prints: outputs of Kafka 4.3.1, and the columns of older releases."""
+"""Imports of what kafka-consumer-groups --describe prints: outputs of Kafka 4.3.1, and the columns of older
+releases."""
 
 from __future__ import annotations
 

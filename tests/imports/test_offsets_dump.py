@@ -275,7 +275,7 @@ def test_records_that_are_none_are_counted(rest: str, tmp_path: Path) -> None:
 
 
 def test_an_assignment_that_is_no_base64_is_not_known(tmp_path: Path) -> None:
-    """Of a member the record says no partitions then, and the rest."""
+    """The record then says the rest of the member, and no partitions."""
     member = (
         '{"memberId":"m","groupInstanceId":null,"clientId":"c","clientHost":"/h","rebalanceTimeout":1,'
         '"sessionTimeout":1,"subscription":"AA==","assignment":"\u00e9"}'

@@ -185,7 +185,7 @@ def test_the_recordings_are_small_and_name_no_machine() -> None:
 
 
 def row(recordings: Sequence[Recording], traces: Traces) -> str:
-    """Of each column the sums over the releases: of the broker's log, of the clients', and of both."""
+    """Return the sums of each column over the releases: of the broker's log, of the clients', and of both."""
     cells = []
     for column in COLUMNS.values():
         counts = [[column(traces.of(one, source)) for one in recordings] for source in SOURCES]

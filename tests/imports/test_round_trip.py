@@ -107,7 +107,7 @@ def test_a_group_with_members_that_own_nothing_comes_back(tmp_path: Path) -> Non
 
 
 def check_broker(again: list[Row], original: list[Row]) -> None:
-    """What a broker's log says of groups, members, rounds and causes."""
+    """Check what a broker's log says of groups, members, rounds and causes."""
     assert states(again) == states(original)
     causes = [row["cause"] for row in original if row.get("state") == "PreparingRebalance"]
     assert [row["cause"] for row in again if row.get("state") == "PreparingRebalance"] == causes
@@ -123,7 +123,7 @@ def check_broker(again: list[Row], original: list[Row]) -> None:
 
 
 def check_clients(again: list[Row], original: list[Row]) -> None:
-    """What the members' logs add: who owned what."""
+    """Check what the members' logs add: who owned what."""
     for event in ("partitions_assigned", "partitions_revoked", "partitions_lost"):
         columns = ("member", "partitions")
         assert sorted(map(repr, seen(again, event, *columns))) == sorted(

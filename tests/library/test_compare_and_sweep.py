@@ -43,7 +43,7 @@ def swept() -> SweepResult:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Those that depend on the scenario alone."""
+    """Return the files that depend on the scenario alone."""
     paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "measured.json"]
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 

@@ -141,7 +141,8 @@ def _assigns_no_rule(node: ast.AST) -> bool:
 
 
 def _shown(node: ast.AST, above: list[tuple[ast.AST, ast.AST]]) -> ast.AST:
-    """What names the place: a number alone does not, so the expression or the simple statement around it."""
+    """Return the name of the place: a number alone does not, so the expression or the simple statement around
+    it."""
     if not isinstance(node, ast.Constant):
         return node
     for _inner, outer in above:

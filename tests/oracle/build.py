@@ -40,7 +40,7 @@ class OracleBroke(Exception):
 
 
 class Built(NamedTuple):
-    """What a JVM is started with."""
+    """The command and class path of a JVM."""
 
     java: Path
     classpath: str

@@ -16,7 +16,8 @@ class Candidate(NamedTuple):
 
 
 def choose(candidates: Iterable[Candidate], count_max: int, bytes_max: int) -> list[Candidate]:
-    """Those with something new, then those with a new sequence, then any, the shortest first; by number."""
+    """Choose those with something new, then those with a new sequence, then any, the shortest first; by
+    number."""
     chosen = _Chosen(count_max, bytes_max)
     by_size = sorted(candidates, key=lambda candidate: (len(candidate.line), candidate.number))
     for candidate in by_size:

@@ -1,4 +1,4 @@
-"""The same scripts through Kafka's coordinator and through ours."""
+"""A comparison of Kafka's coordinator and ours on equal scripts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Found(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a run showed. ``different``: ids of scripts that differ; ``found``: the first of them, shrunk."""
+    """The outcome of a run. ``different``: ids of scripts that differ; ``found``: the first of them,
+    shrunk."""
 
     coverage: Coverage = field(default_factory=Coverage)
     different: list[str] = field(default_factory=list)

@@ -68,7 +68,7 @@ def tell_release(release: str, stories: Sequence[BugHistory]) -> None:
 
 
 def releases(story: BugHistory) -> list[str]:
-    """Those of Kafka whose answers a story needs."""
+    """Return the releases of Kafka whose answers a story needs."""
     return [release for release in (story.before, story.after) if release is not None and release != OURS]
 
 

@@ -22,7 +22,7 @@ _PROGRESS_EVERY = 500
 
 
 class Seconds(NamedTuple):
-    """What a run took: CPU of either side, and the time on the clock."""
+    """The cost of a run: CPU of either side, and the time on the clock."""
 
     kafka_cpu: float
     our_cpu: float

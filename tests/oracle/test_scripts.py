@@ -31,7 +31,7 @@ def scripts() -> list[Script]:
 
 @pytest.fixture(scope="module")
 def coverage(scripts: list[Script]) -> Coverage:
-    """What our coordinator answers to them."""
+    """Return what our coordinator answers to them."""
     coverage = Coverage()
     for script in scripts:
         coverage.count_answer(len(script["steps"]), our_answer(script, coverage.watch))

@@ -1,4 +1,4 @@
-"""The same request answered by both engines, and compared."""
+"""A comparison of both engines on one request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much a trace weighs, which decides on the engine, and a folder that cannot be written."""
+"""The weight of a trace, which decides on the engine, and a folder that cannot be written."""
 
 from __future__ import annotations
 

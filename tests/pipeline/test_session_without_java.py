@@ -1,4 +1,4 @@
-"""What a session of Spark does to this process and its environment; the JVM is played."""
+"""Effects of a session of Spark on this process and its environment; the JVM is played."""
 
 from __future__ import annotations
 

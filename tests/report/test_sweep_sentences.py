@@ -1,4 +1,4 @@
-"""What a sweep says of the curve along its first setting."""
+"""Sentences of a sweep on the curve along its first setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMBERS = (2, 3, 4, 5, 6)
 
 
 def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
-    """Of a sweep over the members, one run for each of them."""
+    """Return the sentences of a sweep over the members, one run for each of them."""
     axis = Axis("members", tuple(map(str, MEMBERS)), MEMBERS)
     outcomes: list[Outcome] = []
     for members, value in zip(MEMBERS, values, strict=True):

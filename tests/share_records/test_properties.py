@@ -1,4 +1,4 @@
-"""What holds in every script: one owner at a time, the delivery limit, only done records before the start."""
+"""Properties of every script: one owner at a time, the delivery limit, only done records before the start."""
 
 from __future__ import annotations
 

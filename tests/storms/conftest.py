@@ -1,4 +1,4 @@
-"""What the tests of storms share."""
+"""Fixtures of the tests of storms."""
 
 from __future__ import annotations
 

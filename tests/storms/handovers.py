@@ -24,7 +24,7 @@ class HandedOver(NamedTuple):
 
 
 def handovers(rows: Iterable[tuple[int, str, Any]]) -> list[HandedOver]:
-    """Of members that stay in the group."""
+    """Return the handovers between members that stay in the group."""
     stopped: dict[str, int] = {}
     revoked: dict[str, int] = {}
     granted: dict[str, int] = {}

@@ -93,7 +93,8 @@ def test_joins_that_are_torn_apart_are_reported() -> None:
 def test_the_sketches_of_12464_leave_the_new_partition_unassigned(
     storms: dict[tuple[str, str], Storm],
 ) -> None:
-    """Until another member joins, 240 s later; the mended algorithm waits for new metadata alone."""
+    """It stays so until another member joins, 240 s later; the mended algorithm waits for new metadata
+    alone."""
     for variant, longest_s in (("before-pseudo-code", 240), ("before-java-sketch", 240), ("after", 0)):
         gap_s = storms["kafka-12464", variant].figures.unowned_max_seconds
         assert gap_s is not None

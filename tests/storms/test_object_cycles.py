@@ -1,4 +1,4 @@
-"""What runs leave behind is given back to a process that does many of them."""
+"""Objects that runs leave behind are given back to a process that does many of them."""
 
 from __future__ import annotations
 

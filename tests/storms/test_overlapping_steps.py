@@ -17,7 +17,7 @@ def played(*steps: dict[str, Any], **settings: Any) -> Storm:
 
 
 def running(result: Storm) -> list[int]:
-    """How many processes run, after each start and end; none starts under a name that runs."""
+    """Count the processes that run, after each start and end; none starts under a name that runs."""
     names: set[str] = set()
     counts = []
     for _, _, event in result.rows:

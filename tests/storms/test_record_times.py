@@ -1,4 +1,4 @@
-"""How long an application works on records: drawn times have the mean and the spread of `process_ms`."""
+"""Times that an application works on records: drawn times have the mean and the spread of `process_ms`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def times(process_ms: object, concurrency: int = 1, factor: int = 1000) -> Recor
 
 
 def drawn_us(of: RecordTimes, count: int) -> list[int]:
-    """How long so many records take, in each of many batches."""
+    """Draw the time that so many records take, in each of many batches."""
     return [of.records_us(A, count, batch, 0) for batch in BATCHES]
 
 

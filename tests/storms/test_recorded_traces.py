@@ -54,7 +54,7 @@ CASES: Mapping[str, Callable[[], Storm]] = {
 
 
 def recorded(done: Storm) -> dict[str, Any]:
-    """What is kept of a trace: how many rows of each event it has, and a hash of them all."""
+    """Return what is kept of a trace: how many rows of each event it has, and a hash of them all."""
     digest = hashlib.sha256()
     for row in done.rows:
         digest.update(repr(row).encode())

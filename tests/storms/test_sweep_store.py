@@ -50,7 +50,7 @@ def keep(store: SweepStore, orders: Sequence[Order], name: str = "local") -> dic
 
 @pytest.fixture
 def store(tmp_path: Path) -> SweepStore:
-    """Of a sweep that has begun."""
+    """Return the store of a sweep that has begun."""
     with SweepStore(tmp_path / "x").begun(definition_text(plan(sweep()), __version__)):
         pass
     return SweepStore(tmp_path / "x")

@@ -13,7 +13,7 @@ COMPARED = {*COUNTS, *TIMES}
 
 
 def figures(**values: float | None) -> Figures:
-    """Those of an empty trace, but for what is named."""
+    """Return the figures of an empty trace, but for what is named."""
     return replace(FiguresAccumulator().figures(), **values)  # type: ignore[arg-type]  # names and types vary
 
 

@@ -1,4 +1,4 @@
-"""What a comparison says of many variants, of several seeds, and of Kafka Streams applications."""
+"""Sentences of a comparison on many variants, of several seeds, and of Kafka Streams applications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read and write of figures: numbers in words, requirements, the knee of a sweep."""
+"""Figures as people read and write them: numbers in words, requirements, the knee of a sweep."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ TIMEOUTS = Timeouts(session_us=45 * S, heartbeat_us=3 * S, max_poll_interval_us=
 
 
 def lives(*rows: tuple[float, str, str, str], instances: Mapping[str, str] = MappingProxyType({})) -> Lives:
-    """Of one process; each row: seconds, kind, detail, member id."""
+    """Return the life of one process; each row: seconds, kind, detail, member id."""
     reading = Reading("g", Path("x"), instances=dict(instances))
     reading.signs["app"] = [
         Sign(int(at_s * S), kind, detail, f"log:{number}", member_id=member_id)

@@ -41,7 +41,7 @@ _CANNOT_BE = re.compile(r"its ([\w.]+) cannot be")
 
 
 def known_settings(recording: Recording, group: str) -> dict[str, Any]:
-    """What the harness set. Older recordings have static members with the short session."""
+    """Return the settings of the harness. Older recordings have static members with the short session."""
     saw = recorded(recording)[group]
     stopped_ms = max(one["time_ms"] for one in saw["actions"] if one["do"] == "stop")
     is_long = group == STATIC and saw["written"][-1]["time_ms"] - stopped_ms > SESSION_TIMEOUT_MS + 2_000

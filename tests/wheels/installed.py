@@ -21,7 +21,8 @@ _WHERE = (
 
 
 def trace_hash(folder: Path, checkout: Path | None) -> str:
-    """Of a small preset, run with the installed package, or with the one in ``checkout``."""
+    """Return the hash of a small preset's trace, run with the installed package, or with the one in
+    ``checkout``."""
     _python("-m", "groupstorm", *_STORM, "--out", str(folder), cwd=folder.parent, checkout=checkout)
     return hashlib.sha256((folder / "trace.jsonl").read_bytes()).hexdigest()
 

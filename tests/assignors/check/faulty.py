@@ -15,7 +15,7 @@ Answer = dict[str, list[TopicPartition]]
 
 
 def every(topics: Topics, members: Members) -> list[TopicPartition]:
-    """What is subscribed to and exists."""
+    """Return the partitions that are subscribed to and exist."""
     wanted = sorted({topic for member in members.values() for topic in member.topics if topic in topics})
     return [TopicPartition(topic, number) for topic in wanted for number in range(topics[topic].partitions)]
 

@@ -116,7 +116,8 @@ def test_line_37_ties_go_to_the_fewest_tasks_of_the_same_topic_group() -> None:
 
 
 def test_line_38_a_standby_owner_takes_the_task_over_once_its_gap_is_close_to_zero() -> None:
-    """What "close to zero" is, the document does not say; to the letter no standby is as near as the task."""
+    """The document does not say how near "close to zero" is; to the letter no standby is as near as the
+    task."""
     clients = [
         client(1, had={"0_0": -2, "0_1": -2, "0_2": -2, "0_3": -2}),
         client(2, had={"0_2": 10, "0_3": 11}),

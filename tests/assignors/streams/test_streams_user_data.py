@@ -38,7 +38,8 @@ FULL = SubscriptionInfo(
 
 @pytest.mark.parametrize("version", range(1, 12))
 def test_a_subscription_in_each_version(version: int) -> None:
-    """What a version has no field for is gone; before version 7 only running or not is left of offsets."""
+    """A value for which a version has no field is gone; before version 7 only running or not is left of
+    offsets."""
     info = FULL._replace(version=version)
     found = decode_subscription_info(encode_subscription_info(info))
     assert (found.version, found.process) == (version, PROCESS)

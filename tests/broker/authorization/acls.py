@@ -1,4 +1,4 @@
-"""What administrators ask about ACLs: rules that Kafka refuses, and filters."""
+"""Requests of administrators about ACLs: rules that Kafka refuses, and filters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What administrators ask for: SCRAM credentials, quotas, settings of brokers; right and wrong requests."""
+"""Requests of administrators: SCRAM credentials, quotas, settings of brokers; right and wrong requests."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Probe(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """What a broker has answered: ``None`` if it has closed the connection."""
+    """The answer of a broker: ``None`` if it has closed the connection."""
 
     probe: str
     version: int

@@ -1,4 +1,4 @@
-"""What each API needs, and what its answers say without that, as Kafka 4.3.1 has answered.
+"""The rights that each API needs, and its answers without them, as Kafka 4.3.1 has answered.
 
 `python -m tests.broker.authorization` records `golden/`.
 """

@@ -1,4 +1,4 @@
-"""What compaction keeps of a log, case by case (Kafka's Cleaner)."""
+"""Records that compaction keeps of a log, case by case (Kafka's Cleaner)."""
 
 from __future__ import annotations
 

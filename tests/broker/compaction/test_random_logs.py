@@ -31,7 +31,7 @@ STEPS = st.lists(
 
 
 class Told(NamedTuple):
-    """What was appended, and how the newest of the passes saw it."""
+    """A record that was appended, and how the newest of the passes saw it."""
 
     log: PartitionLog
     records: list[Read]
@@ -77,7 +77,7 @@ def play(steps: list[Any]) -> Told:
 
 
 def table(records: list[Read]) -> dict[bytes | None, bytes]:
-    """What a reader knows behind all records: the newest value of each key."""
+    """Return a reader's table behind all records: the newest value of each key."""
     newest: dict[bytes | None, bytes] = {}
     for one in sorted(records):
         if one.value is None:

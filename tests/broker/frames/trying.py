@@ -46,7 +46,7 @@ def sends(frame: bytes, draw: random.Random) -> bytes:
 
 
 def frames_of(seed: int, world: World) -> Iterator[bytes]:
-    """What the clients of one round send. The same seed gives the same bytes."""
+    """Return the frames that the clients of one round send. The same seed gives the same bytes."""
     draw = random.Random(seed)
     members: list[str] = []
     requests = Requests(draw, members)
@@ -71,7 +71,7 @@ def member_ids(world: World) -> list[str]:
 
 
 def attempt(world: World, data: bytes) -> tuple[str, str | None]:
-    """What became of the bytes, and the sort of the failure if they have made one."""
+    """Send the bytes and return what became of them, with the sort of a failure if they made one."""
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
         outcome, written = world.try_bytes(data)

@@ -23,7 +23,7 @@ PLAIN, FIRST, SECOND = 0, 1, 2
 
 @dataclass
 class Acknowledged:
-    """What clients were told, over all lives of one broker. Each value is written by one thread."""
+    """Offsets that clients were told, over all lives of one broker. Each value is written by one thread."""
 
     records: list[tuple[int, bytes]] = field(default_factory=list)
     """Offset and value of each record of partition 0."""

@@ -45,7 +45,7 @@ _HEARTBEATS = [
 
 
 class Sample(NamedTuple):
-    """What the process holds. ``timers`` are asyncio's, in whatever state."""
+    """Counts of what the process holds. ``timers`` are asyncio's, in whatever state."""
 
     objects: int
     tasks: int

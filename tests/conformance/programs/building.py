@@ -26,7 +26,7 @@ class ProgramUnavailable(Exception):
 
 
 class Java(NamedTuple):
-    """What a JVM with Kafka's jars is started with."""
+    """The command and class path of a JVM with Kafka's jars."""
 
     java: Path
     jars: Path

@@ -24,13 +24,13 @@ def at(epoch: int, **more: Any) -> Mapping[str, Any]:
 
 
 def given(epoch: int, *partitions: int) -> Mapping[str, Any]:
-    """The same, with these partitions of the case's topic; none: an empty assignment."""
+    """Return the answer with these partitions of the case's topic; none: an empty assignment."""
     listed = [{"topic_id": "<topic id>", "partitions": list(partitions)}] if partitions else []
     return at(epoch, assignment={"topic_partitions": listed})
 
 
 def unchanged(epoch: int) -> Mapping[str, Any]:
-    """The same, without an assignment: the member's has not changed."""
+    """Return the answer without an assignment: the member's has not changed."""
     return at(epoch, assignment=None)
 
 

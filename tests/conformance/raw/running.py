@@ -65,7 +65,7 @@ def is_within(measured: Measured, other_ms: float | None = None) -> bool:
 
 
 def tolerated_ms(expected_ms: float) -> float:
-    """The same tolerance as between virtual and real time."""
+    """Return the tolerance, the one between virtual and real time."""
     return max(TOLERATED_SHARE * expected_ms, TOLERATED_MS)
 
 

@@ -62,7 +62,7 @@ class OwnedBy(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """What the transactional producer of the sender was given: ``producer_id`` or ``producer_epoch``."""
+    """A field of the sender's transactional producer: ``producer_id`` or ``producer_epoch``."""
 
     field: str
 
@@ -162,7 +162,7 @@ class Case:
 
     @property
     def times(self) -> Sequence[Timed]:
-        """What is measured in it."""
+        """Return the times that are measured in it."""
         return [step.timed for step in self.flat if isinstance(step, Receive | Until) and step.timed]
 
     @property

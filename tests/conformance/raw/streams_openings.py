@@ -23,7 +23,7 @@ def given(epoch: int, *active: int, **more: Any) -> Mapping[str, Any]:
 
 
 def unchanged(epoch: int) -> Mapping[str, Any]:
-    """The same, without tasks: the member's have not changed."""
+    """Return the answer without tasks: the member's have not changed."""
     return at(epoch, active_tasks=None)
 
 

@@ -63,7 +63,7 @@ def has_consumer_groups(release: str) -> bool:
 
 
 def broker_options(release: str) -> Mapping[str, str]:
-    """What the broker of this release is started with, beside `jvm`'s own options."""
+    """Return the options that start the broker of this release, beside `jvm`'s own options."""
     return {**_BROKER, **_CONSUMER_GROUPS} if has_consumer_groups(release) else _BROKER
 
 

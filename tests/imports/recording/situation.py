@@ -1,4 +1,4 @@
-"""What happens to the groups of every recording, one after the other."""
+"""The situations of the groups of every recording, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the coordinator wrote to `__consumer_offsets` during a recording, as plain values."""
+"""Records that the coordinator wrote to `__consumer_offsets` during a recording, as plain values."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _LATER_VERSIONS = (4, 9)
 
 
 class _Traits(NamedTuple):
-    """What is drawn once for a group: how likely each oddity is for a member."""
+    """Traits that are drawn once for a group: how likely each oddity is for a member."""
 
     generation: int
     racks: tuple[str, ...]
@@ -126,7 +126,8 @@ def _claimed(
     counts: Mapping[str, int],
     every: Sequence[Partition],
 ) -> list[Partition]:
-    """What a member says that it owned: its own, perhaps another's, what is gone, or one of them twice."""
+    """Draw the partitions that a member says it owned: its own, perhaps another's, what is gone, or one of
+    them twice."""
     claimed = list(owned)
     if happens(generator, traits.contested):
         claimed += drawing.claims(generator, every)
@@ -172,7 +173,7 @@ def _off(generator: random.Random, generation: int) -> int:
 def _user_data(
     generator: random.Random, traits: _Traits, assignor: str, owned: list[list[Any]], generation: int
 ) -> dict[str, Any]:
-    """What the member's own assignor would send, of this generation or another; or garbage."""
+    """Draw the user data of the member's own assignor, of this generation or another; or garbage."""
     if happens(generator, traits.garbage):
         return {"userdata_hex": _garbage(generator, assignor)}
     found: dict[str, Any] = {}

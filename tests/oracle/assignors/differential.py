@@ -1,4 +1,4 @@
-"""The same cases through Kafka's assignors and through ours."""
+"""A comparison of Kafka's assignors and ours on equal cases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answer = dict[str, Any]
 
 
 class Verdict(NamedTuple):
-    """What both sides say to a case, and what is wrong with ours ("": nothing).
+    """The answers of both sides to a case, and what is wrong with ours ("": nothing).
 
     ``ours``: our answers by how they were asked for. ``kafka_is_valid`` is False where Kafka refuses the case
     or answers with no valid assignment.
@@ -43,7 +43,7 @@ class Side(Protocol):
 
     @property
     def measured_in(self) -> str:
-        """What `size` counts."""
+        """Return the unit that `size` counts."""
         ...
 
     @property
@@ -81,7 +81,7 @@ class Found(NamedTuple):
 
 @dataclass
 class Outcome:
-    """What a run showed; counts are by assignor and form.
+    """The outcome of a run; counts are by assignor and form.
 
     ``invalid``: Kafka refused or its answer was no valid assignment; ``refusals``: by assignor and
     exception. ``different``: ids of cases that differ; ``found``: the first of them, shrunk.

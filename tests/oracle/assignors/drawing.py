@@ -1,4 +1,4 @@
-"""What random cases of both sides draw: names, subscriptions, and who had which partition before."""
+"""Draws of the random cases of both sides: names, subscriptions, and who had which partition before."""
 
 from __future__ import annotations
 
@@ -78,7 +78,8 @@ def partition_counts(generator: random.Random, names: Sequence[str], most: int) 
 def subscriptions(
     generator: random.Random, members: Sequence[str], names: Sequence[str]
 ) -> dict[str, list[str]]:
-    """What each member subscribes to: all to the same, or not; at times what does not exist, or nothing."""
+    """Draw the subscription of each member: all to the same, or not; at times what does not exist, or
+    nothing."""
     everybodys = list(names) if happens(generator, 0.8) else _some(generator, names)
     if happens(generator, 0.1):
         everybodys.append(NO_TOPIC)
@@ -100,7 +101,7 @@ def _same(generator: random.Random, everybodys: list[str], names: Sequence[str])
 
 
 def _nearly_same(generator: random.Random, everybodys: list[str], names: Sequence[str]) -> list[str]:
-    """The same but for one topic, now and then."""
+    """Draw subscriptions that are equal but for one topic, now and then."""
     topics = list(everybodys)
     if happens(generator, 0.3):
         topics.pop(generator.randrange(len(topics)))
@@ -134,7 +135,7 @@ def owners(
     counts: Mapping[str, int],
     subscribed: Mapping[str, Sequence[str]],
 ) -> dict[str, list[Partition]]:
-    """What each member had: nothing, shares as an assignor deals them, or something as chance deals it.
+    """Draw what each member had: nothing, shares as an assignor deals them, or something as chance deals it.
 
     Mostly of topics that it subscribes to, and each partition one member's.
     """

@@ -93,7 +93,7 @@ def _reached(side: MembersSide, case: Case, answer: Answer) -> Iterator[tuple[st
 
 
 def _shape(case: Case) -> Iterator[str]:
-    """What is unusual about a case's numbers and texts."""
+    """Return what is unusual about a case's numbers and texts."""
     members, topics = case["members"], case["topics"]
     partitions = sum(entry["partitions"] for entry in topics.values())
     if partitions < len(members):

@@ -58,7 +58,7 @@ def _topics(generator: random.Random, counts: Mapping[str, int]) -> dict[str, An
 def _targets(
     generator: random.Random, owned: Mapping[str, Sequence[Partition]], counts: Mapping[str, int]
 ) -> dict[str, list[Partition]]:
-    """What each member had, at times with what it cannot have had."""
+    """Draw what each member had, at times with what it cannot have had."""
     contested, haunted = happens(generator, 0.08), happens(generator, 0.05)
     every = drawing.partitions_of(counts)
     targets = {}

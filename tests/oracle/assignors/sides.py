@@ -1,4 +1,4 @@
-"""What is held against Kafka: the assignors of the consumer, and those of the broker."""
+"""The assignors that are held against Kafka: those of the consumer, and those of the broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a random group is: most are small, a few are as large as Kafka's users have them."""
+"""The sizes of random groups: most are small, a few are as large as Kafka's users have them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class _Script:
         return steps
 
     def _usual(self) -> tuple[Step, ...]:
-        """What happens to every member: heartbeats and answers, reconciliations, or a part of them."""
+        """Draw what happens to every member: heartbeats and answers, reconciliations, or a part of them."""
         random = self._random
         draws: tuple[tuple[int, Callable[[], tuple[Step, ...]]], ...] = (
             (4, lambda: (STEP, self._answer())),

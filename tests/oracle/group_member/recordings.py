@@ -1,4 +1,4 @@
-"""What Kafka's classes did in a situation: asked live, kept as golden JSON lines."""
+"""Recordings of Kafka's classes in a situation: asked live, kept as golden JSON lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
 
 
 def changes(states: Iterable[Json]) -> Recording:
-    """Of each state the fields that differ from the state before, and what was seen."""
+    """Return of each state the fields that differ from the state before, and what was seen."""
     recording = []
     before: Mapping[str, Json] = {}
     for state in states:
@@ -44,7 +44,7 @@ def changes(states: Iterable[Json]) -> Recording:
 
 
 def ask(built: Built, situations: Iterable[Situation]) -> Iterator[tuple[Situation, Recording]]:
-    """What Kafka's ConsumerMembershipManager and ConsumerHeartbeatRequestManager do."""
+    """Ask Kafka's ConsumerMembershipManager and ConsumerHeartbeatRequestManager."""
     with Jvm(built, "consumer-member", heap="256m") as jvm:
         for situation in situations:
             line = jvm.ask(json.dumps({"options": situation.options, "steps": situation.steps}))

@@ -20,7 +20,7 @@ class Difference(NamedTuple):
 
 
 def differences(java: Mapping[str, Json], ours: Mapping[str, Json]) -> Iterator[Difference]:
-    """What differs; requests are compared field by field up to the first that is another one."""
+    """Return what differs; requests are compared field by field up to the first that is another one."""
     for asked, answered in zip(java["requests"], ours["requests"], strict=False):
         if asked["api"] != answered["api"]:
             break

@@ -34,7 +34,7 @@ _JAVA_PACKAGE = "org.apache.kafka.clients.consumer"
 
 
 class Observations(list[dict[str, Json]]):
-    """What the application saw: its listener's calls, then ``failed`` if poll() threw."""
+    """Observations of the application: its listener's calls, then ``failed`` if poll() threw."""
 
     def called(self, callback: str, partitions: Sequence[str]) -> None:
         """Kafka's eager consumer calls onPartitionsRevoked before its first join, with nothing in it;

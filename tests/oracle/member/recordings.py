@@ -1,4 +1,4 @@
-"""What Kafka's Java consumer did in every situation: recorded live, kept as golden JSON lines."""
+"""Recordings of Kafka's Java consumer in every situation: recorded live, kept as golden JSON lines."""
 
 from __future__ import annotations
 

@@ -86,9 +86,8 @@ _MEANING: Mapping[str, Callable[[bytes], Json]] = {"metadata": _subscription, "a
 
 
 def collapse(requests: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """How many heartbeats and lookups there are is a matter of time: each is kept where it differs from
-    the last of its kind, or for lookups where another request came between.
-    """
+    """Drop repeated heartbeats and lookups, whose number is a matter of time: each is kept where it differs
+    from the last of its kind, or for lookups where another request came between."""
     kept: list[dict[str, Json]] = []
     last_heartbeat: dict[str, Json] | None = None
     for request in requests:

@@ -55,7 +55,7 @@ On = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What happens at one request.
+    """The reaction to one request.
 
     ``error``: it is refused. ``replaced``: fields of the answer that are other than they would be.
     ``dropped``: the connection is closed instead. ``silent``: there is never an answer.

@@ -1,4 +1,4 @@
-"""What the scripts of several situations have in common."""
+"""Steps that the scripts of several situations have in common."""
 
 from __future__ import annotations
 

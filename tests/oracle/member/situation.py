@@ -10,7 +10,7 @@ from tests.oracle.member.scripted_broker import On, Reaction
 
 
 class Act(Enum):
-    """What the application does when the broker has seen something."""
+    """An act of the application when the broker has seen something."""
 
     LEAVE_POLL = "leave_poll"
     ENTER_POLL = "enter_poll"

@@ -29,7 +29,7 @@ def golden() -> Mapping[str, dict[str, Json]]:
 
 @pytest.fixture(scope="module")
 def found(golden: Mapping[str, dict[str, Json]]) -> Found:
-    """What differs in each situation."""
+    """Return what differs in each situation."""
     return asyncio.run(meet_all(golden))
 
 

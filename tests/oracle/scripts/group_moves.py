@@ -1,4 +1,4 @@
-"""What happens in scripts of consumer groups and of migrations: moves by name."""
+"""Moves in scripts of consumer groups and of migrations, by name."""
 
 from __future__ import annotations
 

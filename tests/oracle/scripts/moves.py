@@ -136,7 +136,7 @@ def _identities(client: Client, draft: Draft) -> list[list[str | None]]:
 
 
 def _leave_by_instance(draft: Draft) -> None:
-    """What an administrator does to a static member."""
+    """Remove a static member as an administrator does."""
     client = draft.one()
     draft.request("leave", client, members=[["", client.instance or "i9"]])
 

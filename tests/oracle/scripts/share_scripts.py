@@ -122,7 +122,7 @@ class _Play:
         self.steps.append({"op": "group_config", "set": options})
 
     def delete(self) -> None:
-        """Of a group that may have members."""
+        """Delete a group that may have members."""
         if self._chance(0.5):
             for member in range(self.members):
                 self._heartbeat(member, epoch=-1)

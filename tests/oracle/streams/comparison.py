@@ -1,4 +1,4 @@
-"""The same cases through Kafka's task assignors and through ours, and what counts as equal.
+"""A comparison of Kafka's task assignors and ours on equal cases, and what counts as equal.
 
 Everything in an answer is compared, but for
 
@@ -45,7 +45,7 @@ def form(case: Case) -> str:
 
 
 def difference(case: Case, kafkas: Answer, ours: Answer) -> str:
-    """What is wrong with our answer; "" for nothing."""
+    """Return what is wrong with our answer; "" for nothing."""
     if "error" in kafkas or "error" in ours:
         same = [_refusal(one) for one in (kafkas, ours)]
         return "" if same[0] == same[1] else "one is refused, or they are for different reasons"

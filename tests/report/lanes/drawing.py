@@ -1,4 +1,4 @@
-"""What the tests of lanes share: traces of storms, of hand-written rows, of the coordinator alone."""
+"""Helpers of the tests of lanes: traces of storms, of hand-written rows, of the coordinator alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(folder: Path, trace: Trace) -> Path:
 
 
 def of_coordinator(run: Path, folder: Path) -> Path:
-    """What `serve --trace` would have written of a storm: the rows of the coordinator."""
+    """Return what `serve --trace` would have written of a storm: the rows of the coordinator."""
     return write_rows(folder, (row for row in read_rows(run) if row["source"] == "coordinator"))
 
 

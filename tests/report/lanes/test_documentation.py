@@ -1,4 +1,4 @@
-"""What docs/trace.md shows is what the commands print. GROUPSTORM_REWRITE=1 writes it anew."""
+"""The outputs in docs/trace.md are what the commands print. GROUPSTORM_REWRITE=1 writes them anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member does follows from the rows of the members, or from those of the coordinator alone."""
+"""The state of a member follows from the rows of the members, or from those of the coordinator alone."""
 
 from __future__ import annotations
 

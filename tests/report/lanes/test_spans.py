@@ -38,7 +38,7 @@ def told(span: Span) -> tuple[str, float, float]:
 
 @pytest.fixture
 def crash(tmp_path: Path) -> Path:
-    """Of two eager members one dies at 10 s and is removed at 20 s; the other one joins again."""
+    """One of two eager members dies at 10 s and is removed at 20 s; the other one joins again."""
     trace = Trace()
     trace.scenario("t-0", "t-1")
     for member in ("a", "b"):

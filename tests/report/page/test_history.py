@@ -1,4 +1,4 @@
-"""What is drawn of a run: owners, phases and curves agree with the figures of the same trace."""
+"""Drawings of a run: owners, phases and curves agree with the figures of the same trace."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Commit(NamedTuple):
 
 
 def broken(*happenings: TracedEvent | Commit) -> dict[str, str]:
-    """What the checks of commits find in these rows and accepted commits, all at 2 s."""
+    """Return what the checks of commits find in these rows and accepted commits, all at 2 s."""
     checks = InvariantChecks(consumer_groups=True, sees_commits=True)
     for one in happenings:
         if isinstance(one, Commit):

@@ -1,4 +1,4 @@
-"""What the log of the group holds, on rows written by hand: who is loaded after which write."""
+"""Members in the log of the group, on rows written by hand: who is loaded after which write."""
 
 from __future__ import annotations
 

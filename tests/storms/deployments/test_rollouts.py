@@ -30,7 +30,7 @@ def rollout(do: str = "rolling-restart", step: dict[str, Any] | None = None, **s
 
 
 def ended(result: Storm) -> tuple[str, int]:
-    """How the rollout ended, and after how many milliseconds."""
+    """Return how the rollout ended, and after how many milliseconds."""
     [(time_us, event)] = [
         found
         for found in result.events("step_taken")

@@ -81,7 +81,7 @@ def scenario(variant: str = "cooperative", **settings: Any) -> ResolvedScenario:
 
 
 def consumer_scenario(variant: str = "consumer") -> ResolvedScenario:
-    """The same steps for members of the consumer protocol, whose broker has session and heartbeat."""
+    """Return the steps for members of the consumer protocol, whose broker has session and heartbeat."""
     classic = ("partition.assignment.strategy", "heartbeat.interval.ms", "session.timeout.ms")
     lines = [line for line in SCENARIO.splitlines() if not line.strip().startswith(classic)]
     text = "\n".join(lines).replace("cooperative: {}", "consumer: {}")

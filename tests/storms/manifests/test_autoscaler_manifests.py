@@ -1,4 +1,4 @@
-"""What is read from HorizontalPodAutoscalers, ScaledObjects and PodDisruptionBudgets."""
+"""Reading of HorizontalPodAutoscalers, ScaledObjects and PodDisruptionBudgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read from manifests: workloads with Kubernetes' defaults, probes, Kafka settings, questions."""
+"""Reading of manifests: workloads with Kubernetes' defaults, probes, Kafka settings, questions."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_values_of_other_files_are_named_unless_the_command_line_has_them() -> N
 
 
 def test_a_consumer_group_is_rolled_out_as_one() -> None:
-    """What the classic protocol alone has stops Kafka's consumer, and is not simulated."""
+    """A setting that the classic protocol alone has stops Kafka's consumer, and is not simulated."""
     own = env(
         KAFKA_GROUP_PROTOCOL="CONSUMER", KAFKA_GROUP_REMOTE_ASSIGNOR="range", KAFKA_SESSION_TIMEOUT_MS="30000"
     )

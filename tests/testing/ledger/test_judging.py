@@ -102,7 +102,7 @@ def test_a_commit_far_beyond_counts_for_every_record_before_it() -> None:
     ],
 )
 def test_a_double_by_the_next_owner(committed: Commit, allowed: Allowed) -> None:
-    """What counts is the offset that is committed when the second instance gets the partition."""
+    """The offset counts that is committed when the second instance gets the partition."""
     got = Assigned(exactly(10), TP, "b")
     found = judged(1, work(1, 2, 0), committed, got, work(15, 16, 0, "b"), commit(30, 1))
     assert (Kind.TWICE, 0, allowed) in kinds(found)

@@ -34,7 +34,7 @@ async def nothing(_world: World, _one: Instance) -> None:
 
 
 def after(seconds: float, act: Callable[[Instance], object]) -> Happening:
-    """What happens to the first instance so long after the records were written."""
+    """Do this to the first instance so long after the records were written."""
 
     async def happen(world: World, one: Instance) -> None:
         await world.run_for(seconds)
