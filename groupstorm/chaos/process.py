@@ -211,12 +211,16 @@ class ServiceInstance:
         self.is_stopping = False
         self.on_exit: Callable[[], None] | None = None
         self.process = host.new_service_process(self)
-        self.pauses = ProcessPauses(host, self)
         self._host = host
 
     @property
     def work(self) -> ServiceInstance:
         """The instance itself, which owns its partitions."""
+        return self
+
+    @property
+    def pauses(self) -> ServiceInstance:
+        """The instance itself, which stands still."""
         return self
 
     @property
@@ -250,17 +254,10 @@ class ServiceInstance:
         if self.on_exit is not None:
             self.on_exit()
 
-
-class ProcessPauses:
-    """SIGSTOP and SIGCONT."""
-
-    def __init__(self, host: InstanceHost, instance: ServiceInstance) -> None:
-        self._host = host
-        self._instance = instance
-
     def pause(self, duration_us: int) -> None:
-        self._instance.process.send(signal.SIGSTOP)
-        self._host.clock.after(duration_us, self._instance.process.send, signal.SIGCONT)
+        """SIGSTOP, and SIGCONT when the time is over."""
+        self.process.send(signal.SIGSTOP)
+        self._host.clock.after(duration_us, self.process.send, signal.SIGCONT)
 
     def busy(self, duration_us: int) -> None:
         """Raises InputError: nobody can make another one's program work longer."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.chaos.command import Service, ServiceCommand, Surroundings
@@ -18,10 +18,8 @@ from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.runs.scenario_host import Timetable
 from groupstorm.storms.runs.step_runner import Progress, StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER, SERVICE_STEPS
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
@@ -323,22 +321,10 @@ class Verdict(NamedTuple):
 INTERVAL_S = 0.1
 
 
-class Host(Protocol):
-    """The run whose partitions get records."""
-
-    settings: Settings
-
-    @property
-    def clock(self) -> Timetable: ...
-
-    @property
-    def partitions(self) -> Sequence[TopicPartition]: ...
-
-
 class NumberedRecords:
     """Writes the records through the ledger. ``ends``: the offset behind the last one of each partition."""
 
-    def __init__(self, host: Host, ledger: Ledger) -> None:
+    def __init__(self, host: ChaosHost, ledger: Ledger) -> None:
         self._host = host
         self._ledger = ledger
         self._logs = RecordLogs(lambda tp: rates_of(host.settings, tp.topic, tp.partition))

@@ -31,14 +31,15 @@ from groupstorm.cli.printing import (
 )
 from groupstorm.cli.run import print_assignor_failures, print_files
 from groupstorm.problems import InputError
-from groupstorm.report.comparisons import comparison_content, write_comparison
+from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.tables import figures_csv, figures_grid, seeds_named
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.runs.run_folder import folder_stem, free_folder
+from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_json
 from groupstorm.storms.runs.several import (
+    COMPARISON_FILE,
     SEEDS_DEFAULT,
     Order,
     check_variants,
@@ -160,7 +161,7 @@ def run_compared(
     figures = {variant: [run.figures for run in each] for variant, each in runs.items()}
     every = [run for each in runs.values() for run in each]
     content = comparison_content(name, runs, weights)
-    write_comparison(folder, content)
+    write_json(folder / COMPARISON_FILE, content)
     if chosen_shape is Shape.JSON:
         print_json(content)
     elif chosen_shape is Shape.CSV:

@@ -14,7 +14,6 @@ from groupstorm.library.result import (
     Result,
     Settings,
     as_pandas,
-    as_spark,
     check_seed,
     check_seeds,
     read_storm,
@@ -22,12 +21,14 @@ from groupstorm.library.result import (
 )
 from groupstorm.library.run_result import RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
-from groupstorm.report.comparisons import comparison_content, write_comparison
+from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress
 from groupstorm.report.tables import figures_grid, seeds_named, spreads
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.run_folder import write_json
 from groupstorm.storms.runs.several import (
+    COMPARISON_FILE,
     SEEDS_DEFAULT,
     check_variants,
     folder_of,
@@ -117,7 +118,7 @@ class Comparison(Result):
 
     def to_spark(self, spark: SparkSession, table: TableName = "figures") -> DataFrame:
         """The table as a DataFrame of your session."""
-        return as_spark(self.to_arrow(table), spark)
+        return spark.createDataFrame(self.to_arrow(table))
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the files that `groupstorm compare` writes. Returns the folder.
@@ -131,7 +132,7 @@ class Comparison(Result):
             below = Path() if self._content is None else Path(variant)
             run.save(folder_of(path, below, run.seed or 0, several))
         if self._content is not None:
-            write_comparison(path, self._content)
+            write_json(path / COMPARISON_FILE, self._content)
         return path
 
     def __repr__(self) -> str:

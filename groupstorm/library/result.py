@@ -20,7 +20,6 @@ from groupstorm.visible import wrapped
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-    from pyspark.sql import DataFrame, SparkSession
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -92,11 +91,6 @@ def as_pandas(table: pyarrow.Table) -> pandas.DataFrame:
     types = {import_pyarrow().int64(): pandas.Int64Dtype()}
     frame: Any = table.to_pandas(types_mapper=types.get, maps_as_pydicts="strict")
     return frame
-
-
-def as_spark(table: pyarrow.Table, spark: SparkSession) -> DataFrame:
-    """A DataFrame of ``spark``, a session of the user's."""
-    return spark.createDataFrame(table)
 
 
 #: The prefix of errors about ``settings``.

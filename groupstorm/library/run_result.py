@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from groupstorm.figures import Figures
 from groupstorm.library.origins import InMemory, Origin
-from groupstorm.library.result import Result, Settings, as_pandas, as_spark, check_seed, read_storm
+from groupstorm.library.result import Result, Settings, as_pandas, check_seed, read_storm
 from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.problems import InputError
@@ -155,7 +155,7 @@ class RunResult(Result):
 
     def to_spark(self, spark: SparkSession, table: TableName = "rows") -> DataFrame:
         """The table as a DataFrame of your session."""
-        return as_spark(self.to_arrow(table), spark)
+        return spark.createDataFrame(self.to_arrow(table))
 
     def save(self, folder: str | os.PathLike[str], trace_format: str = "jsonl") -> Path:
         """Write the files that `groupstorm run` writes, the same bytes but for measured.json (what the run

@@ -12,7 +12,6 @@ from groupstorm.library.result import (
     Result,
     Settings,
     as_pandas,
-    as_spark,
     check_seed,
     check_seeds,
     read_storm,
@@ -130,7 +129,7 @@ class SweepResult(Result):
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """The table as a DataFrame of your session."""
-        return as_spark(self.to_arrow(), spark)
+        return spark.createDataFrame(self.to_arrow())
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write the sweep.json that `groupstorm sweep` writes. Returns the folder.

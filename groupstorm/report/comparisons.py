@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from groupstorm.report.tables import spread
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.runs.run_folder import write_json
-from groupstorm.storms.runs.several import COMPARISON_FILE, recommended, sentences
+from groupstorm.storms.runs.several import recommended, sentences
 
 
 def comparison_content(
@@ -31,8 +29,3 @@ def comparison_content(
     if max(map(len, runs.values())) > 1:
         content["spread"] = {variant: spread([run.figures for run in each]) for variant, each in runs.items()}
     return content
-
-
-def write_comparison(folder: Path, content: Mapping[str, Any]) -> None:
-    """Write `comparison.json` into ``folder``."""
-    write_json(folder / COMPARISON_FILE, content)

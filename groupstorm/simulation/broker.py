@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn, TypeVar
 
-from groupstorm.broker.embedded import EmbeddedBroker
-from groupstorm.broker.security.listener import ListenerSecurity
 from groupstorm.problems import InputError
 from groupstorm.testing.emulated import EmulatedBroker
 
@@ -41,17 +39,9 @@ class SimulatedBroker(EmulatedBroker):
 
     name = "the simulated broker"
 
-    def _embed(
-        self,
-        options: Mapping[str, str],
-        topics: Mapping[str, int],
-        brokers: int,
-        release: str,
-        port: int,
-        security: ListenerSecurity,
-    ) -> EmbeddedBroker:
+    def _thread(self) -> SameLoop:
         self._same_loop = SameLoop()
-        return EmbeddedBroker(options, topics, brokers, release, port, security, self._same_loop)
+        return self._same_loop
 
     @property
     def groups(self) -> tuple[str, ...]:

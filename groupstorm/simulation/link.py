@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
@@ -131,9 +131,6 @@ class Transport(asyncio.Transport):
             self._link.send(1 - self._direction, _Kind.RESET)
             return
         self._link.send(self._direction, _Kind.DATA, bytes(data))
-
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        self.write(b"".join(list_of_data))
 
     def write_eof(self) -> None:
         self._link.send(self._direction, _Kind.END)

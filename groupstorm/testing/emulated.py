@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
 from groupstorm.broker.broker_trace import trace_in_folder
-from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker
+from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.clients.consumer.records import ConsumerRecord
@@ -64,26 +65,20 @@ class EmulatedBroker(BrokerUnderTest):
         one_of("as_version", as_version, tuple(RELEASES))
         number("port", port, 0, _LAST_PORT)
         self._control_port = 0 if isinstance(control, bool) else number("control", control, 0, _LAST_PORT)
-        listener = _security(security)
         folder = optional_path("trace", trace)
         self._trace = None if folder is None else trace_in_folder(folder, f"trace: {folder}", _ignore)
-        self._embedded = self._embed(options, wanted, brokers, as_version, port, listener)
+        self._embedded = EmbeddedBroker(
+            options, wanted, brokers, as_version, port, _security(security), self._thread()
+        )
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
             self._embedded.server.add_observer(self._trace.add)
         self._http = None if control is False else ControlServer(self._control)
         self._control_url: str | None = None
 
-    def _embed(
-        self,
-        options: Mapping[str, str],
-        topics: Mapping[str, int],
-        brokers: int,
-        release: str,
-        port: int,
-        security: ListenerSecurity,
-    ) -> EmbeddedBroker:
-        return EmbeddedBroker(options, topics, brokers, release, port, security)
+    def _thread(self) -> BrokerThread:
+        """Make the thread on which the broker runs."""
+        return LoopThread("embedded-broker")
 
     def start(self) -> None:
         """Raises InputError if the port cannot be listened on."""

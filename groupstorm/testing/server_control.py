@@ -224,10 +224,6 @@ class ServerControl:
             return share_group(known, self._coordinator.topic_name)
         return NO_GROUP
 
-    def committed(self, group: str, topic: str, partition: int) -> int | None:
-        """The committed offset; None if the group has not committed any."""
-        return self.all_committed(group).get(f"{topic}-{partition}")
-
     def all_committed(self, group: str) -> dict[str, int]:
         """Committed offsets by partition, as Kafka prints them: orders-0."""
         return self._coordinator.committed_offsets(group)

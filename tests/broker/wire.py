@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import select
 import socket
 import ssl
 import struct
@@ -193,6 +194,10 @@ class RawClient:
                 raise ConnectionError("the server closed the connection")
             data += part
         return data
+
+    def is_silent(self) -> bool:
+        """Nothing comes within a tenth of a second."""
+        return not select.select([self.socket], [], [], 0.1)[0]
 
     def is_closed_by_server(self) -> bool:
         """Waits for the end of the stream; False if a byte comes instead."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -20,20 +19,18 @@ INTERVAL_MS = 5_000
 class Driven:
     """``did``: the operations since the last look. Time moves with `advance` alone."""
 
-    def __init__(self, *, jitter: Callable[[], float] = lambda: 1.0, **config: Any) -> None:
+    def __init__(self, **config: Any) -> None:
         self.now_ms = 1_000
         self.names = {T: "t", U: "u"}
         self.has_positions = True
         self.did: list[GroupOperation] = []
         self._in_flight: list[SendHeartbeat] = []
         settings = ConsumerConfig("g", "c", ("t",), **({"enable_auto_commit": False} | config))
-        self.member = self.new_member(settings, jitter)
+        self.member = self.new_member(settings)
         self.member.coordinator_found()
 
-    def new_member(self, settings: ConsumerConfig, jitter: Callable[[], float]) -> HeartbeatingMember[Any]:
-        return ConsumerGroupMember(
-            settings, "m", lambda: self.names, lambda: self.has_positions, self.now_ms, jitter
-        )
+    def new_member(self, settings: ConsumerConfig) -> HeartbeatingMember[Any]:
+        return ConsumerGroupMember(settings, "m", lambda: self.names, lambda: self.has_positions, self.now_ms)
 
     @classmethod
     def joining(cls, **config: Any) -> Driven:

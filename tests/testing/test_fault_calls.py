@@ -213,11 +213,8 @@ def test_a_paused_broker_answers_nothing_until_it_goes_on(any_broker: Broker) ->
         member.send_heartbeat()
         with RawMember(any_broker) as late:  # is accepted, and not answered either
             late.send_heartbeat()
-            late.socket.settimeout(0.1)
-            with pytest.raises(TimeoutError):
-                late.frame()
+            assert late.is_silent()
             any_broker.resume()
-            late.socket.settimeout(wire.DEADLINE_S)
             assert late.answer(wire.HEARTBEAT, 3).error_code == Error.UNKNOWN_MEMBER_ID
         assert member.answer(wire.HEARTBEAT, 3).error_code == Error.NONE
 
@@ -230,11 +227,8 @@ def test_responses_of_a_pause_are_sent_after_it(broker: EmulatedBroker) -> None:
         broker.group(GROUP).wait_reaches("PreparingRebalance")
         broker.pause(1)
         broker.expire_member(GROUP, member.member_id)
-        other.socket.settimeout(0.1)
-        with pytest.raises(TimeoutError):
-            other.frame()
+        assert other.is_silent()
         broker.resume(1)
-        other.socket.settimeout(wire.DEADLINE_S)
         assert other.joined().error_code == Error.NONE
 
 
@@ -247,9 +241,7 @@ def test_one_of_several_brokers_is_paused() -> None:
         broker.pause(2)
         assert first.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
         second.send(wire.framed(wire.request(wire.API_VERSIONS, 0)))
-        second.socket.settimeout(0.1)
-        with pytest.raises(TimeoutError):
-            second.frame()
+        assert second.is_silent()
         with pytest.raises(InputError, match=r"^broker: 3: expected one of 1, 2"):
             broker.pause(3)
 

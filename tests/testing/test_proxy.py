@@ -78,11 +78,8 @@ def test_one_of_several_brokers_is_paused(two_brokers: EmulatedBroker) -> None:
             broker.pause(2)
             assert client.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
             second.send(wire.framed(wire.request(wire.API_VERSIONS, 0)))
-            second.socket.settimeout(0.1)
-            with pytest.raises(TimeoutError):
-                second.frame()
+            assert second.is_silent()
             broker.resume(2)
-            second.socket.settimeout(wire.DEADLINE_S)
             assert second.answer(wire.API_VERSIONS, 0).error_code == Error.NONE
         with pytest.raises(InputError, match=r"^broker: 3: expected one .* named to a client: 1, 2$"):
             broker.pause(3)
@@ -97,9 +94,7 @@ def test_a_broker_that_is_named_during_a_pause_of_all_is_paused(two_brokers: Emu
         broker.pause()
         with RawClient(("127.0.0.1", ports[2])) as second:
             second.send(wire.framed(wire.request(wire.API_VERSIONS, 0)))
-            second.socket.settimeout(0.1)
-            with pytest.raises(TimeoutError):
-                second.frame()
+            assert second.is_silent()
 
 
 def test_a_failed_request_does_not_reach_the_broker() -> None:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.shell import Server
 from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
-from groupstorm.clients.brokers.contract import BrokerContext, OnCoordinatorEvents, at_address, read_addresses
-from groupstorm.clients.brokers.emulated import emulated
+from groupstorm.clients.brokers.contract import (
+    BrokerContext,
+    OnCoordinatorEvents,
+    RunningBroker,
+    at_address,
+    read_addresses,
+)
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.problems import InputError
@@ -53,6 +62,24 @@ def _image(text: str) -> str:
     if not _IMAGE.fullmatch(image):
         raise InputError(f"{text!r}: expected {CONTAINER}=IMAGE, such as {CONTAINER}={PUBLIC_IMAGE}")
     return image
+
+
+@asynccontextmanager
+async def emulated(
+    options: Mapping[str, str], on_events: OnCoordinatorEvents
+) -> AsyncIterator[RunningBroker]:
+    """The emulator in this process and on this event loop, on a free port of the loopback interface.
+
+    ``options``: Kafka's, as of `groupstorm serve`.
+    """
+    start_ms = time.time_ns() // 1_000_000
+    broker = make_broker(options, {}, now_ms=start_ms)
+    server = Server(broker, lambda _, events: on_events(events), lambda *_: None, start_ms=start_ms)
+    endpoint = await server.start("127.0.0.1", 0)
+    try:
+        yield RunningBroker("emulator", (endpoint,), emits_events=True)
+    finally:
+        await server.stop()
 
 
 def open_broker(

@@ -35,17 +35,13 @@ from groupstorm.clients.operations import (
 from groupstorm.coordinator.errors import NO_ERROR, Error
 
 
-def no_jitter() -> float:
-    return 1.0
-
-
 class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
     """One process's membership in a group whose broker assigns. `groupstorm.clients.consumer_group` says how
     a driver runs it. All times are milliseconds of the driver's clock.
 
     ``member_id``: drawn by the client, and the same as long as its process lives. ``nothing``: what a member
     has that is assigned nothing. ``has_positions``: whether any owned partition has a position, which a
-    commit would tell. ``jitter``: the factor of each backoff, in Kafka between 0.8 and 1.2 by chance.
+    commit would tell.
     """
 
     __slots__ = ("_due_leave", "_poll_timer", "_timing", "coordinator_known", "member_id")
@@ -57,9 +53,8 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
         nothing: Assigned,
         has_positions: Callable[[], bool],
         now_ms: int,
-        jitter: Callable[[], float],
     ) -> None:
-        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, jitter)
+        backoff = Backoff(config.retry_backoff_ms, config.retry_backoff_max_ms)
         super().__init__(config, nothing, has_positions, backoff)
         self.member_id = member_id
         #: A driver looks the coordinator up before anything else.

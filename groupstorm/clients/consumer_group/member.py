@@ -9,7 +9,7 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields, Partitions
-from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember, no_jitter
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.reconciling import LocalAssignment, Reconciliation, reconciliation
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import CommitAttempts
@@ -40,9 +40,8 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
         topic_names: Callable[[], Mapping[UUID, str]],
         has_positions: Callable[[], bool],
         now_ms: int,
-        jitter: Callable[[], float] = no_jitter,
     ) -> None:
-        super().__init__(config, member_id, {}, has_positions, now_ms, jitter)
+        super().__init__(config, member_id, {}, has_positions, now_ms)
         self._fields = HeartbeatFields(config, member_id)
         self._topic_names = topic_names
         self._names: dict[UUID, str] = {}

@@ -12,7 +12,7 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeat_fields import Partitions
-from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember, no_jitter
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.reconciling import LocalAssignment
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import HeartbeatResponse, RefreshTopics
@@ -33,9 +33,8 @@ class ShareGroupMember(HeartbeatingMember[Partitions]):
         member_id: str,
         topic_names: Callable[[], Mapping[UUID, str]],
         now_ms: int,
-        jitter: Callable[[], float] = no_jitter,
     ) -> None:
-        super().__init__(config, member_id, {}, lambda: False, now_ms, jitter)
+        super().__init__(config, member_id, {}, lambda: False, now_ms)
         self._topic_names = topic_names
         self._told_topics: frozenset[str] | None = None
 

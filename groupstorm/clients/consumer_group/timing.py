@@ -7,7 +7,6 @@ All times are milliseconds. Nothing here reads a clock.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from groupstorm.clients.error_tables import COMMIT_RETRIED
 from groupstorm.clients.operations import Disconnected
@@ -57,17 +56,13 @@ class Timer:
 
 
 class Backoff:
-    """Exponential backoff (ExponentialBackoff).
+    """Exponential backoff (ExponentialBackoff), without the factor between 0.8 and 1.2 that Kafka draws."""
 
-    ``jitter`` returns the factor of one pause. Kafka draws it between 0.8 and 1.2.
-    """
+    __slots__ = ("_initial_ms", "_max_exponent", "_max_ms")
 
-    __slots__ = ("_initial_ms", "_jitter", "_max_exponent", "_max_ms")
-
-    def __init__(self, initial_ms: int, max_ms: int, jitter: Callable[[], float]) -> None:
+    def __init__(self, initial_ms: int, max_ms: int) -> None:
         self._initial_ms = min(initial_ms, max_ms)
         self._max_ms = max_ms
-        self._jitter = jitter
         self._max_exponent = (
             math.log(max_ms / max(initial_ms, 1)) / math.log(_MULTIPLIER) if max_ms > initial_ms else 0.0
         )
@@ -77,7 +72,7 @@ class Backoff:
         if not self._max_exponent:
             return self._initial_ms
         term = self._initial_ms * math.pow(_MULTIPLIER, min(attempts, self._max_exponent))
-        return min(int(self._jitter() * term), self._max_ms)
+        return min(int(term), self._max_ms)
 
 
 class HeartbeatTiming:

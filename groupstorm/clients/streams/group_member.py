@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember, no_jitter
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.reconciling import Reconciliation, reconciliation
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
@@ -77,15 +77,8 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
         "_told_offsets",
     )
 
-    def __init__(
-        self,
-        config: ConsumerConfig,
-        member_id: str,
-        facts: ThreadFacts,
-        now_ms: int,
-        jitter: Callable[[], float] = no_jitter,
-    ) -> None:
-        super().__init__(config, member_id, NO_TASKS, lambda: False, now_ms, jitter)
+    def __init__(self, config: ConsumerConfig, member_id: str, facts: ThreadFacts, now_ms: int) -> None:
+        super().__init__(config, member_id, NO_TASKS, lambda: False, now_ms)
         self._facts = facts
         #: The tasks that the listener has taken over last.
         self._reconciled_tasks = NO_TASKS

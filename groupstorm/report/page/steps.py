@@ -48,11 +48,6 @@ class Steps:
         times.append(time_us)
         values.append(value)
 
-    def value(self, name: str, default: int) -> int:
-        """The present value."""
-        number = self.numbers.get(name)
-        return default if number is None or not self._values[number] else self._values[number][-1]
-
     def of(self, name: str, from_us: int, to_us: int, before: int) -> Iterator[Step]:
         """The steps of a name that lie in the time, one after the other; ``before``: until its first one."""
         number = self.numbers[name]

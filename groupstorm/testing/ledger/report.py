@@ -22,6 +22,7 @@ from groupstorm.testing.ledger.entries import (
     Started,
 )
 from groupstorm.testing.ledger.judging import Judge, Rules, ShareJudge
+from groupstorm.wording import counted
 
 _SECOND_US = 1_000_000
 #: A time with wider bounds is printed with both.
@@ -61,7 +62,7 @@ class Report(NamedTuple):
     @property
     def summary(self) -> str:
         """One sentence on the whole run."""
-        said = f"{self.processed:,} of {_records(self.records)} processed"
+        said = f"{self.processed:,} of {counted(self.records, 'record')} processed"
         for allowed, words in _ALLOWED.items():
             count = self.count_allowed(allowed)
             said += f", {count:,} {words}" if count else ""
@@ -80,7 +81,7 @@ class Report(NamedTuple):
         shortest = min(found, key=lambda one: len(one.shown_by))
         place = f"record {shortest.number} ({shortest.partition}, offset {shortest.offset})"
         return [
-            f"{kind}: {_records(len(found))} ({_places(found)})",
+            f"{kind}: {counted(len(found), 'record')} ({_places(found)})",
             f"  {place}: {MEANINGS[kind]}; {shortest.detail}",
             *(f"  {line}" for line in self.history(shortest)),
         ]
@@ -161,10 +162,6 @@ def _time(moment: Moment, start_us: int) -> str:
     if moment.latest_us - moment.earliest_us < _SHOWN_AS_ONE_US:
         return f"{latest:12.6f} s"
     return f"{earliest:12.6f} s to {latest:.6f} s"
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'' if count == 1 else 's'}"
 
 
 def _places(found: Sequence[Finding]) -> str:

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers import read_kind
+from groupstorm.clients.brokers import emulated, read_kind
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, at_address, read_addresses
-from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import held_ports, jvm, logging_option
 from groupstorm.clients.wire.admin import await_coordinator, create_topics

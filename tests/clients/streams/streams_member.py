@@ -5,7 +5,7 @@ Its tasks, 0_0 to 0_5, read topic in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
@@ -28,7 +28,7 @@ class DrivenThread(Driven):
 
     member: StreamsGroupMember
 
-    def new_member(self, settings: ConsumerConfig, jitter: Callable[[], float]) -> StreamsGroupMember:
+    def new_member(self, settings: ConsumerConfig) -> StreamsGroupMember:
         self.offsets: dict[Task, int] = {}
         self.ends: dict[Task, int] = {}
         facts = ThreadFacts(
@@ -39,7 +39,7 @@ class DrivenThread(Driven):
             ("host", 8080),
             (("zone", "z1"),),
         )
-        return StreamsGroupMember(settings, "m", facts, self.now_ms, jitter)
+        return StreamsGroupMember(settings, "m", facts, self.now_ms)
 
     @classmethod
     def thread(cls, active: Iterable[int] = (0, 1), **config: Any) -> DrivenThread:

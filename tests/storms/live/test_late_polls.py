@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.clients.brokers.emulated import emulated
+from groupstorm.clients.brokers import emulated
 from groupstorm.storms.live.play import play
 from tests.storms.storms_in_memory import START, MemorySink, scenario
 

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from groupstorm.clients.brokers import emulated
 from groupstorm.clients.brokers.contract import BrokerUnavailable, OnCoordinatorEvents, RunningBroker
-from groupstorm.clients.brokers.emulated import emulated
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.figures import Figures
