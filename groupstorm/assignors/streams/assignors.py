@@ -43,8 +43,8 @@ def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
 
 
 def optimize_active(group: StreamsGroup, config: Config, given: Placement) -> Decision:
-    """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone). Its standbys
-    do not count: assignors place them later."""
+    """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone). Standbys do
+    not count: assignors place them later."""
     for standbys in given.standby:
         standbys.clear()
     cross_rack = CrossRack(_racks(group, config), inputs)
