@@ -288,7 +288,8 @@ class TimelineHashMap(Generic[K, V]):
 
     Fibonacci hashing, at least two slots, doubled when more than 4/3 keys a slot would be in it, and each
     slot's keys last first (server-common: BaseHashTable, SnapshottableHashTable). Old epochs are not kept:
-    a caller that reverts has kept the old values itself.
+    a caller that reverts has kept the old values itself, and removes what has changed before it puts the old
+    value back, which is the last of its slot then (SnapshottableHashTable.executeRevert).
     """
 
     __slots__ = ("_hash_of", "_hashes", "_slots", "_values", "get")

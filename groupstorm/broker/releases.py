@@ -23,7 +23,7 @@ class Feature(NamedTuple):
 
 #: The features of Kafka 4.4.0.
 _FEATURES: Mapping[str, Feature] = {
-    "eligible.leader.replicas.version": Feature(0, 1, 0),
+    "eligible.leader.replicas.version": Feature(0, 1, 1),
     "group.version": Feature(0, 1, 1),
     "kraft.version": Feature(0, 1, 0),
     "metadata.version": Feature(7, 33, 33),

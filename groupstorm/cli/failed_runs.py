@@ -55,6 +55,9 @@ REMOTE_ASSIGNOR: Final = "group.remote.assignor"
 #: The broker's choice if members name no assignor (group.consumer.assignors).
 BROKERS_ASSIGNOR: Final = "uniform"
 
+#: If the lag grows by this part of what arrives, nobody reads.
+_ALL: Final = 0.99
+
 STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
 
@@ -110,7 +113,7 @@ def _print_overloads(runs: Iterable[Run]) -> None:
     for run in runs:
         growth = None if run.violations else lag_growth(run.figures)
         if growth is not None:
-            by_arithmetic.setdefault((*_arithmetic(run.scenario),), []).append((growth, run))
+            by_arithmetic.setdefault((*_arithmetic(run.scenario, growth),), []).append((growth, run))
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
         header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
@@ -118,11 +121,16 @@ def _print_overloads(runs: Iterable[Run]) -> None:
         print_lines_aside("\n".join([header, *said, *lines]))
 
 
-def _arithmetic(scenario: ResolvedScenario) -> Iterable[str]:
-    """Lines on the records that arrive and those that members process, and on the values that are enough."""
+def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
+    """Lines on the records that arrive and those that members process, and on the values that are enough.
+
+    If the lag grows by all that arrives, nobody reads, and no value of these settings is enough."""
     load = member_load(scenario.settings, scenario.steps)
     added = members_added(scenario.settings, scenario.steps)
     if load.per_member is None:
+        return
+    if growth >= _ALL * load.arriving:
+        yield f"  nobody processes any of the {rate(load.arriving)} records a second that arrive"
         return
     yield from _indented(
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "

@@ -148,6 +148,7 @@ class Error(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133
     GROUP_DELETION_FAILED = 134
     STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.

@@ -16,6 +16,7 @@ from groupstorm.coordinator.classic.group_records import restored_group, simple_
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
+from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.modern.member import UNREVOKED
 from groupstorm.coordinator.modern.records import EntryRecord
@@ -75,12 +76,11 @@ def _begin_member_sessions(shard: Shard, group: Group) -> None:
 
 
 def _replay(shard: Shard, record: Record) -> None:
+    shard.note_written([record])
     match record:
         case GroupMetadataRecord():
-            shard.written[record.group] = record
             shard.groups.put(record.group, restored_group(record))
         case GroupTombstone(group):
-            shard.written.pop(group, None)
             shard.groups.remove(group)
         case OffsetCommitRecord():
             _replay_offset(shard, record)
@@ -91,7 +91,6 @@ def _replay(shard: Shard, record: Record) -> None:
 
 
 def _replay_entry(shard: Shard, record: EntryRecord) -> None:
-    shard.note_written([record])
     group = replay(shard, record)
     if group is not None:
         group.take_undo()
@@ -122,6 +121,8 @@ def move(shard: Shard, names: Iterable[str]) -> list[Write]:
         if group is not None:
             _unload(shard, group)
         shard.timers.cancel(STREAMS_DELAY, name)  # also that of a group whose creation failed
+        if name in shard.misfits:
+            raise CoordinatorFault(f"group {name!r} has records of two kinds of group")
         written = shard.written.get(name)
         if written is not None:
             shard.groups.put(name, restored_group(written))

@@ -56,6 +56,7 @@ class Shard:
         "groups",
         "may_match",
         "member_ids",
+        "misfits",
         "now_ms",
         "offsets",
         "pending_offsets",
@@ -104,6 +105,9 @@ class Shard:
         self.written: dict[str, GroupMetadataRecord] = {}
         #: The written records of consumer and streams groups: the last one of each of a group's entries.
         self.written_entries: dict[str, dict[Hashable, EntryRecord]] = {}
+        #: Groups that were removed without a record, and written again as groups of another kind: nobody can
+        #: load them any more.
+        self.misfits: set[str] = set()
         #: The changes without a record since the last write, the latest last.
         self.since_written: list[Unwritten] = []
         #: Keeps the descriptions of topologies; None: the broker has no such plugin.
@@ -164,13 +168,20 @@ class Shard:
         for record in records:
             if isinstance(record, GroupMetadataRecord):
                 self.written[record.group] = record
+                self.written_entries.pop(record.group, None)
             elif isinstance(record, GroupTombstone):
                 self.written.pop(record.group, None)
+                self.written_entries.pop(record.group, None)
             elif type(record) in self.wings.of_record:
-                record = cast("EntryRecord", record)
-                key = key_of(record)
-                self.written_entries.setdefault(record.group, {}).pop(key, None)
-                if record.value is not None:
-                    self.written_entries[record.group][key] = record
-                elif not self.written_entries[record.group]:
-                    del self.written_entries[record.group]
+                self._note_entry(cast("EntryRecord", record))
+
+    def _note_entry(self, record: EntryRecord) -> None:
+        entries = self.written_entries.setdefault(record.group, {})
+        of_record, first = self.wings.of_record, next(iter(entries.values()), record)
+        if of_record[type(first)] is not of_record[type(record)]:
+            self.misfits.add(record.group)
+        entries.pop(key_of(record), None)
+        if record.value is not None:
+            entries[key_of(record)] = record
+        elif not entries:
+            del self.written_entries[record.group]

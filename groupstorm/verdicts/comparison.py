@@ -263,7 +263,7 @@ def _balance_sentence(variants: Runs) -> str:
             parts.append(f"under {name} never ({probing})")
             continue
         but = f", but not in {never} of {len(runs)} seeds" if never else ""
-        parts.append(f"under {name} {seconds(after.median)} after the change ({probing}{but})")
+        parts.append(f"under {name} {seconds(after.median)} after the first change ({probing}{but})")
     return f"A stable assignment came {', '.join(parts)}."
 
 

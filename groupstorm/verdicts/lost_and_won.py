@@ -78,7 +78,9 @@ def _beyond_figures(
     if last is not None and last_before is not None and seconds(last.median) != seconds(last_before.median):
         probes = spread_of(one.probing_rebalances for one in variants[old])
         probing = counted(round(probes.median) if probes else 0, "probing rebalance")
-        after_change = f"{seconds(last.median)} after the change instead of {seconds(last_before.median)}"
+        after_change = (
+            f"{seconds(last.median)} after the first change instead of {seconds(last_before.median)}"
+        )
         text = f"the last assignment {after_change} and {probing}"
         (lost if last.median > last_before.median else won).append(text)
     return lost, won

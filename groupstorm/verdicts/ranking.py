@@ -23,6 +23,9 @@ from groupstorm.wording import listed
 
 Runs = Mapping[str, Sequence[Figures]]
 
+#: Requests of members of the newer protocols that a classic group refuses.
+_NEW_PROTOCOLS: Final = frozenset({"ConsumerGroupHeartbeat", "StreamsGroupHeartbeat"})
+
 #: Without --rank: what partitions, records and their readers suffer, each weighed once.
 DEFAULT_RANKING: Mapping[str, float] = {"unowned": 1, "staleness": 1, "duplicates": 1, "skipped": 1}
 #: The same of a Kafka Streams application.
@@ -195,7 +198,7 @@ def _reasons(figures: Figures) -> dict[str, str]:
         why = listed([f"{error} ({FATAL[error]})" for error in dead])
         reasons[why] = f"consumers ended with {why}"
     refused = (figures.errors or {}).get(REFUSED, 0)
-    if refused and (figures.requests or {}).get("ConsumerGroupHeartbeat"):
+    if refused and not _NEW_PROTOCOLS.isdisjoint(figures.requests or {}):
         reasons["refused"] = f"the group could not change its protocol ({REFUSED})"
     verdict = (figures.invariants or {}).get(SETTLES, HELD)
     if verdict != HELD and not verdict.startswith(SETTLED_LATE):

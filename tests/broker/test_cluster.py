@@ -122,6 +122,7 @@ def test_clusters_and_releases_that_are_refused(brokers: int, release: str) -> N
 
 #: The levels of the features of a cluster of Kafka 4.4.0.
 FINALIZED = {
+    "eligible.leader.replicas.version": 1,
     "group.version": 1,
     "metadata.version": 33,
     "share.version": 2,

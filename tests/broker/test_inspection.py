@@ -9,7 +9,7 @@ import pytest
 from groupstorm.broker.assembly import make_broker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.asking import alter_configs, produce
+from tests.broker.asking import alter_configs, metadata, produce
 from tests.broker.driver import Driver
 from tests.broker.transactional import TransactionalProducer
 
@@ -38,6 +38,7 @@ def test_the_features_are_those_of_kafka(driver: Driver) -> None:
         answer = driver.ask(wire.API_VERSIONS, version, **client)
         levels = {one.name: one.max_version_level for one in answer.finalized_features}
         assert levels == {
+            "eligible.leader.replicas.version": 1,
             "group.version": 1,
             "metadata.version": 33,
             "share.version": 2,
@@ -66,7 +67,7 @@ DOWN = (
         ("metadata.version", 1, 1, "Local controller 1 only supports versions 7-33"),
         ("group.version", 0, 1, DOWN),
         ("group.version", 1, 0, "The controller does not support the given upgrade type."),
-        ("eligible.leader.replicas.version", 1, 1, "The features of this broker cannot change."),  # ours
+        ("eligible.leader.replicas.version", 0, 2, "The features of this broker cannot change."),  # ours
     ],
 )
 def test_updates_of_features(
@@ -136,6 +137,9 @@ def test_producers_of_a_partition_and_their_open_transactions(driver: Driver) ->
     assert (one.producer_id, one.producer_epoch, one.last_sequence) == (7, 3, 4)
     assert one.current_txn_start_offset == -1
     assert (not_here.error_code, not_here.error_message) == (Error.UNKNOWN_TOPIC_OR_PARTITION, None)
+    metadata(driver, 12, "__consumer_offsets")  # creates it
+    offsets, others = described("__consumer_offsets")
+    assert (offsets.error_code, offsets.active_producers, others.error_code) == (Error.NONE, (), Error.NONE)
     unknown = described("none")[0]
     assert unknown.error_message == "This server does not host this topic-partition."
 

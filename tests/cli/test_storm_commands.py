@@ -217,6 +217,14 @@ def test_variants_that_cannot_settle_for_one_cause_are_named_once_with_what_it_c
 
 
 @pytest.mark.slow
+def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path: Path) -> None:
+    """All instances come back with a protocol that the group refuses."""
+    ran = groupstorm("run", "migrate-streams", "--variant", "at-once", "--out", "x", cwd=tmp_path)
+    assert "nobody processes any of the 1,200 records a second that arrive" in ran.stderr
+    assert "with which it keeps up" not in ran.stderr
+
+
+@pytest.mark.slow
 def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_path: Path) -> None:
     """Two members do 2,000 records a second, 30 partitions get 3,000; steps come to an end without them."""
     little = ["--set", "members=2", "--set", "partitions=30", "--set", "settle_timeout_ms=60s"]

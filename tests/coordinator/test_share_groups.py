@@ -85,6 +85,17 @@ def test_the_persister_is_not_asked_if_the_records_of_the_heartbeat_fail() -> No
     assert share.coordinator.groups == []
 
 
+def test_a_member_whose_write_fails_is_the_last_of_its_slot() -> None:
+    """Kafka's tables take changed entries out before they put the old ones back; assignors see the order."""
+    share = Share()
+    for one in ("member-11.0", "member-6.1"):
+        share.beat(one, 0, "foo")
+    assert share.group.members.keys() == ["member-6.1", "member-11.0"]
+    share.append_error = Error.MESSAGE_TOO_LARGE
+    assert share.beat("member-11.0", 2, "bar").error is Error.UNKNOWN_SERVER_ERROR
+    assert share.group.members.keys() == ["member-11.0", "member-6.1"]
+
+
 def test_an_empty_group_of_kafka_4_4_gives_the_next_member_a_target_at_once() -> None:
     for kafka, assignment_epoch in ((Compatibility.KAFKA_4_4_0, 4), (Compatibility.KAFKA_4_3_1, 3)):
         share = Share(kafka)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from typing import Any
@@ -10,6 +11,8 @@ from uuid import UUID
 import pytest
 
 from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.streams.configuration import configure
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
 from groupstorm.coordinator.topics import Topic, Topics
@@ -88,6 +91,8 @@ _JOIN = {
     **NOTHING,
 }
 _FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
+_UNKNOWN = {"op": "join", "as": "y", "member": "unknown"}
+_CONSUMER = {"op": "chb", "as": "x", "member": "x", "rebalance": 5000, "owned": {}, "topics": []}
 
 
 @pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
@@ -101,7 +106,7 @@ def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_remo
         "steps": [
             _JOIN,
             {"op": "streams", "as": "a", "epoch": -1},
-            {"op": "join", "as": "y", "member": "unknown"},
+            _UNKNOWN,
             last,
         ],
     }
@@ -110,6 +115,34 @@ def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_remo
     assert states[2] == {}
     configured = {} if last is _FAILING else {"configured": None}
     assert states[3] == {"g": states[1]["g"] | configured}
+
+
+@pytest.mark.parametrize(
+    ("after", "loaded"),
+    [
+        ([{"op": "commit", "as": "y"}, _CONSUMER], {"g": "consumer"}),
+        ([{"op": "join", "as": "y"}, {"op": "delete_groups"}], {}),
+        ([_CONSUMER], None),
+        ([_CONSUMER, {"op": "advance", "ms": 45_000}, {"op": "join", "as": "y"}], None),
+    ],
+)
+def test_a_reload_reads_what_was_written_after_a_classic_join_removed_the_group(
+    after: list[dict[str, Any]], loaded: dict[str, str] | None
+) -> None:
+    """Only records of a classic group take the place of the group that is still in the log. Kafka cannot load
+    a log in which those of a consumer group follow directly (None)."""
+    script = {
+        "id": "removed",
+        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
+        "steps": [_JOIN, {"op": "streams", "as": "a", "epoch": -1}, _UNKNOWN, *after, {"op": "reload"}],
+    }
+    answer = run_scenario(
+        read_scenario(json.dumps(script), "x"), changes=False, kafka=Compatibility.KAFKA_4_4_0
+    )
+    assert ("failed" in answer) is (loaded is None)
+    if loaded is not None:
+        groups = answer["events"][-1]["groups"]
+        assert {name: group["type"] for name, group in groups.items()} == loaded
 
 
 def test_a_reload_ends_the_initial_delay_of_a_group_whose_creation_failed() -> None:

@@ -326,8 +326,8 @@ def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
     assert bare(lines[0]) == "Best by tasks down: a."
     assert lines[1] == "Under a tasks were down for 10.0 s in all, under b for 500 s (50 times as long)."
     assert lines[2] == (
-        "A stable assignment came under a 40.0 s after the change (1 probing rebalance, but not in 1 of 3 "
-        "seeds), under b never (3 probing rebalances)."
+        "A stable assignment came under a 40.0 s after the first change (1 probing rebalance, but not in 1 "
+        "of 3 seeds), under b never (3 probing rebalances)."
     )
 
 

@@ -309,10 +309,14 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             "refused": [
                 figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"ConsumerGroupHeartbeat": 3}),
             ],
+            "streams": [
+                figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"StreamsGroupHeartbeat": 1}),
+            ],
             "asked": [figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"DeleteGroups": 1})],
         }
     )
     assert found == {
+        "streams": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "dead": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
         "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)",

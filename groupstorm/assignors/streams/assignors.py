@@ -43,7 +43,10 @@ def price(group: StreamsGroup, config: Config, given: Placement) -> Decision:
 
 
 def optimize_active(group: StreamsGroup, config: Config, given: Placement) -> Decision:
-    """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone)."""
+    """Optimize all active tasks of a placement (RackAwareTaskAssignor.optimizeActiveTasks alone). Standbys do
+    not count: assignors place them later."""
+    for standbys in given.standby:
+        standbys.clear()
     cross_rack = CrossRack(_racks(group, config), inputs)
     costs = HIGH_AVAILABILITY_COSTS.configured(config)
     tasks = set().union(*given.active)

@@ -260,6 +260,7 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         instances = entries(self.static_members, known)
 
         def back() -> None:
+            self.members.remove(member_id)
             self._put_member(member_id, member, before)
             self._put_epochs(held)
             merge(self.static_members, instances)

@@ -120,7 +120,12 @@ class ShareGroup(SubscribedGroup[ShareMember]):
     def set_member(self, member_id: str, member: ShareMember | None) -> None:
         """Add, replace or remove (None) a member, and count its topics."""
         before = self.members.get(member_id)
-        self.undo.append(lambda: self._put_member(member_id, member, before))
+
+        def back() -> None:
+            self.members.remove(member_id)
+            self._put_member(member_id, member, before)
+
+        self.undo.append(back)
         self._put_member(member_id, before, member)
 
     def _put_member(self, member_id: str, old: ShareMember | None, new: ShareMember | None) -> None:

@@ -217,6 +217,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         ]
 
         def back() -> None:
+            self.members.remove(member_id)
             put(self.members, member_id, before)
             merge(self.static_members, instances)
             merge(self.active_process, active)

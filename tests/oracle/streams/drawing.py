@@ -85,7 +85,7 @@ class _Drawing:
         if assignor == "sticky" and self._happens(0.5):
             self._random.choice((case, case["config"]))["must_preserve_active"] = True
         if assignor not in ("ha", "legacy-sticky", "fallback-prior", "sticky"):
-            # Where active tasks are optimised there are no standbys yet; a few cases have some all the same.
+            # Where active tasks are optimised there are no standbys yet; those of a few cases are ignored.
             standbys = stateful if assignor != "optimize-active" or self._happens(0.05) else []
             case["given"] = self._given(names, ids, standbys)
             if assignor != "price" and case["config"]["strategy"] == "none":

@@ -159,7 +159,7 @@ def test_a_comparison_says_what_the_broker_costs_and_saves() -> None:
     [*_, last] = compared(runs)
     assert last.startswith("With group.protocol=streams, under streams against shipped, lost: 2 warm-ups ")
     assert "(Kafka 4.4.0 places none in streams groups)" in last
-    assert "won: the last assignment 0 s after the change instead of" in last
+    assert "won: the last assignment 0 s after the first change instead of" in last
 
 
 def test_a_comparison_of_runs_that_cost_the_same_says_so() -> None:

@@ -231,7 +231,9 @@ final class StreamsCase {
         question.path("given").properties().forEach(entry -> {
             ClientState state = states.get(process(entry.getKey()));
             new TreeSet<>(tasks(entry.getValue().path("active"))).forEach(state::assignActive);
-            new TreeSet<>(tasks(entry.getValue().path("standby"))).forEach(state::assignStandby);
+            if (!question.path("assignor").asText().equals("optimize-active")) {
+                new TreeSet<>(tasks(entry.getValue().path("standby"))).forEach(state::assignStandby);
+            }
         });
     }
 }
