@@ -186,8 +186,9 @@ class ObjectCycles:
         finally:
             young, looked, _ = gc.get_count()
             self._left_behind += young + looked * _THRESHOLDS[0]
-            gc.set_threshold(*before)
+            gc.freeze()  # with unfreeze: all is old now, and restored thresholds look through none of it
             gc.unfreeze()
+            gc.set_threshold(*before)
 
 
 #: The `ObjectCycles` of this process.
