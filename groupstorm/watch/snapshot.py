@@ -137,6 +137,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
         "new_owner": str | None, "is_first": bool, "since_us": int,
     },
     Line: {"position": int, "from_us": int, "rate": int},
+    _Covered: {"first": int, "furthest": int, "behind_start": int, "starts": list[int], "ends": list[int]},
     Owner: {"member": str, "first_position": int, "line": Line, "paused": bool, "counted_from": _Time},
     Partition: {
         "name": str, "accounted_us": int, "owners": list[Owner], "processing": int, "gap_from_us": _Time,
