@@ -64,7 +64,7 @@ def simulate(
         _run_to_the_end(world, steps, progress)
     world.finish()
     emit_run_end(world)
-    world.flush_trace()
+    world.close_trace()
     totals = accumulator.totals()
     figures = totals.figures()
     world.invariants.figures_made(
