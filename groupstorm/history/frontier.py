@@ -45,8 +45,8 @@ class Frontier:
     def lag(self, now_us: int) -> int:
         """The log's end less the furthest position, in billionths of a record."""
         reached = self.furthest
-        for position, from_us, rate in self.owners:
-            at = position * NANO + rate * (now_us - from_us)
+        for owner in self.owners:
+            at = owner.position * NANO + owner.rate * (now_us - owner.from_us)
             if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
                 reached = at
         lag = self.log_base + self.log_rate * now_us - reached
@@ -64,8 +64,8 @@ class Frontier:
         log_base, log_rate, furthest = self.log_base, self.log_rate, self.furthest
         end = log_base + log_rate * now_us
         reached = furthest
-        for position, from_us, rate in owners:
-            at = position * NANO + rate * (now_us - from_us)
+        for owner in owners:
+            at = owner.position * NANO + owner.rate * (now_us - owner.from_us)
             if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
                 reached = at
         lag = end - reached if end > reached else 0
@@ -79,9 +79,9 @@ class Frontier:
             if not owners:
                 self.oldest_us = age_us
                 return lag
-            position, from_us, rate = owners[0]
-            base = position * NANO - rate * from_us
-            if base + rate * seen_us >= furthest and owners[0] is owners[-1]:
+            first = owners[0]
+            rate, base = first.rate, first.position * NANO - first.rate * first.from_us
+            if base + rate * seen_us >= furthest and first is owners[-1]:
                 # it has begun where the last one stopped, or further: the age is largest at one of both ends
                 for at_us in (seen_us, now_us):
                     missing = base + rate * at_us + NANO - log_base
@@ -103,9 +103,10 @@ class Frontier:
         lag, slope = end - self.furthest, self.log_rate
         is_usual, self.keeps_up = lag >= 0, False
         if self.owners:
-            position, from_us, rate = self.owners[0]
-            ahead, gets_away = end - position * NANO - rate * (now_us - from_us), slope - rate
-            is_only = self.owners[0] is self.owners[-1]
+            first = self.owners[0]
+            reached = first.position * NANO + first.rate * (now_us - first.from_us)
+            ahead, gets_away = end - reached, slope - first.rate
+            is_only = first is self.owners[-1]
             self.keeps_up = is_only and ahead <= 0 and gets_away <= 0
             if self.keeps_up:
                 return 0

@@ -289,7 +289,7 @@ class Ownership:
                 position = owner.first_position
                 self.records.begin(partition.name, position, position, begins_group=False)
                 if not owner.paused:
-                    owner.line = owner.line._replace(from_us=now_us)
+                    owner.line = Line(owner.line.position, now_us, owner.line.rate)
                     self.lag.start(now_us, {partition.name: owner.line})
         if self.begun_us is not None:
             self.lag.begin_peak(now_us)

@@ -8,18 +8,33 @@ from groupstorm.history.causes import Origin
 from groupstorm.history.record_model import Line
 
 
-@dataclass(slots=True, eq=False)
 class Owner:
     """One open owner interval: the offset at which it began, and how its owner goes on from where.
 
     ``counted_from``: its offset at the beginning of the window, if it began before.
     """
 
+    __slots__ = ("counted_from", "first_position", "line", "member", "paused")
+
     member: str
     first_position: int
     line: Line
-    paused: bool = False
-    counted_from: int | None = None
+    paused: bool
+    counted_from: int | None
+
+    def __init__(
+        self,
+        member: str,
+        first_position: int,
+        line: Line,
+        paused: bool = False,
+        counted_from: int | None = None,
+    ) -> None:
+        self.member = member
+        self.first_position = first_position
+        self.line = line
+        self.paused = paused
+        self.counted_from = counted_from
 
 
 @dataclass(slots=True, eq=False)

@@ -6,20 +6,26 @@ microseconds, so that a position that grows is a whole number of billionths of a
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 #: Parts of a record. A rate of one record per 1,000 seconds is one part a microsecond.
 NANO = 1_000_000_000
 #: The first row of a trace has rates per second.
 THOUSAND = 1000
 
 
-class Line(NamedTuple):
-    """A position that grows: whole records ``position`` at ``from_us``, from then on by ``rate``."""
+class Line:
+    """A position that grows: whole records ``position`` at ``from_us``, from then on by ``rate``. It never
+    changes, and is the line of one owner or log: no other line equals it."""
+
+    __slots__ = ("from_us", "position", "rate")
 
     position: int
     from_us: int
     rate: int
+
+    def __init__(self, position: int, from_us: int, rate: int) -> None:
+        self.position = position
+        self.from_us = from_us
+        self.rate = rate
 
     def exact(self, now_us: int) -> int:
         """The position at ``now_us``, in billionths of a record."""

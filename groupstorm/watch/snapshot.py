@@ -127,7 +127,8 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_bends": dict[int, int], "_bend_times": list[int], "_peak": _Time, "_marked_us": _Time,
     },
 }  # fmt: skip
-#: The fields of dataclasses and named tuples that mypyc compiles, which keeps no annotations, or with `Any`.
+#: The fields of plain classes, and of dataclasses and named tuples that mypyc compiles, which keeps no
+#: annotations, or with `Any`.
 FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     Settings: {
         "of_group": dict[str, Any], "of_member": dict[str, _Texts], "libraries": _Texts, "logs": _Texts,
@@ -137,6 +138,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
         "new_owner": str | None, "is_first": bool, "since_us": int,
     },
     Line: {"position": int, "from_us": int, "rate": int},
+    _Covered: {"first": int, "furthest": int, "behind_start": int, "starts": list[int], "ends": list[int]},
     Owner: {"member": str, "first_position": int, "line": Line, "paused": bool, "counted_from": _Time},
     Partition: {
         "name": str, "accounted_us": int, "owners": list[Owner], "processing": int, "gap_from_us": _Time,
@@ -204,7 +206,7 @@ def _codec(hint: Any) -> _Codec:
     elif issubclass(kind, Mapping):
         value = arguments[1] if arguments[1:] else int  # a Counter names its keys alone
         codec = _mapping(kind if issubclass(kind, dict) else dict, arguments[0], value)
-    elif hasattr(kind, "__dataclass_fields__"):
+    elif hasattr(kind, "__dataclass_fields__") or kind in (Line, Owner):
         hints = FIELDS.get(kind) or get_type_hints(kind)
         codec = _numbered(kind, _record(kind, attrgetter(*hints), hints.values()))
     elif issubclass(kind, tuple) and not arguments:

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
@@ -84,8 +83,7 @@ def reconciliation(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(NamedTuple):
     """A member's subscription: names of topics, or a regular expression that the broker resolves."""
 
     topics: frozenset[str] = frozenset()

@@ -222,7 +222,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
             merge(self.static_members, instances)
             merge(self.active_process, active)
             for table, old in zip((self.standby_processes, self.warmup_processes), others, strict=True):
-                forgotten = {task: processes for task, processes in old.items() if processes is None}
+                forgotten = {task: None for task in old if old[task] is None}
                 merge(table, forgotten if self._forgets_holders else old)
 
         self.undo.append(back)

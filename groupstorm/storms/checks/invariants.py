@@ -9,6 +9,7 @@ at the end, the group comes to rest. If members join their topics, partition n o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -221,18 +222,19 @@ class InvariantChecks:
     ) -> Callable[[], None]:
         """A commit has come to the coordinator, behind all rows so far. Returns what to call, behind all rows
         by then, if the coordinator accepts it."""
-        reason, arrived_us = self._fenced_commits.reason(member_id, generation, positions), self._time_us
+        reason = self._fenced_commits.reason(member_id, generation, positions)
+        if reason is not None:
+            reason = (
+                f"after {self._time_us / 1_000_000:.3f} s a commit of {member_id or 'nobody'} in generation "
+                f"{generation} for {listed(sorted(positions))} was accepted: {reason}"
+            )
+        return partial(self._commit_accepted, positions, reason)
 
-        def accepted() -> None:
-            if reason is not None:
-                self.violated(
-                    FENCED,
-                    f"after {arrived_us / 1_000_000:.3f} s a commit of {member_id or 'nobody'} in generation "
-                    f"{generation} for {listed(sorted(positions))} was accepted: {reason}",
-                )
-            self._positions.accepted(positions)
-
-        return accepted
+    def _commit_accepted(self, positions: Mapping[str, int], fenced: str | None) -> None:
+        """A commit was accepted. ``fenced``: says that it must not have been."""
+        if fenced is not None:
+            self.violated(FENCED, fenced)
+        self._positions.accepted(positions)
 
     # -- the world itself, and the figures ---------------------------------------------------------
 

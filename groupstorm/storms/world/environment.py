@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
@@ -170,26 +171,16 @@ class Environment:
         self, request: OffsetCommit, receive: Callable[[Response], None]
     ) -> Callable[[Response], None]:
         """Let the checks see a commit, behind all rows so far, and its answer."""
-        positions = {
-            f"{topic}-{number}": committed.offset
-            for topic, offsets in request.offsets.items()
-            for number, committed in offsets.items()
-        }
-        accepted: list[Callable[[], None]] = []
+        seen = _SeenCommit(self.invariants, request)
+        self.trace.between_events(seen.arrives)
+        return partial(self._commit_answered, seen, receive)
 
-        def arrives() -> None:
-            accepted.append(self.invariants.commit_arrives(request.member_id, request.generation, positions))
-
-        def is_accepted() -> None:
-            accepted[0]()
-
-        def answered(response: Response) -> None:
-            if isinstance(response, OffsetCommitResponse) and first_error(response) is NO_ERROR:
-                self.trace.between_events(is_accepted)
-            receive(response)
-
-        self.trace.between_events(arrives)
-        return answered
+    def _commit_answered(
+        self, seen: _SeenCommit, receive: Callable[[Response], None], response: Response
+    ) -> None:
+        if isinstance(response, OffsetCommitResponse) and first_error(response) is NO_ERROR:
+            self.trace.between_events(seen.accepted)
+        receive(response)
 
     def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
         """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted
@@ -217,3 +208,27 @@ class Environment:
     def _group_changed(self, event: events.Event) -> None:
         self.rounds.group_changed(event, self.clock.now_us)
         self.resting.group_changed(event)
+
+
+class _SeenCommit:
+    """One commit as the checks see it: as it arrives, and once more if the coordinator accepts it."""
+
+    __slots__ = ("_accept", "_invariants", "_request")
+
+    def __init__(self, invariants: InvariantChecks, request: OffsetCommit) -> None:
+        self._invariants = invariants
+        self._request = request
+        self._accept: Callable[[], None] | None = None
+
+    def arrives(self) -> None:
+        request = self._request
+        positions = {
+            f"{topic}-{number}": committed.offset
+            for topic, offsets in request.offsets.items()
+            for number, committed in offsets.items()
+        }
+        self._accept = self._invariants.commit_arrives(request.member_id, request.generation, positions)
+
+    def accepted(self) -> None:
+        if self._accept is not None:
+            self._accept()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -249,15 +250,19 @@ class ListenerCalls:
         topics: dict[str, tuple[int, ...]] = {}
         for topic, partition in assignment.added:
             topics[topic] = (*topics[topic], partition) if topic in topics else (partition,)
-        request = offset_fetch(self._config, topics)
+        self._connection.send(
+            offset_fetch(self._config, topics),
+            self._config.request_timeout_ms,
+            partial(self._looked_up, assignment, duration_us),
+        )
 
-        def receive(response: Response | Disconnected) -> None:
-            if isinstance(response, Disconnected):
-                self._connection.find_coordinator(lambda: self._look_up(assignment, duration_us))
-            else:
-                self._fetch(assignment, duration_us)
-
-        self._connection.send(request, self._config.request_timeout_ms, receive)
+    def _looked_up(
+        self, assignment: _Assignment, duration_us: int, response: Response | Disconnected
+    ) -> None:
+        if isinstance(response, Disconnected):
+            self._connection.find_coordinator(partial(self._look_up, assignment, duration_us))
+        else:
+            self._fetch(assignment, duration_us)
 
     def _fetch(self, assignment: _Assignment, duration_us: int) -> None:
         """The member has taken its assignment: it fetches the partitions that it still owns."""

@@ -64,7 +64,7 @@ def simulate(
         _run_to_the_end(world, steps, progress)
     world.finish()
     emit_run_end(world)
-    world.flush_trace()
+    world.close_trace()
     totals = accumulator.totals()
     figures = totals.figures()
     world.invariants.figures_made(
@@ -186,8 +186,9 @@ class ObjectCycles:
         finally:
             young, looked, _ = gc.get_count()
             self._left_behind += young + looked * _THRESHOLDS[0]
-            gc.set_threshold(*before)
+            gc.freeze()  # with unfreeze: all is old now, and restored thresholds look through none of it
             gc.unfreeze()
+            gc.set_threshold(*before)
 
 
 #: The `ObjectCycles` of this process.

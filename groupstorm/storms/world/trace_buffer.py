@@ -9,6 +9,7 @@ from typing import Final
 from groupstorm.storms.world.clock import Clock
 from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink
 from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import Tee
 
 #: From how many events on the sink gets them: few enough to be in the processor's caches still.
 FLUSH_AT: Final = 250
@@ -48,3 +49,9 @@ class TraceBuffer:
         checks.add_all(islice(pending, at, None))
         pending.clear()
         self._between.clear()
+
+    def close(self) -> None:
+        """Hand the last events on, and let go of the sink: what a run leaves behind has cycles, which would
+        keep the trace until Python looks for them."""
+        self.flush()
+        self._sink = self._checks = Tee()

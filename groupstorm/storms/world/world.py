@@ -220,7 +220,7 @@ class World:
 
     def finish(self) -> None:
         """The run is over: verdicts and sums, behind the last event of the group."""
-        self.flush_trace()
+        self._environment.trace.flush()
         self.invariants.finish(self, self.clock.now_us)
         self._processes.finish()
         for member in tuple(self._environment.members.by_name.values()):
@@ -228,6 +228,6 @@ class World:
             member.rates.finish()
         self._environment.broker.drop_unanswered()
 
-    def flush_trace(self) -> None:
-        """Hand all events to the sink."""
-        self._environment.trace.flush()
+    def close_trace(self) -> None:
+        """Hand all events to the sink: there will be no more."""
+        self._environment.trace.close()
