@@ -113,7 +113,7 @@ class FrontReader:
 _COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]{0,30}\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
-    rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
+    rf"(?: - \w+=[\w.-]+(?:, \w+=[\w.-]+)*)?(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
 #: What a logger knows of the thread or the host, as ``{host=a, pod=b}``. Maps of Kafka's have brackets.
 _CONTEXT = re.compile(r" \{[A-Za-z_][\w.]*=[^\s{}()\[\],=]*(?:, ?[A-Za-z_][\w.]*=[^\s{}()\[\],=]*)*\}$")

@@ -38,8 +38,9 @@ def test_what_one_member_knows_of_itself(tmp_path: Path, capsys: pytest.CaptureF
     )
     said = printed(found, capsys)
     assert (
-        "Only app-2 is heard: it was told 4 times that the group rebalances, and joined again 1 time of "
-        "itself (poll-timeout). It was without partitions 5 times, for 6.6 s in all, 6.5 s at the longest."
+        "Only app-2 is heard: it was told 4 times that the group rebalances and left 1 time because it had "
+        "not polled (poll-timeout). It was without partitions 5 times, for 6.6 s in all, 6.5 s at the "
+        "longest."
     ) in said
     assert "add the log of the group's coordinator, or of its leaders" in said
 

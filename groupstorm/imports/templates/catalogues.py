@@ -95,7 +95,10 @@ _WORDS: Final = (
     ("GROUP_AUTHORIZATION_FAILED", "groupauthorizationfailed|notauthorizedtoaccessgroup"),
     ("INVALID_SESSION_TIMEOUT", "invalidsessiontimeout|sessiontimeoutisnotwithin"),
     ("REQUEST_TIMED_OUT", "requesttimedout"),
-    ("CommitFailedException", "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced"),
+    (
+        "CommitFailedException",
+        "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced|membershipoutofdate",
+    ),
 )
 _PATTERNS: Final = tuple((name, re.compile(words)) for name, words in _WORDS)
 _OTHER: Final = re.compile("[^a-z]+")

@@ -69,6 +69,8 @@ def _closes(then: Observation) -> bool:
 #: An answer that belongs to every first join.
 REQUIRED: Final = "MEMBER_ID_REQUIRED"
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
+#: Kinds of lines about a request that had no answer in time.
+LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")
 #: Kind of a line -> the request that was refused.
 REFUSED: Final[Mapping[str, str]] = {
     "commit-refused": "OffsetCommit",
@@ -79,6 +81,9 @@ REFUSED: Final[Mapping[str, str]] = {
     "join-refused": "JoinGroup",
     "join-late": "JoinGroup",
     "sync-refused": "SyncGroup",
+    "sync-late": "SyncGroup",
+    "commit-late": "OffsetCommit",
+    "leave-late": "LeaveGroup",
     "fetch-refused": "OffsetFetch",
     "coordinator-lost": "FindCoordinator",
 }
@@ -87,8 +92,7 @@ _IF_UNKNOWN: Final[Mapping[str, str]] = {
     "commit-exception": "CommitFailedException",
     "rebalance-exception": "REBALANCE_IN_PROGRESS",
     "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
-    "heartbeat-late": "REQUEST_TIMED_OUT",
-    "join-late": "REQUEST_TIMED_OUT",
+    **dict.fromkeys(LATE, "REQUEST_TIMED_OUT"),
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 NO_OFFSET: Final[Mapping[str, str]] = {
