@@ -201,6 +201,17 @@ def json_in(text: str, end: int) -> tuple[str, Any] | None:
     return text[: found.start()], value
 
 
+_LOGFMT = re.compile(r'(?:^|\s)([\w@.-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
+
+
+def logfmt_in(text: str) -> dict[str, str]:
+    """The fields of a line of logfmt."""
+    fields = {}
+    for name, quoted, plain in _LOGFMT.findall(text):
+        fields[name] = re.sub(r'\\["\\nt]', lambda one: _ESCAPES[one[0]], quoted) or plain
+    return fields
+
+
 #: The objects and lists around a text, the outermost first.
 Around = tuple[Any, ...]
 

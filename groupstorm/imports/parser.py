@@ -16,6 +16,7 @@ from groupstorm.imports.envelopes import (
     as_written,
     collectors_time,
     json_in,
+    logfmt_in,
     margin,
     pod_in,
     pod_of,
@@ -49,6 +50,7 @@ _CUTS_MAX: Final = 3
 _MORE_LINES_MAX: Final = 1_000
 #: Lines above an exception without a time in which its time is looked for.
 _ABOVE_MAX: Final = 100
+_LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: What a line has that may be of interest.
@@ -192,6 +194,9 @@ class LogParser(LogSource):
         prefix = find_prefix(text)
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
         if value is not None and (self._json(*value, around) or prefix is not None):
+            return True
+        has_message = prefix is not None and text[prefix.message : prefix.message + 1] != '"'
+        if not has_message and _LOGFMT_KEY.search(text) and self._json("", logfmt_in(text), around):
             return True
         if prefix is not None:
             start, beginning = prefix.message, prefix.start

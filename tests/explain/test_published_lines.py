@@ -371,3 +371,50 @@ def test_a_log_that_ends_as_its_member_begins_to_join(tmp_path: Path) -> None:
     answer(tmp_path, "2026-03-04 10:00:00 [Consumer clientId=a, groupId=g] (Re-)joining group\n")
     (asked,) = rows(tmp_path, "rejoin_requested")
     assert (asked["member"], asked["cause"]) == ("a", "unknown")
+
+
+# -- logfmt, and Java before its lines had a prefix -------------------------------------------------
+
+
+def test_a_line_of_logfmt_with_its_prefix_in_a_field_of_its_own(tmp_path: Path) -> None:
+    log = (
+        'msg="(Re-)joining group" time=2026-03-04T10:00:00.300Z prefix="[Consumer clientId=c, groupId=g] "\n'
+        "message=\"Successfully joined group with generation Generation{generationId=7, memberId='c-1', "
+        'protocol=\'range\'}" context="[Consumer clientId=c, groupId=g]" time=2026-03-04T10:00:03.300Z\n'
+    )
+    assert answer(tmp_path, log).history.group == "g"
+    (joined,) = rows(tmp_path, "join_answered")
+    assert (joined["member"], joined["generation"], joined["time_us"]) == ("c", 7, 3_000_000)
+
+
+def test_franz_go_in_logfmt(tmp_path: Path) -> None:
+    log = (
+        'time=2026-03-04T10:00:00Z level=info msg="heartbeat errored" group=g err=REBALANCE_IN_PROGRESS\n'
+        'time=2026-03-04T10:00:00Z level=info msg="joining group" @service=benthos group=g label=""\n'
+        "time=2026-03-04T10:00:02Z msg=joined group=g member_id=kgo-1 generation=7 leader=false\n"
+        'time=2026-03-04T10:00:02Z msg=synced group=g assigned="t[0 1]"\n'
+        'time=2026-03-04T10:00:02Z msg="new group session begun" group=g added="t[0 1]" lost=""\n'
+    )
+    answer(tmp_path, log)
+    (assigned,) = rows(tmp_path, "partitions_assigned")
+    assert (assigned["member_id"], assigned["partitions"]) == ("kgo-1", ["t-0", "t-1"])
+
+
+def test_a_consumer_of_java_0_10(tmp_path: Path) -> None:
+    lines = (
+        "(Re-)joining group g",
+        "Successfully joined group g with generation 7",
+        "Setting newly assigned partitions [t-0, t-1] for group g",
+        "Attempt to heartbeat failed for group g since it is rebalancing.",
+        "Marking the coordinator b:9092 (id: 7 rack: null) dead for group g",
+        "Auto offset commit failed for group g: Commit cannot be completed since the group has already "
+        "rebalanced and assigned the partitions to another member.",
+    )
+    answer(tmp_path, "".join(f"2026-03-04 10:00:0{n},000 INFO x - {line}\n" for n, line in enumerate(lines)))
+    (told,) = rows(tmp_path, "rejoin_requested")
+    assert told["cause"] == "group-rebalancing"
+    refused = [(row["api"], row["error"]) for row in rows(tmp_path, "request_refused")]
+    assert refused == [
+        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE"),
+        ("OffsetCommit", "CommitFailedException"),
+    ]
