@@ -75,6 +75,7 @@ class Rows:
             provenance = _MISSING
         elif inferred or not evidence:
             provenance = _INFERRED
+        lines = [(one.source, one.line) for one in evidence]
         values = tuple(event)
         if not _PLAIN.issuperset(map(type, values)):
             values = tuple([str(value) if isinstance(value, StrEnum) else value for value in event])
@@ -87,7 +88,7 @@ class Rows:
                 event_name(type(event)),
                 values,
                 provenance,
-                [*dict.fromkeys([(one.source, one.line) for one in evidence])],
+                lines if len(lines) < 2 else [*dict.fromkeys(lines)],
                 rule or None,
                 earliest_us,
                 latest_us,
