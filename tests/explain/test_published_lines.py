@@ -373,6 +373,35 @@ def test_a_log_that_ends_as_its_member_begins_to_join(tmp_path: Path) -> None:
     assert (asked["member"], asked["cause"]) == ("a", "unknown")
 
 
+# -- KIP-848 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("ConsumerGroupHeartbeatRequest failed because member c-1 is unknown.", "UNKNOWN_MEMBER_ID"),
+        (
+            "ConsumerGroupHeartbeatRequest failed for member c-1 because epoch 7 is fenced.",
+            "FENCED_MEMBER_EPOCH",
+        ),
+        (
+            "ConsumerGroupHeartbeatRequest failed because the group coordinator b:9092 (id: 7 rack: null) is "
+            "incorrect. Will attempt to find the coordinator again and retry",
+            "NOT_COORDINATOR",
+        ),
+        (
+            "StreamsGroupHeartbeatRequest failed because instance id p-0 is fenced: in use. Check for "
+            "another Streams instance using the same group instance id.",
+            "FENCED_INSTANCE_ID",
+        ),
+    ],
+)
+def test_the_words_of_kafka_4_for_a_heartbeat_that_is_refused(tmp_path: Path, said: str, error: str) -> None:
+    answer(tmp_path, f"2026-03-04 10:00:00 [Consumer clientId=c, groupId=g] {said}\n")
+    (row,) = rows(tmp_path, "request_refused")
+    assert (row["api"], row["error"]) == ("Heartbeat", error)
+
+
 # -- logfmt, and Java before its lines had a prefix -------------------------------------------------
 
 

@@ -76,18 +76,27 @@ UNKNOWN_ERROR: Final = "unknown"
 #: Error -> a pattern of the letters of what programs say: names and messages of Kafka, librdkafka, sarama,
 #: segmentio/kafka-go, kafka-python, kafkajs. The first that fits counts.
 _WORDS: Final = (
-    ("NOT_COORDINATOR", "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker"),
-    ("COORDINATOR_NOT_AVAILABLE", "coordinator(is)?notavailable"),
-    ("COORDINATOR_LOAD_IN_PROGRESS", "(coordinator|group)loadinprogress|coordinatorisloading"),
+    (
+        "NOT_COORDINATOR",
+        "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker|coordinator.*isincorrect",
+    ),
+    ("COORDINATOR_NOT_AVAILABLE", "coordinator.*notavailable"),
+    (
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "(coordinator|group)loadinprogress|coordinator.*isloading|coordinator.*isstillloading",
+    ),
     ("MEMBER_ID_REQUIRED", "memberidrequired|need(s|sto|sa|stohave|stohavea)validmemberid"),
-    ("UNKNOWN_MEMBER_ID", "unknownmember|notawareofthismember|memberisnotknown|memberidwasnotrecognized"),
+    (
+        "UNKNOWN_MEMBER_ID",
+        "unknownmember|notawareofthismember|memberisnotknown|member.*isunknown|memberidwasnotrecognized",
+    ),
     ("ILLEGAL_GENERATION", "illegalgeneration|generationidisnot"),
     ("REBALANCE_IN_PROGRESS", "rebalanceinprogress|rebalanceforthegroupisinprogress|rebalancing|undergoinga"),
     (
         "FENCED_INSTANCE_ID",
         "instanceid.*fenced|staticconsumerfenced|rejectedthisstaticconsumer|fencedinstance",
     ),
-    ("FENCED_MEMBER_EPOCH", "fencedmemberepoch|memberepochisfenced|memberfenced"),
+    ("FENCED_MEMBER_EPOCH", "fencedmemberepoch|epochisfenced|memberfenced"),
     ("STALE_MEMBER_EPOCH", "stalememberepoch|memberepochisstale"),
     ("UNRELEASED_INSTANCE_ID", "unreleasedinstanceid|instanceidisstillused"),
     ("INCONSISTENT_GROUP_PROTOCOL", "inconsistentgroupprotocol|protocolsareincompatible"),
