@@ -21,6 +21,8 @@ BROKER_CONFIG: Final = "broker-config"
 WORKER_CONFIG: Final = "worker-config"
 #: The kinds of exceptions that a Java application logs: they name no client.
 EXCEPTIONS: Final = frozenset({"commit-exception", "fenced-exception", "rebalance-exception"})
+#: The kinds of lines about a request that had no answer in time.
+LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")
 #: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
 APPEND_REFUSED: Final = "append-refused"
 

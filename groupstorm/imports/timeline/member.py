@@ -71,7 +71,7 @@ class Member:
             self._settle_revocation(None)
         if self._removed is not None:
             self._crashed(self._removed[0])
-        if self._generation is None and self._asked_last is not None and self._asked_last is self._asked:
+        if self._asked is not None and self._generation is None and self._asked is self._asked_last:
             self._say_that_it_joins(self._asked)
         self._deaths.finish()
 

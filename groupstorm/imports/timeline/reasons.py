@@ -9,7 +9,7 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import UNKNOWN_ERROR, error_of, table
+from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, error_of, table
 from groupstorm.trace.events import imported
 
 UNKNOWN: Final = UNKNOWN_ERROR
@@ -69,8 +69,6 @@ def _closes(then: Observation) -> bool:
 #: An answer that belongs to every first join.
 REQUIRED: Final = "MEMBER_ID_REQUIRED"
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
-#: Kinds of lines about a request that had no answer in time.
-LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")
 #: Kind of a line -> the request that was refused.
 REFUSED: Final[Mapping[str, str]] = {
     "commit-refused": "OffsetCommit",
