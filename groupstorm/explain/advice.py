@@ -8,8 +8,10 @@ from typing import Final
 
 from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
+from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.polls import poison_record
+from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.wording import counted, listed, seconds
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
@@ -19,6 +21,7 @@ _SHORTEST_INTERVAL_US: Final = 60_000_000
 #: Of so many members or partitions the advice has the names.
 _NAMED_MAX: Final = 3
 _STREAMS: Final = "stream"
+_JAVA: Final = "java"
 #: The other wait is not worth turning anything: it is a fifth of this one at most.
 _MUCH_MORE: Final = 5
 
@@ -166,6 +169,21 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
     return "Poll more often." if poll_us > _MUCH_MORE * heartbeat_us else finding.pattern.advice
 
 
+def _session_expired(finding: Finding, history: History) -> str:
+    """A client whose last answer was that the coordinator moved did not stand still."""
+    moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
+    if finding.match.members and moved.issuperset(finding.match.members):
+        return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
+    return finding.pattern.advice
+
+
+def _failing_members(finding: Finding, history: History) -> str:
+    """Only Java's assignors are sticky."""
+    libraries = {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
+    general = finding.pattern.advice
+    return general if _JAVA in libraries else f"{general.partition(';')[0]}."
+
+
 _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "deploy-wave": _deploy_wave,
     "poison-record": _poison_record,
@@ -176,6 +194,8 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,
     "migration-refused": _migration_refused,
+    "session-expired": _session_expired,
+    "failing-members": _failing_members,
 }
 
 
@@ -209,8 +229,13 @@ def first_answer(history: History) -> str:
             f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
             "line says who began it, or why."
         )
+    if behind := [*history.of_kind("config-behind")]:
+        sentences.append(
+            f"{behind[0].member} asked for a rebalance {counted(len(behind), 'time')}, as it had another "
+            "configuration than the one by which the leader assigns."
+        )
     unsaid = sum(len(one.rebalances) for one in culprits(history.rebalances, ()) if not one.is_known)
-    if unsaid and history.is_imported:
+    if unsaid > len(behind) and history.is_imported:
         which = "them" if unsaid == len(history.rebalances) else f"{unsaid:,} of them"
         sentences.append(f"No line says who began {which}, or why: {_ADD_BROKER}.")
     if history.rebalances or history.rebalances_are_least:

@@ -183,10 +183,11 @@ def baseline(history: History) -> Baseline:
 
 #: Causes of `rejoin_requested` that are no wish of the member's own to join again.
 _TOLD, _UNSAID = "group-rebalancing", "unknown"
+_TOO_SLOW: Final = "poll-timeout"
 _NOT_AGAIN: Final = frozenset({_TOLD, _UNSAID, "first-join", "left-group"})
 _GIVES_UP: Final = frozenset({"partitions_revoked", "partitions_lost"})
 _NOT_KNOWN: Final = (
-    "Who began the other rounds, who else came and went, and for how long other partitions had no owner, its "
+    "Who began other rounds, who else came and went, and for how long other partitions had no owner, its "
     "log does not say: add the log of the group's coordinator, or of its leaders, which name all members."
 )
 
@@ -204,13 +205,16 @@ class Alone(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        times = counted(sum(self.own.values()), "time") if self.own else "never"
-        causes = f" ({listed(list(self.own))})" if self.own else ""
-        unsaid = f", and {counted(self.unsaid, 'time')} for a reason that no line says" if self.unsaid else ""
-        text = (
-            f"Only {self.member} is heard: it was told {counted(self.told, 'time')} that the group "
-            f"rebalances, and joined again {times} of itself{causes}{unsaid}. "
-        )
+        left = self.own.get(_TOO_SLOW, 0)
+        again = [cause for cause in self.own if cause != _TOO_SLOW]
+        times = counted(sum(self.own[cause] for cause in again), "time")
+        did = [
+            f"was told {counted(self.told, 'time')} that the group rebalances" if self.told else "",
+            f"left {counted(left, 'time')} because it had not polled ({_TOO_SLOW})" if left else "",
+            f"had to join again {times} ({listed(again)})" if again else "",
+            f"joined {counted(self.unsaid, 'time')} for a reason that no line says" if self.unsaid else "",
+        ]
+        text = f"Only {self.member} is heard: it {listed([one for one in did if one])}. "
         if self.without_us:
             text += (
                 f"It was without partitions {counted(len(self.without_us), 'time')}, for "

@@ -316,6 +316,9 @@ class Recorder:
             return True  # the last round did not end
         if row["cause"] not in _SECOND_HALF or before.ended_us is None:
             return False
+        joined = before.rounds[-1].joined
+        if joined is not None and joined.get("count") == 1:
+            return False  # there is nobody to give partitions to
         if self.figures.has_revoked(row.get("member_id", "")):
             return True
         if not self._history.is_imported and self._says_owners:

@@ -16,12 +16,14 @@ JOIN: Final = "JoinGroup"
 HEARTBEAT: Final = "Heartbeat"
 COMMIT: Final = "OffsetCommit"
 FIND: Final = "FindCoordinator"
+_UNKNOWN: Final = "unknown"
 REBALANCING: Final = "REBALANCE_IN_PROGRESS"
 TIMED_OUT: Final = "REQUEST_TIMED_OUT"
 #: Causes of `rejoin_requested` that are answers of a coordinator, but not named after an error.
 _ANSWERS: Final = {
     "group-rebalancing": REBALANCING,
     "coordinator-unknown": "COORDINATOR_NOT_AVAILABLE",
+    "coordinator-loading": "COORDINATOR_LOAD_IN_PROGRESS",
     "unknown-generation": "ILLEGAL_GENERATION",
 }
 #: Rows with which a member is in a generation.
@@ -85,7 +87,8 @@ class Refusal:
         if self.api == FIND:
             return f"{who} lost its coordinator {times}{within}: {why}."
         if self.api not in (JOIN, "SyncGroup"):
-            what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, "requests")
+            others = "requests" if self.api == _UNKNOWN else f"{self.api} requests"
+            what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, others)
             were = "had no answer" if self.error == TIMED_OUT else "were refused"
             return f"{who}'s {what} {were} {times}{within}: {why}."
         got = "and got no generation" if not self.is_over else "before it got a generation"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from groupstorm.imports.prefixes import Prefix
+from groupstorm.imports.prefixes import Prefix, find_prefix
 from groupstorm.imports.templates.catalogues import BROKER_CONFIG, FRANZ_GO_FIELDS, WORKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
@@ -194,7 +194,13 @@ def _erlang_list(fields: dict[str, Any]) -> None:
 
 
 def as_printed(text: str, beside: Mapping[str, Any]) -> str:
-    """A message of franz-go as its BasicLogger prints it: other loggers have its fields beside it."""
+    """A message behind its prefix, if that stands beside it; one of franz-go as its BasicLogger prints it:
+    other loggers have its fields beside it."""
+    for other in beside.values():
+        if isinstance(other, str) and other.startswith("[") and other is not text:
+            prefix = find_prefix(f"{other.rstrip()} ")
+            if prefix is not None and prefix.message == len(other.rstrip()) + 1:
+                return f"{other.rstrip()} {text}"
     names = FRANZ_GO_FIELDS.get(text)
     if names is None or not isinstance(beside.get("group"), str):
         return text

@@ -113,7 +113,7 @@ class FrontReader:
 _COLLECTED = r'[,;|\t] ?"?\d[\dT., /-]{0,30}\d\d:\d\d[\d:.,]*(?: ?Z| ?[+-]\d\d:?\d\d)?"?'
 _LOGGER = re.compile(
     r"(?: [\[(](?:kafka|org\.apache|io\.)[\w.$]*(?::\d+|\([\w.]*(?::\d+)?\))?[\])](?: \[[^\]]*\])?"
-    rf"(?:{_COLLECTED})?|{_COLLECTED})\s*$"
+    rf"(?: - \w+=[\w.-]+(?:, \w+=[\w.-]+)*)?(?:{_COLLECTED})?|{_COLLECTED})\s*$"
 )
 #: What a logger knows of the thread or the host, as ``{host=a, pod=b}``. Maps of Kafka's have brackets.
 _CONTEXT = re.compile(r" \{[A-Za-z_][\w.]*=[^\s{}()\[\],=]*(?:, ?[A-Za-z_][\w.]*=[^\s{}()\[\],=]*)*\}$")
@@ -199,6 +199,17 @@ def json_in(text: str, end: int) -> tuple[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return text[: found.start()], value
+
+
+_LOGFMT = re.compile(r'(?:^|\s)([\w@.-]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
+
+
+def logfmt_in(text: str) -> dict[str, str]:
+    """The fields of a line of logfmt."""
+    fields = {}
+    for name, quoted, plain in _LOGFMT.findall(text):
+        fields[name] = re.sub(r'\\["\\nt]', lambda one: _ESCAPES[one[0]], quoted) or plain
+    return fields
 
 
 #: The objects and lists around a text, the outermost first.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 
+from groupstorm.imports.line_owners import UNNAMED_GROUP
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
 from groupstorm.imports.templates.catalogues import APPEND_REFUSED, BROKER_CONFIG
@@ -51,6 +52,9 @@ class ObservationsByGroup:
         self.began_us = one.time_us if order == 0 else self.began_us
         self.ended_us = one.time_us
         group = one.group or self._groups_of.get(one.fields.get("old_member_id", ""), "")
+        if not group and one.kind == "fenced":
+            # it says enough by itself
+            group = next(iter(self._numbers)) if len(self._numbers) == 1 else UNNAMED_GROUP
         if not group:
             return
         if self._groups_of:

@@ -144,13 +144,14 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     found: list[GroupSummary] = []
     told: set[str] = set()
     began_us, ended_us = by_group.began_us, by_group.ended_us
+    origin = _origin(began_us, parsers, offsets)
     for name, observations in by_group.groups():
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
         for one, order, configuration, refused in observations:
             timeline.add(one, order, configuration, refused)
         record = timeline.finish()
         if record is not None:
-            _describe(record, rows, began_us, parsers, offsets)
+            _describe(record, rows, began_us, origin)
             found.append(record.summary)
             if record.is_told_by_members_alone:
                 told.add(name)
@@ -255,22 +256,20 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
     )
 
 
-def _describe(
-    record: GroupRecord,
-    rows: Rows,
-    began_us: int,
-    parsers: Iterable[LogSource],
-    offsets: Mapping[int, Offset],
-) -> None:
-    """The first row of a group: the wall clock, the logs, and from whose rows ownership follows."""
+def _origin(began_us: int, parsers: Iterable[LogSource], offsets: Mapping[int, Offset]) -> str:
+    """The wall clock and the logs, as every group's first row has them."""
     logs = [
         {"log": one.log.name, "clock_offset_us": offsets[one.number].us, "zone_stated": one.clock.zoned}
         for one in parsers
     ]
     lacks = next((one.clock.lacks for one in parsers if one.clock.lacks), "")
     began = {"clock" if lacks else "began": shown(began_us, lacks), "logs": logs}
-    detail = json.dumps(began, ensure_ascii=False, separators=(",", ":"))
-    event = imported.GroupImported(record.name, record.view, detail)
+    return json.dumps(began, ensure_ascii=False, separators=(",", ":"))
+
+
+def _describe(record: GroupRecord, rows: Rows, began_us: int, origin: str) -> None:
+    """The first row of a group: where it comes from, and from whose rows ownership follows."""
+    event = imported.GroupImported(record.name, record.view, origin)
     first_us = began_us if record.first_us is None else record.first_us
     rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.rounds_known and not record.owners_described:

@@ -13,6 +13,7 @@ from groupstorm.imports.templates.catalogues import (
     BROKER_CONFIG,
     BROKER_KINDS,
     EXCEPTIONS,
+    LATE,
     WORKER_CONFIG,
 )
 
@@ -30,6 +31,7 @@ UNNAMED_GROUP: Final = "(unnamed)"
 _TELLING: Final = frozenset(
     {
         *EXCEPTIONS,
+        *LATE,
         "rd-error",
         "cluster-rebalance",
         "commit-refused",
@@ -44,8 +46,7 @@ _TELLING: Final = frozenset(
         "sarama-session",
         "heartbeat-refused",
         "given-now",
-        "heartbeat-late",
-        "join-late",
+        "leaving",
         "poll-timeout",
         "rd-fatal",
         "rd-joined",

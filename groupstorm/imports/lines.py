@@ -40,6 +40,8 @@ class LogFile:
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
         self.line = 0
+        #: What `lines_with` searches, and where the line that it gave last begins in it.
+        self._searched = b"", 0
         self._unpacked = UnpackedBytes(file)
         self.bytes = BufferedReader(self._unpacked, HEAD_BYTES)
 
@@ -84,11 +86,20 @@ class LogFile:
                     number += block.count(b"\n", at, start)
                 if start < len(block):
                     self.line, follows, at = number, True, _end(block, start)
+                    self._searched = block, start
                     yield block[start:at]
                     number += 1
             self.line, is_new = last, block.endswith(b"\n")
             if is_cut:
                 return
+
+    def lines_above(self) -> Iterator[bytes]:
+        """The lines above the one that `lines_with` gave last, the nearest first, as far as they are held."""
+        block, end = self._searched
+        while end > 0:
+            start = block.rfind(b"\n", 0, end - 1) + 1
+            yield block[start:end]
+            end = start
 
 
 def _lines_with(block: bytes, anchors: Collection[bytes]) -> set[int]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import indent
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.imports.clocks import Offset
 from groupstorm.imports.source import LogSource
@@ -17,6 +16,7 @@ from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import complete_or_absent, partial_path
 
+_GROUP: Final = json.JSONEncoder(ensure_ascii=False)
 FILES = ("trace.jsonl", "trace.parquet", "import.json")
 
 
@@ -87,14 +87,10 @@ def write_summary(path: Path, done: Imported) -> None:
         "groups": [],
     }
     with complete_or_absent(path) as partial, writing(path), partial.open("w", encoding="utf-8") as file:
-        file.write(_json(text).removesuffix("]\n}"))
-        for number, record in enumerate(done.groups):  # each on its own: there may be very many
-            file.write("," * (number > 0) + "\n" + indent(_json(_of_group(record)), "    "))
+        file.write(json.dumps(text, indent=2, ensure_ascii=False).removesuffix("]\n}"))
+        for number, record in enumerate(done.groups):  # each in a line of its own: there may be very many
+            file.write("," * (number > 0) + "\n    " + _GROUP.encode(_of_group(record)))
         file.write("\n  ]\n}\n")
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _of_group(one: GroupSummary) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, tzinfo
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +16,7 @@ from groupstorm.imports.envelopes import (
     as_written,
     collectors_time,
     json_in,
+    logfmt_in,
     margin,
     pod_in,
     pod_of,
@@ -29,7 +32,7 @@ from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.template import Catalogue, Found
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
-from groupstorm.imports.times import Instant
+from groupstorm.imports.times import Instant, instant, sights
 
 #: Kinds of lines that are understood, and change nothing.
 NOTED: Final = "noted"
@@ -45,35 +48,35 @@ _BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
 _CUTS_MAX: Final = 3
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
+#: Lines above an exception without a time in which its time is looked for.
+_ABOVE_MAX: Final = 100
+_LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
-#: What a line has that may be of interest.
+#: What a line has that may be of interest. Each is searched in all of a log: the fewer, the faster.
 _ANCHORS: Final = (
     b"roup",
     b"[thrd:",
     b"stream-",
     b"Config values",
-    b"subscribed topics to",
-    b"poll timeout has expired",
+    b"subscribed to",  # and "subscribed topics"
+    b" poll ",
     b"min.isr requirement",
     b": partitions ",
     b"ListenerContainer",
     b"kafka server: ",
-    b"] Illegal Generation",
-    b"] Unknown Member ID",
-    b"] Rebalance In Progress",
-    b"subscribed to topics and",
+    b" current generation",
     b"assignments received:",
-    b"KafkaError{",
-    b"FencedInstanceIdException",
+    b"KafkaE",
+    b"dException",
     b"RebalanceInProgressException",
-    b"CommitFailedException",
-    b"[Sarama]",
-    b"assigned member/topic/partitions ",
+    b"consumer/broker/",
+    b"/topic/partitions ",
     b"Claimed:map[",
-    b"KafkaException: ",
-    b"] Response ",
-    b"] Crash: ",
+    b"(key: ",
+    b"Crash: ",
+    b"needs to re-join",
+    b"heartbeat: Kafka::",
 )
 
 
@@ -124,6 +127,9 @@ class LogParser(LogSource):
         #: The beginning of the line that names its pod or container.
         self._margin = ""
         self._more = 0
+        #: The lines above this one, the nearest first; or what gives them.
+        self._file: LogFile | None = None
+        self._above: deque[str] = deque(maxlen=_ABOVE_MAX)
         self._owners = LineOwners(Path(log.name).name.partition(".")[0])
 
     @property
@@ -151,6 +157,7 @@ class LogParser(LogSource):
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
         framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
+        self._file = file if framing.is_plain else None
         if framing.is_plain:
             return self.pieces_with(file, _ANCHORS)
         return self._joined(self.pieces(file), framing)
@@ -161,6 +168,7 @@ class LogParser(LogSource):
             after, self.lines = self.lines, number
             yield line.encode()
             self.lines = after
+            self._above.appendleft(line)
 
     # -- lines -----------------------------------------------------------------------------------
 
@@ -178,6 +186,9 @@ class LogParser(LogSource):
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
         if value is not None and (self._json(*value, around) or prefix is not None):
             return True
+        has_message = prefix is not None and text[prefix.message : prefix.message + 1] != '"'
+        if not has_message and _LOGFMT_KEY.search(text) and self._json("", logfmt_in(text), around):
+            return True
         if prefix is not None:
             start, beginning = prefix.message, prefix.start
         else:
@@ -190,11 +201,24 @@ class LogParser(LogSource):
         if prefix is None and BARE.find(message) is None:
             return False
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
+        if said is None and prefix is None:
+            said = self._time_above()
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
             self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record))
         self._message(prefix, self._time(said), message, around.beside)
         return True
+
+    def _time_above(self) -> Instant | None:
+        """The time of the nearest line above that has one: a program logs an exception below its own line."""
+        above: Iterable[str] = self._above
+        if self._file is not None:
+            lines = islice(self._file.lines_above(), _ABOVE_MAX)
+            above = (line.decode("utf-8", "replace") for line in lines)
+        for line in above:
+            if seen := sights(line):
+                return instant(line[seen[0].start : seen[0].end], seen[0].form, self.clock.order)
+        return None
 
     @staticmethod
     def _behind(message: str) -> Instant | None:
@@ -273,8 +297,8 @@ class LogParser(LogSource):
             self.writers.add(prefix.writer)
         if kind == NOTED:  # the stack trace of an exception has no time of its own
             self._now_us = self._now_us if time_us is None else time_us
-            if prefix is None and "group" in found.fields:
-                self._owners.group_of(kind, found.fields["group"], found.fields, None)
+            if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
+                self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
         if kind == NOTED or (kind.startswith("spring-") and self._owners.has_java):
             return  # the consumer of Spring's container says the same itself
         if time_us is None:

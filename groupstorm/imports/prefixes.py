@@ -24,6 +24,7 @@ class Writer(StrEnum):
     SARAMA = "sarama"
     KAFKA_GO = "segmentio/kafka-go"
     BROD = "brod"
+    RUBY_KAFKA = "ruby-kafka"
     SPRING = "Spring Kafka"
     OFFSETS_TOPIC = "__consumer_offsets"
     GROUPS_COMMAND = "kafka-consumer-groups"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.spill import SpillingSorter
@@ -28,6 +29,10 @@ class Provenance(StrEnum):
 
 #: As texts, which can be put on disk.
 _OBSERVED, _INFERRED, _MISSING = (str(one) for one in Provenance)
+
+
+#: What most events hold, and `marshal` writes.
+_PLAIN: Final = frozenset({str, int, bool, NoneType, tuple})
 
 
 class Why(NamedTuple):
@@ -70,6 +75,10 @@ class Rows:
             provenance = _MISSING
         elif inferred or not evidence:
             provenance = _INFERRED
+        lines = [(one.source, one.line) for one in evidence]
+        values = tuple(event)
+        if not _PLAIN.issuperset(map(type, values)):
+            values = tuple([str(value) if isinstance(value, StrEnum) else value for value in event])
         self._sorter.add(
             (
                 time_us,
@@ -77,9 +86,9 @@ class Rows:
                 step,
                 _SOURCE_NAMES[source],
                 event_name(type(event)),
-                tuple([str(value) if isinstance(value, StrEnum) else value for value in event]),
+                values,
                 provenance,
-                [*dict.fromkeys([(one.source, one.line) for one in evidence])],
+                lines if len(lines) < 2 else [*dict.fromkeys(lines)],
                 rule or None,
                 earliest_us,
                 latest_us,

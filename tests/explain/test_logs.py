@@ -19,7 +19,7 @@ from tools.log_printing.logs import LogKind, as_log
 EXCERPTS: tuple[tuple[str, list[str], tuple[str, ...]], ...] = (
     ("E6", ["session-expired"], ("plus1connect",)),
     ("E7", ["session-expired"], ("d1ab40db-ab13-4b75-b73c-9fafb9580d0b",)),
-    ("E14", ["coordinator-moved"], ()),
+    ("E14", ["static-fenced", "coordinator-moved"], ("1",)),
     ("E32b", ["out-of-group"], ("consumer-8dac1751-…-3",)),
     ("E34", ["session-expired"], ("E34",)),
     ("E9", ["leader-rejoined"], ()),

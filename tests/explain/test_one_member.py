@@ -38,8 +38,9 @@ def test_what_one_member_knows_of_itself(tmp_path: Path, capsys: pytest.CaptureF
     )
     said = printed(found, capsys)
     assert (
-        "Only app-2 is heard: it was told 4 times that the group rebalances, and joined again 1 time of "
-        "itself (poll-timeout). It was without partitions 5 times, for 6.6 s in all, 6.5 s at the longest."
+        "Only app-2 is heard: it was told 4 times that the group rebalances and left 1 time because it had "
+        "not polled (poll-timeout). It was without partitions 5 times, for 6.6 s in all, 6.5 s at the "
+        "longest."
     ) in said
     assert "add the log of the group's coordinator, or of its leaders" in said
 
@@ -105,3 +106,33 @@ def test_a_client_that_hears_nothing_says_that_its_session_is_over(tmp_path: Pat
     import_texts(tmp_path, {"app.log": line.format(time=1669773880.096) + line.format(time=1669773892.104)})
     said = sentence(explained(tmp_path / "out"), "session-expired")
     assert said == "1 member had no answer of the coordinator for a whole session (session-timeout)."
+
+
+def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path) -> None:
+    """It joins again 161 s after it has left: the round takes the half second of its join."""
+    generation = "Generation{{generationId={}, memberId='a-1', protocol='range'}}"
+    leaves = "consumer pro-actively leaving the group"
+    lines = (
+        ("10:00:00,000", "(Re-)joining group"),
+        ("10:00:01,000", f"Successfully joined group with generation {generation.format(1)}"),
+        ("10:00:01,100", f"Successfully synced group in generation {generation.format(1)}"),
+        ("10:00:01,100", "Adding newly assigned partitions: t-0"),
+        ("10:05:00,000", "consumer poll timeout has expired. This means the time between polls was too long"),
+        (
+            "10:05:00,001",
+            "Resetting generation and member id due to: consumer pro-actively leaving the group",
+        ),
+        ("10:05:00,001", f"Request joining group due to: {leaves}"),
+        ("10:07:41,000", "Lost previously assigned partitions t-0"),
+        ("10:07:41,000", "(Re-)joining group"),
+        ("10:07:41,500", f"Successfully joined group with generation {generation.format(3)}"),
+        ("10:07:41,500", f"Successfully synced group in generation {generation.format(3)}"),
+        ("10:07:41,500", "Adding newly assigned partitions: t-0"),
+    )
+    text = "".join(f"2026-03-04 {at} INFO [Consumer clientId=a, groupId=g] {said}\n" for at, said in lines)
+    import_texts(tmp_path, {"a.log": text})
+    found = explained(tmp_path / "out")
+    assert found.history.rebalances[-1].lasted_us == 500_000
+    assert names(found)[0] == "max-poll-interval"
+    assert found.alone is not None
+    assert "it left 1 time because it had not polled (poll-timeout)" in found.alone.sentence

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from groupstorm.explain.advice import advice_for
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, rows
@@ -242,3 +243,207 @@ def test_a_join_behind_generations_that_the_log_does_not_have(tmp_path: Path) ->
     )
     assert names(one) == ["session-expired"]
     assert one.history.rebalances[-1].lasted_us == 1_000_000
+
+
+# -- errors that stand alone, and what an application logs of them ---------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log", "pattern"),
+    [
+        (
+            "2026-03-04 10:00:00 ERROR OrderService - batch 17 of 10:00:05 failed\n"
+            "org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since the "
+            "group has already rebalanced\n",
+            "zombie",
+        ),
+        (
+            "2026-03-04 10:00:00,001 [1] ERROR Worker - Local: Maximum application poll interval "
+            "(max.poll.interval.ms) exceeded\n",
+            "max-poll-interval",
+        ),
+        ("2026-03-04 10:00:00 - WARNING - Heartbeat poll expired, leaving group\n", "max-poll-interval"),
+        (
+            "2026-03-04 10:00:00 Member app-1-77aa sending LeaveGroup request to coordinator b:9092 (id: 7 "
+            "rack: null) due to consumer poll timeout has expired. This means the time between polls\n",
+            "max-poll-interval",
+        ),
+        (
+            "[2026-03-04 10:00:00,001] ERROR given member.id pod-0-aa is identified as a known static member "
+            "pod-0, but not matching the expected member.id pod-0-bb during join-group, will respond with "
+            "instance fenced error (kafka.coordinator.group.GroupMetadata)\n",
+            "static-fenced",
+        ),
+        (
+            '{"time":"2026-03-04T10:00:00Z","message":"join group failed","group":"g","err":'
+            '"FENCED_INSTANCE_ID: The broker rejected this static consumer"}\n',
+            "static-fenced",
+        ),
+        (
+            "E, [2026-03-04T10:00:00.174 #9] ERROR -- : [[g] {}:] Error sending heartbeat: "
+            "Kafka::UnknownMemberId\n"
+            "I, [2026-03-04T10:00:00.175 #9]  INFO -- : [[g] {}:] Joining group `g`\n",
+            "out-of-group",
+        ),
+    ],
+    ids=["below", "librdkafka", "kafka-python-2", "java", "broker", "franz-go", "ruby-kafka"],
+)
+def test_an_error_alone_is_a_first_answer(tmp_path: Path, log: str, pattern: str) -> None:
+    assert names(answer(tmp_path, log)) == [pattern]
+    told = [*rows(tmp_path, "request_refused"), *rows(tmp_path, "rejoin_requested")]
+    assert min(row["time_us"] for row in told) == 0
+
+
+def test_an_exception_has_the_time_of_the_line_above_and_not_of_the_last_line_of_kafka(
+    tmp_path: Path,
+) -> None:
+    log = (
+        "2026-03-04 10:00:00 [Consumer clientId=a, groupId=g] (Re-)joining group\n"
+        "2026-03-04 10:30:00 ERROR Service - failed\n"
+        "java.lang.IllegalStateException\n"
+        "\tat Service.run(Service.java:7)\n"
+        "Caused by: org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed\n"
+    )
+    answer(tmp_path, log)
+    (refused,) = rows(tmp_path, "request_refused")
+    assert (refused["member"], refused["time_us"]) == ("a", 1_800_000_000)
+
+
+def test_a_session_without_an_answer_of_a_coordinator_that_moved(tmp_path: Path) -> None:
+    line = (
+        'Group "g" is rebalancing in state up (join-state started) with assignment: Consumer group session '
+        "timed out (in join-state started) after 10499 ms without a successful response from the group "
+        "coordinator (broker 0, last error was Broker: Not coordinator)"
+    )
+    one = answer(tmp_path, RD.format(line))
+    (found,) = one.findings
+    assert found.match.sentence.endswith("app rdkafka#consumer-10 was answered NOT_COORDINATOR.")
+    assert found.match.unknown == ""
+    assert "look at the brokers' log" in advice_for(found, one.history)
+
+
+def test_librdkafka_names_the_group_when_it_asks_for_its_coordinator(tmp_path: Path) -> None:
+    lines = (
+        "Heartbeat failed due to coordinator (b:9092/0) no longer available: Broker: Not coordinator for "
+        "group: re-querying for coordinator",
+        'b:9092/0: Group "g": querying for coordinator: intervaled in state up',
+    )
+    assert answer(tmp_path, "".join(map(RD.format, lines))).history.group == "g"
+
+
+def test_a_consumer_of_franz_go_that_is_closed_does_not_join_again(tmp_path: Path) -> None:
+    log = '{"time":"2026-03-04T10:00:00Z","msg":"heartbeat errored","group":"g","err":"context canceled"}\n'
+    answer(tmp_path, log)
+    assert rows(tmp_path, "rejoin_requested") == []
+
+
+def test_a_worker_of_connect_is_told_that_the_coordinator_loads(tmp_path: Path) -> None:
+    """Confluent for Kubernetes puts the names of the pod's application behind the logger."""
+    log = (
+        "[2026-03-04 10:00:00,971] INFO [Worker clientId=w, groupId=g] JoinGroup failed: Coordinator b:9092 "
+        "(id: 2147483647 rack: null isFenced: false) is loading the group. "
+        "(org.apache.kafka.connect.runtime.distributed.WorkerCoordinator:700) - app=connect, clusterId=c, "
+        "server=0\n"
+    )
+    one = answer(tmp_path, log)
+    assert one.history.refusals[0].error == "COORDINATOR_LOAD_IN_PROGRESS"
+
+
+def test_a_leader_alone_in_its_group_begins_two_rebalances(tmp_path: Path) -> None:
+    """A second round only finishes the first where partitions go to somebody."""
+    reason = "(__consumer_offsets-45) (reason: leader app-1-77 re-joining group during Stable)"
+    log = ""
+    for second, generation in ((15, 8), (23, 9)):
+        prepared = (
+            f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation}"
+        )
+        stabilized = f"Stabilized group g generation {generation + 1} (__consumer_offsets-45) with 1 members"
+        received = (
+            f"Assignment received from leader for group g for generation {generation + 1}. The group has 1 "
+            "members, 0 of which are static."
+        )
+        log += broker_line(f"10:00:{second},100", f"{prepared} {reason}")
+        log += broker_line(f"10:00:{second},101", stabilized) + broker_line(f"10:00:{second},102", received)
+    assert len(answer(tmp_path, log).history.rebalances) == 2
+
+
+def test_a_log_that_ends_as_its_member_begins_to_join(tmp_path: Path) -> None:
+    answer(tmp_path, "2026-03-04 10:00:00 [Consumer clientId=a, groupId=g] (Re-)joining group\n")
+    (asked,) = rows(tmp_path, "rejoin_requested")
+    assert (asked["member"], asked["cause"]) == ("a", "unknown")
+
+
+# -- KIP-848 ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("ConsumerGroupHeartbeatRequest failed because member c-1 is unknown.", "UNKNOWN_MEMBER_ID"),
+        (
+            "ConsumerGroupHeartbeatRequest failed for member c-1 because epoch 7 is fenced.",
+            "FENCED_MEMBER_EPOCH",
+        ),
+        (
+            "ConsumerGroupHeartbeatRequest failed because the group coordinator b:9092 (id: 7 rack: null) is "
+            "incorrect. Will attempt to find the coordinator again and retry",
+            "NOT_COORDINATOR",
+        ),
+        (
+            "StreamsGroupHeartbeatRequest failed because instance id p-0 is fenced: in use. Check for "
+            "another Streams instance using the same group instance id.",
+            "FENCED_INSTANCE_ID",
+        ),
+    ],
+)
+def test_the_words_of_kafka_4_for_a_heartbeat_that_is_refused(tmp_path: Path, said: str, error: str) -> None:
+    answer(tmp_path, f"2026-03-04 10:00:00 [Consumer clientId=c, groupId=g] {said}\n")
+    (row,) = rows(tmp_path, "request_refused")
+    assert (row["api"], row["error"]) == ("Heartbeat", error)
+
+
+# -- logfmt, and Java before its lines had a prefix -------------------------------------------------
+
+
+def test_a_line_of_logfmt_with_its_prefix_in_a_field_of_its_own(tmp_path: Path) -> None:
+    log = (
+        'msg="(Re-)joining group" time=2026-03-04T10:00:00.300Z prefix="[Consumer clientId=c, groupId=g] "\n'
+        "message=\"Successfully joined group with generation Generation{generationId=7, memberId='c-1', "
+        'protocol=\'range\'}" context="[Consumer clientId=c, groupId=g]" time=2026-03-04T10:00:03.300Z\n'
+    )
+    assert answer(tmp_path, log).history.group == "g"
+    (joined,) = rows(tmp_path, "join_answered")
+    assert (joined["member"], joined["generation"], joined["time_us"]) == ("c", 7, 3_000_000)
+
+
+def test_franz_go_in_logfmt(tmp_path: Path) -> None:
+    log = (
+        'time=2026-03-04T10:00:00Z level=info msg="heartbeat errored" group=g err=REBALANCE_IN_PROGRESS\n'
+        'time=2026-03-04T10:00:00Z level=info msg="joining group" @service=benthos group=g label=""\n'
+        "time=2026-03-04T10:00:02Z msg=joined group=g member_id=kgo-1 generation=7 leader=false\n"
+        'time=2026-03-04T10:00:02Z msg=synced group=g assigned="t[0 1]"\n'
+        'time=2026-03-04T10:00:02Z msg="new group session begun" group=g added="t[0 1]" lost=""\n'
+    )
+    answer(tmp_path, log)
+    (assigned,) = rows(tmp_path, "partitions_assigned")
+    assert (assigned["member_id"], assigned["partitions"]) == ("kgo-1", ["t-0", "t-1"])
+
+
+def test_a_consumer_of_java_0_10(tmp_path: Path) -> None:
+    lines = (
+        "(Re-)joining group g",
+        "Successfully joined group g with generation 7",
+        "Setting newly assigned partitions [t-0, t-1] for group g",
+        "Attempt to heartbeat failed for group g since it is rebalancing.",
+        "Marking the coordinator b:9092 (id: 7 rack: null) dead for group g",
+        "Auto offset commit failed for group g: Commit cannot be completed since the group has already "
+        "rebalanced and assigned the partitions to another member.",
+    )
+    answer(tmp_path, "".join(f"2026-03-04 10:00:0{n},000 INFO x - {line}\n" for n, line in enumerate(lines)))
+    (told,) = rows(tmp_path, "rejoin_requested")
+    assert told["cause"] == "group-rebalancing"
+    refused = [(row["api"], row["error"]) for row in rows(tmp_path, "request_refused")]
+    assert refused == [
+        ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE"),
+        ("OffsetCommit", "CommitFailedException"),
+    ]

@@ -69,12 +69,27 @@ AIOKAFKA = (
     "(Re-)joining group pay",
     "Joined group 'pay' (generation 3) with member_id aiokafka-1",
 )
+#: Of workers, of KIP-848, of refusals: none of them is among the lines above.
+OTHERS = (
+    f"[GroupCoordinator id=0 topic=__consumer_offsets partition=8] [GroupId pay] Member {MEMBER} joins the "
+    "consumer group using the consumer protocol.",
+    f"[Consumer clientId=c-1, groupId=pay] Member {MEMBER} with epoch 4 transitioned from RECONCILING to "
+    "ACKNOWLEDGING.",
+    "[Worker clientId=w-1, groupId=connect] Joined group at generation 4 with protocol version 2 and got "
+    "assignment: Assignment{error=0, leader='w-1', leaderUrl='http://w-1:8083/', offset=7, connectorIds=[a], "
+    "taskIds=[a-0, a-1], revokedConnectorIds=[], revokedTaskIds=[], delay=0} with rebalance delay: 0",
+    "[Consumer clientId=c-1, groupId=pay] Offset commit failed on partition t-0 at offset 7: The coordinator "
+    "is not aware of this member.",
+    "stream-client [pay-11111111-1111-1111-1111-111111111111] State transition from PENDING_SHUTDOWN to "
+    "NOT_RUNNING",
+)
 SOURCES = {
     "broker": lines_of(ROUND, "[{iso}] INFO ", " (kafka.coordinator.group.GroupCoordinator)"),
     "java": lines_of(
         JAVA, "[{iso}] INFO ", " (org.apache.kafka.clients.consumer.internals.ConsumerCoordinator)"
     ),
     "librdkafka": lines_of(RDKAFKA, "%7|{epoch}|CGRPJOIN|"),
+    "others": lines_of(OTHERS, "[{iso}] INFO ", " (org.apache.kafka.Any)"),
     "aiokafka": lines_of(AIOKAFKA, "{iso} INFO aiokafka.consumer.group_coordinator: "),
 }
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
 from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
@@ -38,8 +39,13 @@ def session_expired(history: History) -> Match | None:
             f"{counted(len(silent.members), 'member')} had no answer of the coordinator for a whole session "
             "(session-timeout)."
         )
+        answers = [one for one in history.refusals if one.member in silent.members]
+        answers = [one for one in answers if one.error in ZOMBIE_ERRORS | COORDINATOR_ERRORS]
+        silent.sentence += "".join(f" {one.member} was answered {one.error}." for one in answers[:_NAMED_MAX])
         silent.unknown = (
-            "whether the coordinator removed them, or was itself out of reach: add the broker's log"
+            ""
+            if answers
+            else "whether the coordinator removed them, or was itself out of reach: add the broker's log"
         )
     return silent
 

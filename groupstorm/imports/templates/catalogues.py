@@ -21,6 +21,8 @@ BROKER_CONFIG: Final = "broker-config"
 WORKER_CONFIG: Final = "worker-config"
 #: The kinds of exceptions that a Java application logs: they name no client.
 EXCEPTIONS: Final = frozenset({"commit-exception", "fenced-exception", "rebalance-exception"})
+#: The kinds of lines about a request that had no answer in time.
+LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")
 #: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
 APPEND_REFUSED: Final = "append-refused"
 
@@ -76,18 +78,27 @@ UNKNOWN_ERROR: Final = "unknown"
 #: Error -> a pattern of the letters of what programs say: names and messages of Kafka, librdkafka, sarama,
 #: segmentio/kafka-go, kafka-python, kafkajs. The first that fits counts.
 _WORDS: Final = (
-    ("NOT_COORDINATOR", "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker"),
-    ("COORDINATOR_NOT_AVAILABLE", "coordinator(is)?notavailable"),
-    ("COORDINATOR_LOAD_IN_PROGRESS", "(coordinator|group)loadinprogress|coordinatorisloading"),
+    (
+        "NOT_COORDINATOR",
+        "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker|coordinator.*isincorrect",
+    ),
+    ("COORDINATOR_NOT_AVAILABLE", "coordinator.*notavailable"),
+    (
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "(coordinator|group)loadinprogress|coordinator.*isloading|coordinator.*isstillloading",
+    ),
     ("MEMBER_ID_REQUIRED", "memberidrequired|need(s|sto|sa|stohave|stohavea)validmemberid"),
-    ("UNKNOWN_MEMBER_ID", "unknownmember|notawareofthismember|memberisnotknown|memberidwasnotrecognized"),
+    (
+        "UNKNOWN_MEMBER_ID",
+        "unknownmember|notawareofthismember|memberisnotknown|member.*isunknown|memberidwasnotrecognized",
+    ),
     ("ILLEGAL_GENERATION", "illegalgeneration|generationidisnot"),
     ("REBALANCE_IN_PROGRESS", "rebalanceinprogress|rebalanceforthegroupisinprogress|rebalancing|undergoinga"),
     (
         "FENCED_INSTANCE_ID",
         "instanceid.*fenced|staticconsumerfenced|rejectedthisstaticconsumer|fencedinstance",
     ),
-    ("FENCED_MEMBER_EPOCH", "fencedmemberepoch|memberepochisfenced|memberfenced"),
+    ("FENCED_MEMBER_EPOCH", "fencedmemberepoch|epochisfenced|memberfenced"),
     ("STALE_MEMBER_EPOCH", "stalememberepoch|memberepochisstale"),
     ("UNRELEASED_INSTANCE_ID", "unreleasedinstanceid|instanceidisstillused"),
     ("INCONSISTENT_GROUP_PROTOCOL", "inconsistentgroupprotocol|protocolsareincompatible"),
@@ -95,7 +106,10 @@ _WORDS: Final = (
     ("GROUP_AUTHORIZATION_FAILED", "groupauthorizationfailed|notauthorizedtoaccessgroup"),
     ("INVALID_SESSION_TIMEOUT", "invalidsessiontimeout|sessiontimeoutisnotwithin"),
     ("REQUEST_TIMED_OUT", "requesttimedout"),
-    ("CommitFailedException", "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced"),
+    (
+        "CommitFailedException",
+        "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced|membershipoutofdate",
+    ),
 )
 _PATTERNS: Final = tuple((name, re.compile(words)) for name, words in _WORDS)
 _OTHER: Final = re.compile("[^a-z]+")

@@ -227,8 +227,16 @@ class ClassicRounds(GroupPart):
 
     def _fenced(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
-        detail = f"{line.fields['operation']} of a fenced instance {line.fields['instance']}"
-        event = events.OperationFailed(self._group.name, member_id, self._group.generation or -1, detail)
+        words = line.fields.get("operation", UNKNOWN).split("-")
+        api = UNKNOWN if words == [UNKNOWN] else "".join(map(str.capitalize, words))
+        event = imported.RequestRefused(
+            self._group.name,
+            self._group.members.name(member_id, line.fields["instance"]),
+            member_id,
+            None,
+            api,
+            "FENCED_INSTANCE_ID",
+        )
         self._group.emit(line, event, Why([line]))
 
     def _failed(self, line: Observation) -> None:

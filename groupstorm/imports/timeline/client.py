@@ -93,12 +93,14 @@ class ClientMember(Member):
         last = self._asked_last
         is_next = interval_us and last is not None and line.time_us - last.time_us >= interval_us
         if self._losing != TOO_SLOW or is_next:
-            self._losing = TOO_SLOW
+            self._losing, self._is_away = TOO_SLOW, True
             if interval_us:
                 self._configured(line, {"max.poll.interval.ms": str(line.fields["ms"])})
             self._ask(line, TOO_SLOW)
 
     def _joining(self, line: Observation) -> None:
+        if self._is_away:  # by its own fault it was in no round until it polls again
+            self._asked, self._is_away = None, False
         self._asked, self._asked_last = self._asked or line, line
         if self._member_id and self._generation is not None:
             event = events.JoinParked(self._group.name, self._client, self._member_id, self._generation)

@@ -16,6 +16,8 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
+_JOINS: Final = ("joining", "rd-joining")
+_NEVER_JOINED = "cause: no line says it, nor what came of it"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
 
@@ -32,6 +34,8 @@ class Member:
         #: The first line since the last generation by which it joins again, and the last one.
         self._asked: Observation | None = None
         self._asked_last: Observation | None = None
+        #: It has left because it did not poll, and has not joined since.
+        self._is_away = False
         self._given: list[str] | None = None
         self._updated = False
         #: Whether the log has the start of the process, and no round since.
@@ -67,7 +71,19 @@ class Member:
             self._settle_revocation(None)
         if self._removed is not None:
             self._crashed(self._removed[0])
+        if self._asked is not None and self._generation is None and self._asked is self._asked_last:
+            self._say_that_it_joins(self._asked)
         self._deaths.finish()
+
+    def _say_that_it_joins(self, line: Observation) -> None:
+        """The log has no more of it than that it begins to join."""
+        if line.kind not in _JOINS:
+            return
+        event = member_events.RejoinRequested(
+            self._group.name, self._client, self._member_id, self._generation_or_none(), UNKNOWN
+        )
+        order, why = self._group.order_of(line), Why([line], _NEVER_JOINED)
+        self._group.rows.add(line.time_us, order, Source.MEMBER, event, why)
 
     def _begin_process(self, line: Observation) -> None:
         """Begin another process of the member, if it had one before: the lines that follow are about it."""

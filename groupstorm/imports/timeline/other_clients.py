@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
@@ -21,7 +22,10 @@ _TOPICS: Final = "topics: the subscription that the process logs after its start
 _METADATA: Final = "metadata-changed"
 #: Requests of a group's member.
 _GROUP_REQUESTS: Final = frozenset({"Heartbeat", "JoinGroup", "SyncGroup", "OffsetCommit"})
+_LAST_ERROR: Final = re.compile(r"last error was (.*?)\)")
 _NO_ERROR: Final = ("(no error)", "Success")
+#: What librdkafka says, and franz-go, when their consumer is closed.
+_CLOSES: Final = ("unsubscribe", "context canceled")
 #: librdkafka, franz-go and brod: what they say -> the cause of joining again, if it is no error of Kafka's.
 _CAUSES: Final = (
     ("max.poll.interval.ms exceeded", TOO_SLOW),
@@ -75,9 +79,10 @@ class OtherMember(ClientMember):
 
     def _rejoin_by_words(self, line: Observation) -> None:
         reason = line.fields.get("reason", "")
-        if reason == "unsubscribe":  # librdkafka closes its consumer
+        if reason in _CLOSES:
             self._release_cause = "close"
             return
+        self._say_last_error(line, reason)
         cause = cause_of(reason)
         if cause == TOO_SLOW:
             self._poll_timeout(line)
@@ -96,8 +101,16 @@ class OtherMember(ClientMember):
         self._ask(line, cause_of_error(error))
 
     def _session_expired(self, line: Observation) -> None:
+        self._say_last_error(line, line.fields.get("rest", ""))
         self._losing = "session-timeout"
         self._ask(line, "session-timeout")
+
+    def _say_last_error(self, line: Observation, said: str) -> None:
+        """librdkafka says what the last answer was before its session was over."""
+        found = _LAST_ERROR.search(said)
+        error = UNKNOWN if found is None else error_of(found[1])
+        if error != UNKNOWN:
+            self._request_refused(line, "Heartbeat", error)
 
     def _learned(self, line: Observation) -> None:
         if line.fields["member_id"] not in ("", "(not-set)"):

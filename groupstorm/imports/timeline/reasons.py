@@ -9,7 +9,7 @@ from typing import Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import UNKNOWN_ERROR, error_of, table
+from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, error_of, table
 from groupstorm.trace.events import imported
 
 UNKNOWN: Final = UNKNOWN_ERROR
@@ -79,6 +79,9 @@ REFUSED: Final[Mapping[str, str]] = {
     "join-refused": "JoinGroup",
     "join-late": "JoinGroup",
     "sync-refused": "SyncGroup",
+    "sync-late": "SyncGroup",
+    "commit-late": "OffsetCommit",
+    "leave-late": "LeaveGroup",
     "fetch-refused": "OffsetFetch",
     "coordinator-lost": "FindCoordinator",
 }
@@ -87,8 +90,7 @@ _IF_UNKNOWN: Final[Mapping[str, str]] = {
     "commit-exception": "CommitFailedException",
     "rebalance-exception": "REBALANCE_IN_PROGRESS",
     "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
-    "heartbeat-late": "REQUEST_TIMED_OUT",
-    "join-late": "REQUEST_TIMED_OUT",
+    **dict.fromkeys(LATE, "REQUEST_TIMED_OUT"),
 }
 #: Kind of a line -> why a client began where auto.offset.reset says.
 NO_OFFSET: Final[Mapping[str, str]] = {
