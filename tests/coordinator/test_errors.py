@@ -28,7 +28,11 @@ _NOTHING = CommittedOffset(-1)
 
 def test_names_and_numbers_are_those_of_kafkas_protocol() -> None:
     known = {code.name.upper(): code.value for code in ErrorCode}
-    since_4_4 = {"GROUP_DELETION_FAILED": 134, "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED": 135}
+    since_4_4 = {
+        "GROUP_DELETION_FAILED": 134,
+        "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED": 135,
+        "CONTROLLER_ID_NOT_REGISTERED": 136,
+    }
     assert {error.name: error.value for error in Error} == known | since_4_4
 
 
