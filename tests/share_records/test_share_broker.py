@@ -86,8 +86,8 @@ def test_records_that_arrive_between_the_turns_of_a_fetch_go_to_whoever_waits(tu
     """The fetch of a, which wants more bytes, has locked the partition at times."""
     world = _World(Compatibility.KAFKA_4_4_0)
     assert world.fetch(0, max_wait_ms=0)
-    large = {"max_wait_ms": 500, "min_bytes": 1_000_000}
-    work = world.broker.handle(ShareFetch("g", "a", 1, {_FOO: ()}, **large), "fetch-a")
+    large = ShareFetch("g", "a", 1, {_FOO: ()}, max_wait_ms=500, min_bytes=1_000_000)
+    work = world.broker.handle(large, "fetch-a")
     for _ in range(turns):
         next(work, None)
     at_once(world.broker.handle(ShareFetch("g", "b", 0, {_FOO: ()}, max_wait_ms=500), "fetch-b"))

@@ -299,11 +299,11 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
                 moved.setdefault(topic, {}).update(dict.fromkeys(goes))
         if after is not None:
             for topic, numbers in (*after.assigned.items(), *after.revoking.items()):
-                known = self.partition_epochs.get(topic)
+                known = self.partition_epochs.get(topic, {})
                 if not known and topic not in moved:
                     moved[topic] = dict.fromkeys(numbers, after.epoch)
                     continue
-                known, epochs = known or {}, moved.setdefault(topic, {})
+                epochs = moved.setdefault(topic, {})
                 for number in numbers:
                     held = epochs[number] if number in epochs else known.get(number)
                     if held is not None and held >= after.epoch:
@@ -315,11 +315,7 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
 
     def _put_epochs(self, moved: dict[UUID, dict[int, int | None]]) -> None:
         for topic, epochs in moved.items():
-            table = self.partition_epochs.setdefault(topic, {})
-            if None in epochs.values():
-                merge(table, epochs)
-            else:
-                table.update(epochs)
+            merge(self.partition_epochs.setdefault(topic, {}), epochs)
 
     def _put_member(self, member_id: str, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
         put(self.members, member_id, new)

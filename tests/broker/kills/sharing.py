@@ -158,6 +158,6 @@ class _Session:
 
 
 def _beat(client: RawClient, member: str, epoch: int) -> Any:
-    who = {"group_id": _GROUP, "member_id": member, "member_epoch": epoch, "rack_id": None}
+    who: dict[str, Any] = {"group_id": _GROUP, "member_id": member, "member_epoch": epoch, "rack_id": None}
     topics = (SHARED,) if epoch == 0 else None
     return client.ask(wire.SHARE_GROUP_HEARTBEAT, 1, **who, subscribed_topic_names=topics)
