@@ -24,9 +24,9 @@ from groupstorm.turns import at_once
 from tests.broker import wire
 from tests.broker.asking import create, join, metadata
 from tests.broker.driver import Driver
-from tests.broker.streams_members import streams_join, subtopology, topology
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
+from tests.broker.streams_members import streams_join, subtopology, topology
 from tests.broker.wire import milliseconds, structure
 from tests.soaking import one_in
 
