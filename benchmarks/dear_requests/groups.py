@@ -19,6 +19,7 @@ from benchmarks.dear_requests.frames import (
     OFFSET_COMMIT,
     OFFSET_DELETE,
     OFFSET_FETCH,
+    STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
     Client,
     case,
@@ -271,3 +272,34 @@ def _(client: Client) -> Iterable[bytes]:
         made(LEAVE_GROUP, 4, "MemberIdentity", member_id=f"m{number}") for number in range(100_000)
     )
     return [frame(LEAVE_GROUP, 4, group_id="big", members=members)]
+
+
+@case(
+    "streams heartbeat, topology of 10,000 subtopologies, twice",
+    "group.streams.initial.rebalance.delay.ms=0",
+    "group.streams.assignment.interval.ms=0",
+)
+def _(client: Client) -> Iterable[bytes]:
+    """The changelogs are created behind the first heartbeat; the second one gets the tasks."""
+    key = STREAMS_GROUP_HEARTBEAT
+    subtopologies = tuple(
+        made(
+            *(key, 1, "Subtopology"),
+            subtopology_id=str(number),
+            source_topics=(name,),
+            state_changelog_topics=(made(key, 1, "TopicInfo", name=f"g-{number}-changelog"),),
+        )
+        for number, name in enumerate(make_topics(client, 10_000))
+    )
+    own = {
+        "group_id": "g",
+        "member_id": "AAAAAAAAAAAAAAAAAAAAAQ",
+        "process_id": "p",
+        "endpoint_information_epoch": -1,
+    }
+    kinds = ("active", "standby", "warmup")
+    lists = dict.fromkeys([*(f"{kind}_tasks" for kind in kinds), "task_offsets", "task_end_offsets"], ())
+    timeout = {"rebalance_timeout": timedelta(seconds=60)}
+    topology = made(key, 1, "Topology", epoch=0, subtopologies=subtopologies)
+    first = frame(key, 1, **own, **timeout, **lists, topology=topology)
+    return [first, frame(key, 1, **own, **timeout, **lists, topology=topology)]

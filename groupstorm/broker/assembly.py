@@ -120,6 +120,7 @@ def _cluster_id() -> str:
 _RECORD_BYTES = 20
 _NUMBER_BYTES = 8
 _FIXED = {int: _NUMBER_BYTES, uuid.UUID: _NUMBER_BYTES, type(None): 1}
+_LISTS = {tuple, list, frozenset}
 
 
 def limited_appends(latency_ms: int, max_bytes: Callable[[], int]) -> AppendPolicy:
@@ -151,8 +152,9 @@ def _size_of(values: Iterable[Any]) -> int:
             size += fixed
         elif kind is str or kind is bytes:
             size += 2 + len(value)
-        elif kind is tuple or kind is list:
-            size += _size_of(value)
+        elif kind in _LISTS:
+            has_numbers = type(next(iter(value), None)) is int
+            size += 2 + _NUMBER_BYTES * len(value) if has_numbers else _size_of(value)
         elif isinstance(value, str | bytes):
             size += 2 + len(value)
         elif kind is dict or isinstance(value, Mapping):

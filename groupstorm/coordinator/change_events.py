@@ -14,6 +14,12 @@ from groupstorm.trace.events.group_states import Cause
 _Group = ModernGroup[Any, Any]
 
 
+def is_of_member(shard: Shard, record: Any) -> bool:
+    """Whether the record holds a member's subscription, or how far the member has come."""
+    kind = shard.wings.of_record.get(type(record))
+    return kind is not None and type(record) in (kind.types.member, kind.types.current)
+
+
 class ChangeEvents:
     """Emits the events of one write: made before the group takes the records in, used after it."""
 
@@ -31,7 +37,7 @@ class ChangeEvents:
         self._targets: set[str] = set()
         for one in records:
             kind = shard.wings.of_record.get(type(one))
-            if kind is not None and type(one) in (kind.types.member, kind.types.current):
+            if is_of_member(shard, one):
                 ids[one[1]] = None
             elif kind is not None and type(one) is kind.types.target:
                 self._targets.add(one[1])

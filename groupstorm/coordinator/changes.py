@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from groupstorm.coordinator.change_events import ChangeEvents
+from groupstorm.coordinator.change_events import ChangeEvents, is_of_member
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.groups import Group
@@ -23,6 +23,7 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC
 from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import Turns, at_once
 
 MEMBER_TIMERS = (MEMBER_SESSION, MEMBER_REBALANCE, MEMBER_JOIN, MEMBER_SYNC)
 
@@ -92,10 +93,24 @@ def write_records(
 
     `CoordinatorFault` if they do not fit; the group is as before then.
     """
+    return at_once(_write_in_turns(shard, name, records, cause, on_written, why, 0))
+
+
+def _write_in_turns(
+    shard: Shard,
+    name: str,
+    records: Sequence[Record],
+    cause: AppendCause,
+    on_written: Completion | None,
+    why: Cause,
+    work: int,
+) -> Turns[Write]:
     taken, changes = _Replay(shard, name), ChangeEvents(shard, name, records, why)
     try:
         for record in records:
             taken.take(record)
+            if work and is_of_member(shard, record):
+                yield work
     except CoordinatorFault:
         taken.revert()
         raise
@@ -133,12 +148,15 @@ def respond(
     records: Sequence[Record],
     cause: AppendCause,
     response: Response,
-) -> Write | None:
-    """Write the records, and answer when they are written."""
+    work: int = 0,
+) -> Turns[Write | None]:
+    """Write the records, and answer when they are written. ``work``: of taking in a member."""
     if not records:
         answer_in_turn(shard, request, reply, response)
         return None
-    return write_records(shard, request.group, records, cause, answering(shard, reply, response))
+    answer = answering(shard, reply, response)
+    name, why = request.group, Cause.HEARTBEAT
+    return (yield from _write_in_turns(shard, name, records, cause, answer, why, work))
 
 
 def restart_session(shard: Shard, group: str, member: ModernMember, timeout_ms: int | None = None) -> None:

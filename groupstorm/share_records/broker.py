@@ -226,7 +226,7 @@ class ShareBroker:
         if len(fetch.errors) == len(partitions):
             fetch.answer({})
         else:
-            self._fetches.watch(fetch)
+            yield from self._fetches.watch(fetch)
 
     def _share_partition(self, key: SharePartitionKey) -> SharePartition:
         found = self.share_partitions.get(key)

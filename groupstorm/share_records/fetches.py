@@ -24,6 +24,7 @@ from groupstorm.share_records.ports import (
     batches_up_to,
 )
 from groupstorm.share_records.timers import Timer, Timers
+from groupstorm.turns import Turns, at_once
 
 Fetched = dict[TopicPartition, FetchedPartition]
 #: A fetch waits for a change of a share partition, or for records of a partition.
@@ -45,19 +46,41 @@ class FetchSurroundings:
         #: Actions that wait until the request is worked on (ActionQueue).
         self.deferred: list[Callable[[], None]] = []
         self._watchers: dict[WatchKey, list[DelayedShareFetch]] = defaultdict(list)
+        #: Fetches that have locked partitions and go on later, and what has happened meanwhile.
+        self._paused = 0
+        self._missed: dict[WatchKey, None] = {}
 
-    def watch(self, fetch: DelayedShareFetch) -> None:
+    def watch(self, fetch: DelayedShareFetch) -> Turns[None]:
         """Answer the fetch now if possible, otherwise as it gets possible, or at the end of its wait."""
-        if fetch.try_complete():
+        if (yield from self._attempt(fetch)):
             return
         for partition, share_partition in fetch.share_partitions.items():
             self._watchers[share_partition.key].append(fetch)
             self._watchers[partition].append(fetch)
-        if not fetch.try_complete():
+        if not (yield from self._attempt(fetch)):
             fetch.timer = self.timers.schedule(fetch.request.max_wait_ms, fetch.force_complete)
+
+    def _attempt(self, fetch: DelayedShareFetch) -> Turns[bool]:
+        """Answer the fetch if possible. What happens between the turns is looked at again behind them."""
+        turns, is_answered = fetch.attempt(), None
+        while is_answered is None:
+            try:
+                work = next(turns)
+            except StopIteration as end:
+                is_answered = bool(end.value)
+            else:
+                self._paused += 1
+                yield work
+                self._paused -= 1
+        missed, self._missed = self._missed, {}
+        for key in missed:
+            self.retry(key)
+        return is_answered or fetch.is_completed
 
     def retry(self, key: WatchKey) -> None:
         """Something has happened to what fetches wait for."""
+        if self._paused:
+            self._missed[key] = None
         failed: object = None
         for fetch in list(self._watchers.get(key, ())):
             if fetch.is_completed or (fetch.needs == failed and not fetch.errors):
@@ -109,26 +132,35 @@ class DelayedShareFetch:
 
     def try_complete(self) -> bool:
         """Answer if the records are there, or if a log cannot be read."""
+        return at_once(self.attempt())
+
+    def attempt(self) -> Turns[bool]:
+        """Do the same in turns. The partitions are locked meanwhile."""
         offsets = self._lock_acquirable()
         if not offsets:
             return False
+        yield len(offsets)
         try:
             reads = self._look_up(offsets)
+            yield len(offsets)
             has_error = any(read.error is not Error.NONE for read in reads.values())
             is_ready = has_error or self._has_min_bytes(offsets)
         except KafkaError:
             self._unlock(offsets)
-            return self._complete({}, {})
+            return (yield from self._complete({}, {}))
+        yield len(offsets)
         if is_ready:
-            return self._complete(offsets, reads)
+            return (yield from self._complete(offsets, reads))
         self._unlock(offsets)
         return False
 
     def force_complete(self) -> None:
         """Answer with what there is, at the end of the wait."""
-        self._complete({}, {})
+        at_once(self._complete({}, {}))
 
-    def _complete(self, offsets: dict[TopicPartition, int], reads: dict[TopicPartition, LogRead]) -> bool:
+    def _complete(
+        self, offsets: dict[TopicPartition, int], reads: dict[TopicPartition, LogRead]
+    ) -> Turns[bool]:
         if self.is_completed:
             return False
         self.is_completed = True
@@ -141,7 +173,10 @@ class DelayedShareFetch:
         try:
             missing = {key: offset for key, offset in offsets.items() if key not in reads}
             reads = {**self._read(missing, len(offsets)), **reads}
-            self.answer(self._process(offsets, reads))
+            yield len(missing)
+            found = self._process(offsets, reads)
+            yield len(offsets)
+            self.answer(found)
         except KafkaError as problem:
             for key in offsets:
                 self._around.drop(self._key(key), problem.error)

@@ -270,7 +270,8 @@ def _refusing(folder: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, ValueError, RecursionError) as problem:
-        raise _refusal(folder, f"{_FILE} is damaged: {problem}") from problem
+        why, _, _row = str(problem).partition(" with text ")  # SQLite quotes what is no UTF-8
+        raise _refusal(folder, f"{_FILE} is damaged: {why}") from problem
 
 
 def _sealed(text: str) -> str:

@@ -26,6 +26,7 @@ from tests.broker.asking import create, join, metadata
 from tests.broker.driver import Driver
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
+from tests.broker.streams_members import streams_join, subtopology, topology
 from tests.broker.wire import milliseconds, structure
 from tests.soaking import one_in
 
@@ -297,15 +298,25 @@ def _share_beat(driver: Driver, member: str, topics: int, group: str = "g") -> i
     )
 
 
+def _streams_beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
+    """Each topic has a subtopology of its own."""
+    whole = topology(1, *(subtopology(1, f"topic-{number}", name=str(number)) for number in range(topics)))
+    return driver.send(
+        wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join(1, group, member=member, topology=whole)
+    )
+
+
 _Beat = Callable[..., int]
 
 
 def _with_topics() -> Driver:
-    options = {"group.consumer.assignment.interval.ms": "0", "group.share.assignment.interval.ms": "0"}
+    kinds = ("consumer", "share", "streams")
+    options = {f"group.{kind}.assignment.interval.ms": "0" for kind in kinds}
+    options["group.streams.initial.rebalance.delay.ms"] = "0"
     return Driver(options, {f"topic-{number}": 1 for number in range(MANY)})
 
 
-@pytest.mark.parametrize("beat", [_beat, _share_beat])
+@pytest.mark.parametrize("beat", [_beat, _share_beat, _streams_beat])
 def test_other_groups_are_served_between_the_turns_of_a_heartbeat_and_its_own_group_waits(
     beat: _Beat,
 ) -> None:

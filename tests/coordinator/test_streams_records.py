@@ -16,6 +16,7 @@ from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.streams.configuration import configure
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
 from groupstorm.coordinator.topics import Topic, Topics
+from groupstorm.turns import at_once
 from tests.coordinator.streams_scripts import NOTHING, OWNED, run_streams
 
 
@@ -69,7 +70,7 @@ def _calls(count: int) -> int:
     counter = Counter[str]()
     sys.setprofile(lambda frame, event, argument: counter.update([event]))
     try:
-        configured = configure(Topology(1, tuple(subtopologies)), topics)
+        configured = at_once(configure(Topology(1, tuple(subtopologies)), topics))
     finally:
         sys.setprofile(None)
     assert configured.subtopologies is not None

@@ -81,6 +81,27 @@ def test_a_fetch_waits_under_its_token_until_records_arrive() -> None:
     assert world.timers.next_deadline() == 30_200, "the end of the lock, not of the wait"
 
 
+@pytest.mark.parametrize("turns", range(8))
+def test_records_that_arrive_between_the_turns_of_a_fetch_go_to_whoever_waits(turns: int) -> None:
+    """The fetch of a, which wants more bytes, has locked the partition at times."""
+    world = _World(Compatibility.KAFKA_4_4_0)
+    assert world.fetch(0, max_wait_ms=0)
+    large = ShareFetch("g", "a", 1, {_FOO: ()}, max_wait_ms=500, min_bytes=1_000_000)
+    work = world.broker.handle(large, "fetch-a")
+    for _ in range(turns):
+        next(work, None)
+    at_once(world.broker.handle(ShareFetch("g", "b", 0, {_FOO: ()}, max_wait_ms=500), "fetch-b"))
+    world.produce(3)
+    for _ in work:
+        continue
+    assert [
+        (token, response.partitions[_FOO].acquired)
+        for token, response in world.settle()
+        if isinstance(response, ShareFetchResponse)
+    ] == [("fetch-b", [(0, 2, 1)])]
+    assert not turns or world.timers.next_deadline() == 500, "a waits"
+
+
 def _after_the_log_moved(compatibility: Compatibility) -> _World:
     """All records are done, and the next acknowledgement begins before the start."""
     world = _World(compatibility)

@@ -54,6 +54,8 @@ def read_streams_heartbeat(message: Any, version: int, client_id: str) -> Stream
 
 
 def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
+    topology = call.message.topology
+    yield 0 if topology is None else len(topology.subtopologies)
     read = read_streams_heartbeat(call.message, call.version, call.client_id)
     request = read._replace(client_host=call.client_host)
 
@@ -63,6 +65,7 @@ def handle(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
         return _response(call, answer._replace(statuses=statuses))
 
     if request.topology is not None:
+        yield len(request.topology.subtopologies)
         names = list(dict.fromkeys(_topics(request.topology)))
         try:
             yield from check_names(names)

@@ -127,6 +127,8 @@ class BrokersLog(ShareLog):
             return LogRead(Error.OFFSET_OUT_OF_RANGE)
         upper = log.last_stable_offset if is_committed else log.end_offset
         position = _position(log, offset)
+        if offset >= upper:
+            return LogRead(Error.NONE, position)
         start = end = position.byte
         last = min(log.batches.from_base(upper), start + _MOST_BATCHES)
         size, sizes = log.batches.size_of(start, last), log.batches.columns.sizes

@@ -29,6 +29,7 @@ from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC, Timer
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import at_once
 
 
 def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
@@ -46,7 +47,7 @@ def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) ->
     response = ConsumerGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
-        return respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response)
+        return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
     return fence(
         shard,
         group,

@@ -249,11 +249,10 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         """
         before = self.members.get(member_id)
         epochs = self._moved_epochs(before, member)
-        held: dict[UUID, dict[int, int | None]] = {
+        held = {
             topic: entries(table, moved)
-            if (table := self.partition_epochs.get(topic))
-            else dict.fromkeys(moved)
             for topic, moved in epochs.items()
+            if (table := self.partition_epochs.get(topic))
         }
         homogeneous = self._is_homogeneous
         known = [one.instance for one in (before, member) if one is not None and one.instance is not None]
@@ -262,7 +261,11 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
         def back() -> None:
             self.members.remove(member_id)
             self._put_member(member_id, member, before)
-            self._put_epochs(held)
+            for topic in epochs:
+                if topic in held:
+                    merge(self.partition_epochs.setdefault(topic, {}), held[topic])
+                else:
+                    self.partition_epochs.pop(topic, None)
             merge(self.static_members, instances)
             self._is_homogeneous, self._counted = homogeneous, False
 
@@ -297,10 +300,11 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
                 moved.setdefault(topic, {}).update(dict.fromkeys(goes))
         if after is not None:
             for topic, numbers in (*after.assigned.items(), *after.revoking.items()):
-                known, epochs = self.partition_epochs.get(topic, {}), moved.setdefault(topic, {})
-                if not known and not epochs:
-                    epochs.update(dict.fromkeys(numbers, after.epoch))
+                known = self.partition_epochs.get(topic, {})
+                if not known and topic not in moved:
+                    moved[topic] = dict.fromkeys(numbers, after.epoch)
                     continue
+                epochs = moved.setdefault(topic, {})
                 for number in numbers:
                     held = epochs[number] if number in epochs else known.get(number)
                     if held is not None and held >= after.epoch:

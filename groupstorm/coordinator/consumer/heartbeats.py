@@ -101,8 +101,10 @@ def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingRepl
     assignment = {topic: tuple(held) for topic, held in after.assigned.items()} if news else None
     interval_ms = shard.group_options.consumer(group.name).heartbeat_interval_ms
     response = ConsumerGroupHeartbeatResponse(NO_ERROR, after.member_id, after.epoch, interval_ms, assignment)
-    write = respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
-    yield len(after.topics) + len(after.assigned)
+    work = len(after.topics) + len(after.assigned)
+    cause = AppendCause.MEMBER_HEARTBEAT
+    write = yield from respond(shard, request, reply, records, cause, response, work)
+    yield work
     return write
 
 
@@ -163,6 +165,7 @@ def _bring_along(
         noticed = notice_topics(shard, group, bumps, before, after, records)
         yield len(group.subscribed) + len(after.topics)
     target = yield from update_target(shard, group, noticed, before, after, records)
+    yield len(target.partitions)
     has_changed = topics_changed or regex_change is not RegexChange.NONE
     reconciled = reconcile_member(shard, group, after, target, has_changed, request.owned, records)
     yield len(target.partitions)

@@ -36,7 +36,7 @@ def reconcile_member(
         Reconciliation(
             target.partitions,
             target.epoch,
-            group.partition_epoch,
+            group.partition_epochs,
             lambda topic: shard.topics.name(topic) in topics,
             not topics,
             has_subscription_changed,

@@ -5,13 +5,12 @@ The group's partition epochs say which partitions are held. Kafka: CurrentAssign
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.consumer.group import NO_EPOCH
 from groupstorm.coordinator.consumer.member import ConsumerMember, Owned, Partitions, owns_any
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.reconciliation import Found, Step, reached, situation, steps
@@ -24,12 +23,13 @@ class Reconciliation(NamedTuple):
     """The question: a member's target and what is known about its partitions.
 
     ``is_subscribed``: whether the member subscribes to the topic with this id; ``subscribes_to_nothing``: it
-    subscribes to no topic, existing or not; ``owned``: what the member says that it owns, None if nothing.
+    subscribes to no topic, existing or not; ``held``: the partitions that members hold; ``owned``: what the
+    member says that it owns, None if nothing.
     """
 
     target: Target
     target_epoch: int
-    partition_epoch: Callable[[UUID, int], int]
+    held: Partitions
     is_subscribed: Callable[[UUID], bool]
     subscribes_to_nothing: bool
     has_subscription_changed: bool
@@ -64,32 +64,31 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
     """Keep what is in the target, give the rest up, and then take what nobody else holds."""
     kept: dict[UUID, dict[int, int]] = {}
     revoking: dict[UUID, dict[int, int]] = {}
-    taken: dict[UUID, list[int]] = {}
+    taken: dict[UUID, dict[int, int]] = {}
     others_hold = False
-    for topic in dict.fromkeys((*question.target, *member.assigned)):
-        wanted = question.target.get(topic, ()) if question.is_subscribed(topic) else ()
-        assigned, has = member.assigned.get(topic), {}
+    beside = {topic: () for topic in member.assigned if topic not in question.target}
+    # a UUID's hash is dear: each topic is looked up only where it may be
+    for topic, target in (*question.target.items(), *beside.items()):
+        wanted = target if question.is_subscribed(topic) else ()
+        assigned = member.assigned.get(topic) if member.assigned else None
+        has: Mapping[int, int] = {}
         if assigned:
             in_target = frozenset(wanted)
             for number, epoch in assigned.items():
                 (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
             has = kept.get(topic, {})
-        for number in wanted:
-            if number in has:
-                continue
-            if question.partition_epoch(topic, number) != NO_EPOCH and not _is_in(
-                member.revoking, topic, number
-            ):
-                others_hold = True
-            else:
-                taken.setdefault(topic, []).append(number)
+        held = question.held.get(topic) if question.held else None
+        free: Sequence[int] = [number for number in wanted if number not in has] if has else wanted
+        if held:
+            free = [one for one in free if one not in held or _is_in(member.revoking, topic, one)]
+            others_hold = others_hold or len(has) + len(free) < len(wanted)
+        if free:
+            taken[topic] = {**has, **dict.fromkeys(free, question.target_epoch)}
     must_revoke = bool(revoking) and owns_any(question.owned, revoking)
     state = REACHED[Found(must_revoke, others_hold)]
     if state is MemberState.UNREVOKED_PARTITIONS:
         return member.with_current((member.epoch, member.epoch, state, kept, revoking))
-    for topic, numbers in taken.items():
-        kept.setdefault(topic, {}).update(dict.fromkeys(numbers, question.target_epoch))
-    return member.with_current((question.target_epoch, member.epoch, state, kept, {}))
+    return member.with_current((question.target_epoch, member.epoch, state, {**kept, **taken}, {}))
 
 
 def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:

@@ -32,6 +32,9 @@ def count_names(topics: SubscribedTopics, names: Iterable[str], by: int) -> None
 def count_topics(topics: SubscribedTopics, counted: Iterable[str], names: int, matches: int) -> None:
     """Count topics up or down, in place; a topic that nobody counts is no entry."""
     first = names, matches
+    if not topics and max(first) > 0:
+        topics.update(dict.fromkeys(counted, first))
+        return
     for topic in counted:
         before = topics.get(topic)
         if before is None and max(first) > 0:

@@ -130,8 +130,9 @@ class ShareGroup(SubscribedGroup[ShareMember]):
 
     def _put_member(self, member_id: str, old: ShareMember | None, new: ShareMember | None) -> None:
         put(self.members, member_id, new)
-        count_names(self.subscribed, () if old is None else old.topics, -1)
-        count_names(self.subscribed, () if new is None else new.topics, 1)
+        if old is None or new is None or old.topics != new.topics:
+            count_names(self.subscribed, () if old is None else old.topics, -1)
+            count_names(self.subscribed, () if new is None else new.topics, 1)
 
     def tombstones(self) -> list[ShareRecord]:
         ends = [ShareStatePartitionsRecord(self.name, None), ShareEpochRecord(self.name, None)]

@@ -120,7 +120,8 @@ def _heartbeat(
     response = ShareGroupHeartbeatResponse(
         NO_ERROR, taken.member_id, taken.epoch, options.heartbeat_interval_ms, assignment
     )
-    write = respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+    cause = AppendCause.MEMBER_HEARTBEAT
+    write = yield from respond(shard, request, reply, records, cause, response, len(topics))
     if write is not None and asked is not None:
         write.then(lambda error: None if error else initialize_soon(shard, request.group, asked))
     yield len(topics)

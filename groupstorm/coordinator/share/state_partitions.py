@@ -29,6 +29,8 @@ _BY_OPTION = -1
 
 
 def together(one: Partitions, other: Partitions) -> dict[UUID, frozenset[int]]:
+    if not one or not other:
+        return dict(one or other)
     nothing: frozenset[int] = frozenset()
     return {topic: one.get(topic, nothing) | other.get(topic, nothing) for topic in {**one, **other}}
 
@@ -48,8 +50,10 @@ def missing_partitions(
     missing: dict[UUID, frozenset[int]] = {}
     for name in topics:
         topic = shard.topics.by_name.get(name)
-        if topic is not None and len(settled.get(topic.id, ())) < topic.partitions:
-            missing[topic.id] = frozenset(range(topic.partitions)).difference(settled.get(topic.id, ()))
+        if topic is not None:
+            known_numbers = settled.get(topic.id, ()) if settled else ()
+            if len(known_numbers) < topic.partitions:
+                missing[topic.id] = frozenset(range(topic.partitions)).difference(known_numbers)
     if not missing:
         return None
     initializing = together(known.initializing, missing)

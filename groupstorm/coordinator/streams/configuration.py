@@ -15,6 +15,7 @@ from groupstorm.coordinator.faults import CoordinatorFault, Refused
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import JavaHashMap, hash_order
+from groupstorm.turns import Turns
 
 _LISTED_MAX = 3
 
@@ -58,14 +59,14 @@ class _Problem(Exception):
         self.status = status
 
 
-def configure(topology: Topology, topics: Topics) -> ConfiguredTopology:
+def configure(topology: Topology, topics: Topics) -> Turns[ConfiguredTopology]:
     """Decide how many partitions internal topics have, and how many tasks subtopologies.
 
     `Refused` (STREAMS_INVALID_TOPOLOGY) if that cannot be decided whatever topics there are.
     """
     configuration = _Configuration(topology, topics)
     try:
-        return configuration.decide()
+        return (yield from configuration.decide())
     except _Problem as problem:
         return ConfiguredTopology(None, (problem.status, str(problem)))
 
@@ -83,13 +84,16 @@ class _Configuration:
         self._fixed = {topic.name for topic in self._repartition if topic.partitions}
         self._decided: dict[str, int] = {}
 
-    def decide(self) -> ConfiguredTopology:
+    def decide(self) -> Turns[ConfiguredTopology]:
+        work = len(self._subtopologies)
         missing = sorted(
             {topic for one in self._subtopologies for topic in one.sources if self._existing(topic) is None}
         )
         if missing:
             raise _Problem(Status.MISSING_SOURCE_TOPICS, f"Source topics {_summary(missing)} are missing.")
+        yield work
         self._decide_repartition_topics()
+        yield work
         for groups in self._groups:
             for group in groups:
                 self._enforce_copartitioning(group)
@@ -100,9 +104,11 @@ class _Configuration:
             tasks = max(map(self._count, one.inputs))
             changelogs.update(dict.fromkeys((topic.name for topic in one.changelogs), tasks))
         self._decided.update(changelogs)
+        yield work
         configured = {
             one.id: self._configured(one) for one in sorted(self._subtopologies, key=lambda one: one.id)
         }
+        yield work
         to_create = self._to_create(configured)
         if not to_create:
             return ConfiguredTopology(configured)

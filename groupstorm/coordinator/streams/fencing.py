@@ -25,6 +25,7 @@ from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
 from groupstorm.coordinator.writes import answering
 from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import at_once
 
 
 def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
@@ -38,7 +39,7 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
     response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
-        return respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response)
+        return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
     return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, response))
 
 

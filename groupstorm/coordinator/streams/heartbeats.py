@@ -47,6 +47,7 @@ from groupstorm.coordinator.streams.targets import (
 from groupstorm.coordinator.streams.topology import Topology
 from groupstorm.coordinator.streams.topology_descriptions import asks_for_description
 from groupstorm.coordinator.timers import STREAMS_DELAY
+from groupstorm.turns import Turns
 
 #: First version that is told about missing client tags.
 _TAGS_SINCE = 1
@@ -54,13 +55,13 @@ _TAGS_SINCE = 1
 
 def handle_streams_heartbeat(
     shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply
-) -> Write | None:
+) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its tasks if they are news to the member."""
     try:
         check_heartbeat(shard.config.compatibility, request)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return leave(shard, request, reply)
-        return _heartbeat(shard, request, reply)
+        return (yield from _heartbeat(shard, request, reply))
     except Refused as refusal:
         response = StreamsGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
         shard.answer(reply, response)
@@ -75,25 +76,35 @@ class _Noticed(NamedTuple):
     only_epoch: bool
 
 
-def _heartbeat(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
+def _heartbeat(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Turns[Write | None]:
     records: list[Record] = []
     joins = request.member_epoch == JOIN_EPOCH
     group = group_to_join(shard, request.group, records) if joins else group_of(shard, request.group)
     remembered = group.remembered
     try:
-        response = _answer(shard, group, request, records)
+        response = yield from _answer(shard, group, request, records)
     except (Refused, CoordinatorFault):
         if not shard.config.compatibility.is_to_the_letter:
             group.remembered = remembered
         raise
     if asks_for_description(shard, group, request, response, may_fail=bool(records)):
         response = response._replace(description_required=True)
-    return respond(shard, request, reply, records, AppendCause.MEMBER_HEARTBEAT, response)
+    work = _work(group.configured, records)
+    yield work
+    cause = AppendCause.MEMBER_HEARTBEAT
+    write = yield from respond(shard, request, reply, records, cause, response, work)
+    yield work
+    return write
+
+
+def _work(configured: ConfiguredTopology | None, records: list[Record]) -> int:
+    """The work that a change of the group takes at most, at each step."""
+    return len(configured.subtopologies or ()) if records and configured is not None else 0
 
 
 def _answer(
     shard: Shard, group: StreamsGroup, request: StreamsGroupHeartbeat, records: list[Record]
-) -> StreamsGroupHeartbeatResponse:
+) -> Turns[StreamsGroupHeartbeatResponse]:
     """Compare the member with the group, compute targets, reconcile the member: each only if it is due."""
     if request.member_epoch == JOIN_EPOCH:
         check_room(shard, group, request)
@@ -104,7 +115,8 @@ def _answer(
     before = find_member(group, request, records)
     after = _updated(shard, request, before)
     statuses: list[tuple[int, str]] = []
-    noticed = _notice(shard, group, request, before, after, statuses, records)
+    noticed = yield from _notice(shard, group, request, before, after, statuses, records)
+    yield _work(noticed.configured, records)
     options = shard.group_options.streams(group.name)
     if not group.members and options.initial_rebalance_delay_ms > 0 and not is_delayed(shard, group.name):
         shard.timers.set(STREAMS_DELAY, group.name, "", shard.now_ms + options.initial_rebalance_delay_ms)
@@ -112,11 +124,13 @@ def _answer(
         shard, group, noticed.epoch, noticed.configured, after, records, only_epoch=noticed.only_epoch
     )
     statuses += status_of(targets)
+    yield _work(noticed.configured, records)
     wanted = _assignment(shard, group, targets, noticed).get(after.member_id, NO_TASKS)
     after = _reconcile(
         shard, group, request, after, Targets(targets.epoch, {after.member_id: wanted}), records
     )
     restart_session(shard, group.name, after, options.session_timeout_ms)
+    yield _work(noticed.configured, records)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id
     return _response(shard, group, request, before, after, replaced, noticed.configured, statuses)
@@ -148,13 +162,14 @@ def _notice(
     after: StreamsMember,
     statuses: list[tuple[int, str]],
     records: list[Record],
-) -> _Noticed:
+) -> Turns[_Noticed]:
     """Count the group epoch up if member, topology, topics or options are not as they were."""
     bumps = False
     if after != before:
         records.append(group.member_record(after))
         bumps = request.group_instance_id is None or _differs(before, after)
     topology = _topology(group, request.topology, records)
+    yield 0 if request.topology is None else len(topology.subtopologies)
     if group.topology is not None and after.topology_epoch < group.topology.epoch:
         detail = (
             f"The member's topology epoch {after.topology_epoch} is behind the group's topology epoch "
@@ -167,9 +182,10 @@ def _notice(
         metadata_hash = shard.topics.hash_of(
             {topic for one in topology.subtopologies for topic in one.required}
         )
+        yield len(topology.subtopologies)
         bumps = bumps or metadata_hash != facts.metadata_hash
         if group.topology is None or configured is None or metadata_hash != facts.metadata_hash:
-            configured = configure(topology, shard.topics)
+            configured = yield from configure(topology, shard.topics)
             _set_configured(shard, group, configured)
     validated_epoch = -1
     if configured.problem is None:

@@ -21,7 +21,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.librdkafka:
         return _kill_under_librdkafka(options.count, options.seed)
-    kills = records = commits = transactions = generations = written = kept = 0
+    kills = records = commits = transactions = generations = written = kept = epochs = accepted = 0
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for told in kill_repeatedly(Path(folder), options.count, options.seed):
@@ -30,11 +30,14 @@ def main() -> int:
             commits += sum(told.commits.values())
             transactions += len(told.committed) + len(told.aborted)
             generations += told.generation
+            epochs += told.group_epoch + told.shared.epoch
+            accepted += len(told.shared.accepted)
             written += told.compacted.written
             kept += told.compacted.kept
             print(
                 f"{kills:,} kills in {time.monotonic() - began_s:,.0f} s: {records:,} records,"
                 f" {commits:,} commits, {transactions:,} transactions, {generations:,} generations,"
+                f" {epochs:,} epochs of streams and share groups, {accepted:,} records accepted,"
                 f" {written:,} records with keys acknowledged, none lost; {kept:,} with keys are left",
                 flush=True,
             )
@@ -48,7 +51,8 @@ def _kill_under_librdkafka(count: int, seed: int) -> int:
     print(
         f"{count:,} kills in {time.monotonic() - began_s:,.0f} s: {len(told.plain):,} records and as many"
         f" with keys, {len(told.committed):,} transactions committed and {len(told.aborted):,} aborted,"
-        f" {told.position:,} records processed and committed by a group: none lost, none twice"
+        f" {told.position:,} records processed and committed by a group, {len(told.accepted):,} accepted"
+        " by a share group: none lost, none twice"
     )
     return 0
 

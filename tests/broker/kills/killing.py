@@ -13,6 +13,7 @@ from tests.broker.kills.compacted import BACKOFF_MS
 from tests.broker.kills.load import FIRST, PLAIN, SECOND, TOPIC, Acknowledged, under_load
 from tests.broker.kills.requests import read
 from tests.broker.kills.served import ServedProcess, served
+from tests.broker.kills.sharing import SHARED
 from tests.broker.test_serve import DEADLINE_S
 from tests.broker.wire import RawClient, structure
 from tests.waiting import wait_until
@@ -40,7 +41,8 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Iterator[Acknowledge
 def _served(data: Path) -> AbstractContextManager[ServedProcess]:
     """A broker that writes checkpoints and compacts logs often: a kill meets every part of that."""
     settings = ("group.initial.rebalance.delay.ms=0", f"log.cleaner.backoff.ms={BACKOFF_MS}")
-    return served(data, "--topic", f"{TOPIC}:3", *(f"--set={one}" for one in settings))
+    topics = f"--topic={TOPIC}:3", f"--topic={SHARED}:1"
+    return served(data, *topics, *(f"--set={one}" for one in settings))
 
 
 def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
@@ -49,6 +51,7 @@ def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
         with RawClient(broker.address) as client:
             check(client, told)
             told.compacted.create(client)
+            told.shared.create(client)
         threads = under_load(broker.address, told)
         time.sleep(life_s)
         wait_until(lambda: told.has_all_kinds or told.problems, "something of each kind to lose")
@@ -57,7 +60,7 @@ def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
             thread.join(timeout=DEADLINE_S)
             assert not thread.is_alive(), "a client waits for a broker that was killed"
         assert "Traceback" not in broker.log(), broker.log()
-        assert told.problems == []
+        assert told.problems == [], told.problems
 
 
 def check(client: RawClient, told: Acknowledged) -> None:
@@ -73,6 +76,7 @@ def check(client: RawClient, told: Acknowledged) -> None:
     assert set(told.committed) <= set(first), "a committed transaction is lost"
     assert not set(told.aborted) & set(first), "an aborted transaction is there"
     told.compacted.check(client)
+    told.shared.check(client)
 
 
 def committed_offset(client: RawClient, group: str) -> int:

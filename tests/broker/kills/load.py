@@ -12,6 +12,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.requests import begin_transaction, end_transaction, send
+from tests.broker.kills.sharing import SharedTopic
 from tests.broker.streams_members import streams_beat, streams_join
 from tests.broker.wire import RawClient, milliseconds, structure
 
@@ -41,6 +42,7 @@ class Acknowledged:
     aborted: list[bytes] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
     compacted: CompactedTopic = field(default_factory=CompactedTopic)
+    shared: SharedTopic = field(default_factory=SharedTopic)
     problems: list[AssertionError] = field(default_factory=list)
     """What a client got and must not get."""
 
@@ -48,7 +50,10 @@ class Acknowledged:
     def has_all_kinds(self) -> bool:
         """Whether there is something of each kind that a restart could lose."""
         return all(
-            (self.records, self.commits, self.committed, self.aborted, self.generation, self.group_epoch)
+            (
+                *(self.records, self.commits, self.committed, self.aborted),
+                *(self.generation, self.group_epoch, self.shared.accepted),
+            )
         )
 
 
@@ -62,6 +67,7 @@ def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
         transact,
         lambda client, told: told.compacted.write(client),
         lambda client, told: told.compacted.transact(client),
+        lambda client, told: told.shared.work(client),
     )
     threads = [threading.Thread(target=_until_the_end, args=(one, address, told)) for one in clients]
     for thread in threads:

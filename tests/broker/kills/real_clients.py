@@ -22,9 +22,17 @@ from confluent_kafka import (
     KafkaException,
     Message,
     Producer,
+    ShareConsumer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from groupstorm.clients.brokers.jvm import held_ports
 from tests.broker.kills.compacted import BACKOFF_MS
@@ -34,7 +42,7 @@ from tests.waiting import wait_until
 
 PLAIN, COMPACTED, FIRST, SECOND = "plain", "compacted", "first", "second"
 TOPICS = (PLAIN, COMPACTED, FIRST, SECOND)
-_GROUP = "readers"
+_GROUP, _SHARE_GROUP = "readers", "sharers"
 _IN_FLIGHT = 40
 _KEYS = 20
 #: Of a broker, from its first line, in seconds: clients have to find it again.
@@ -63,12 +71,16 @@ class Told:
     """Offset -> value of the records that the group's consumer has processed; it commits behind each."""
     position: int = 0
     """The highest offset whose commit was acknowledged."""
+    shared: set[int] = field(default_factory=set)
+    """Offsets of records that members of a share group got."""
+    accepted: set[int] = field(default_factory=set)
+    """Those whose acceptance was acknowledged."""
     problems: list[BaseException] = field(default_factory=list)
 
     @property
     def has_all_kinds(self) -> bool:
         """Whether there is something of each kind that a restart could lose."""
-        return all((self.plain, self.committed, self.position))
+        return all((self.plain, self.committed, self.position, self.accepted))
 
 
 def kill_repeatedly(folder: Path, count: int, seed: int) -> Told:
@@ -82,7 +94,7 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Told:
         is_over = threading.Event()
         threads = [
             threading.Thread(target=_kept, args=(act, address, told, is_over), name=act.__name__)
-            for act in (_produce, _transact, _consume)
+            for act in (_produce, _transact, _consume, _share)
         ]
         for thread in threads:
             thread.start()
@@ -116,6 +128,10 @@ def _create_topics(address: str) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     for created in admin.create_topics(topics).values():
         created.result(DEADLINE_S)
+    entry = ConfigEntry("share.auto.offset.reset", "earliest", incremental_operation=AlterConfigOpType.SET)
+    own = ConfigResource(ResourceType.GROUP, _SHARE_GROUP, incremental_configs=[entry])
+    for altered in admin.incremental_alter_configs([own]).values():
+        altered.result(DEADLINE_S)
 
 
 _Act = Callable[[dict[str, Any], Told, threading.Event], None]
@@ -217,6 +233,30 @@ def _consume(options: dict[str, Any], told: Told, is_over: threading.Event) -> N
     consumer.close()
 
 
+def _share(options: dict[str, Any], told: Told, is_over: threading.Event) -> None:
+    """A member of a share group that accepts every record, and waits for the answer before it gets more."""
+    group = {"group.id": _SHARE_GROUP, "share.acknowledgement.mode": "explicit"}
+    consumer = ShareConsumer(options | group)
+    consumer.subscribe([PLAIN])
+    while not is_over.is_set():
+        _repeated(lambda _: _accept(consumer, told))
+    consumer.close()
+
+
+def _accept(consumer: ShareConsumer, told: Told) -> None:
+    """Accept the records of a poll."""
+    messages = [one for one in consumer.poll(timeout=0.1) if one.error() is None]
+    offsets = {offset for one in messages if (offset := one.offset()) is not None}
+    again = sorted(offsets & told.accepted)
+    assert not again, f"records that were accepted come again: {again}"
+    told.shared |= offsets
+    for one in messages:
+        consumer.acknowledge(one)
+    answers = consumer.commit_sync(timeout=5.0)
+    if messages and set(answers.values()) == {None}:
+        told.accepted |= offsets
+
+
 def _check(address: str, told: Told) -> None:
     found = {topic: _values(address, topic) for topic in TOPICS}
     plain = [value for _, value in found[PLAIN]]
@@ -231,6 +271,13 @@ def _check(address: str, told: Told) -> None:
         [TopicPartition(PLAIN, 0)], DEADLINE_S
     )
     assert told.position <= max(0, committed.offset) <= len(told.consumed), (told.position, committed)
+    is_over = threading.Event()
+    sharing = threading.Thread(target=_kept, args=(_share, address, told, is_over))
+    sharing.start()
+    wait_until(lambda: len(told.shared) == len(plain) or told.problems, "the share group gets every record")
+    is_over.set()
+    sharing.join(DEADLINE_S)
+    assert told.problems == [], told.problems
 
 
 def _values(address: str, topic: str) -> list[tuple[str, str]]:

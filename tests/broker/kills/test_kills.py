@@ -11,6 +11,7 @@ from tests.broker.kills import real_clients
 from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
+from tests.broker.kills.sharing import SHARED, SharedTopic
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
 from tests.soaking import sizes
@@ -69,3 +70,18 @@ def test_what_is_missing_in_a_compacted_topic_is_found() -> None:
         told.newest_committed = {key: 1}
         with pytest.raises(AssertionError, match="None, not 1 is committed"):
             told.check(client)
+
+
+@pytest.mark.slow
+def test_what_a_share_group_has_lost_or_gets_twice_is_found() -> None:
+    shared = SharedTopic()
+    with serving("--topic", f"{SHARED}:1") as (_, address), RawClient(address) as client:
+        shared.create(client)
+        shared.work(client)
+        shared.check(client)
+        shared.accepted.add(max(shared.produced) + 1)
+        shared.produced.add(1_000)
+        with pytest.raises(AssertionError, match=r"records are lost: \[1000\]"):
+            shared.check(client)
+        with pytest.raises(AssertionError, match=r"accepted records come again: \[10\]"):
+            shared.work(client)
