@@ -60,7 +60,7 @@ def test_the_page_of_a_log_shows_what_is_explained(tmp_path: Path) -> None:
     command = (
         "$ groupstorm import *.log.gz --out incident && groupstorm explain incident --group orders-dynamic"
     )
-    answer = explained.stdout.split("\n\n3. ")[0].strip()
+    answer = explained.stdout.split("\n\n2. ")[0].strip()
     check_section("why-did-my-group-rebalance.md", "answer", f"```\n{command}\n{answer}\n```")
 
 

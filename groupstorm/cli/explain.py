@@ -40,8 +40,8 @@ def explain(
     Prints how often the group rebalanced against its own baseline, the patterns with the rows or log lines
     that show them (defects, failures, changes; of each the costliest first), and who began the rebalances.
     The cost is the time in which partitions had no owner, summed over partitions, if the trace knows who
-    owned what. Of several groups a table comes first, and then the worst ones. docs/explain.md lists
-    the patterns.
+    owned what. Of several groups a table comes first, and then the worst ones.
+    `groupstorm find PATTERN` prints what to turn.
 
     Example: groupstorm explain runs/rolling-deploy-0
     """

@@ -61,10 +61,11 @@ def rollout(
 ) -> None:
     """Say what the next rollout of a consumer costs, from its Kubernetes manifests, and what would cost less.
 
-    Reads Deployment, StatefulSet, ConfigMap, HorizontalPodAutoscaler, ScaledObject and PodDisruptionBudget,
-    and asks for what no manifest says: partitions, record_rate, start_ms. Runs what could be changed beside
-    it: assignor, static members, protocol, surge, readiness probe. Exit code 1 if the rollout never
-    completes. What no manifest says, --from takes from a trace of the group, as far as that says it.
+    Reads Deployment, StatefulSet, ConfigMap, HorizontalPodAutoscaler, ScaledObject, PodDisruptionBudget and
+    KafkaTopic, and asks for what no manifest says: partitions, record_rate, start_ms. Runs what could be
+    changed beside it: assignor, static members, protocol, surge, readiness probe. Exit code 1 if the
+    rollout never completes. What no manifest says, --from takes from a trace of the group, as far as that
+    says it.
 
     Example: groupstorm rollout orders.yaml --set partitions=240 --set record_rate=50 --set start_ms=25s
     """

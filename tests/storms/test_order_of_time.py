@@ -1,4 +1,4 @@
-"""A session that ends at the same instant as a heartbeat arrives goes on (docs/order-of-time.md)."""
+"""A session that ends at the same instant as a heartbeat arrives goes on."""
 
 from __future__ import annotations
 

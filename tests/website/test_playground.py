@@ -92,6 +92,13 @@ def test_a_run_that_is_stopped_leaves_the_page_ready_for_another(chrome: Any, or
     chrome.execute_script("document.getElementById('gs-stop').click()")
     until(chrome, "!document.getElementById('gs-run').disabled")
     assert chrome.execute_script("return document.getElementById('gs-result').hidden")
+    assert not chrome.find_element("id", "gs-stop").is_displayed()
+
+
+@pytest.mark.parametrize(("asked", "taken"), [("999999", "10"), ("-1", "1"), ("2.5", "2"), ("many", "1")])
+def test_a_link_asks_for_ten_seeds_at_most(chrome: Any, origin: str, asked: str, taken: str) -> None:
+    opened(chrome, origin, f"rolling-deploy?seeds={asked}")
+    assert chrome.find_element("name", "seeds").get_property("value") == taken
 
 
 def test_what_is_changed_stands_in_the_link(chrome: Any, origin: str) -> None:

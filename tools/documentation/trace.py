@@ -1,4 +1,4 @@
-"""The tables of docs/trace.md and the site's page of events, made from the schema and the event types."""
+"""The site's page of columns and events, made from the schema and the event types."""
 
 from __future__ import annotations
 
@@ -19,29 +19,25 @@ EVENTS: Mapping[str, Iterable[type]] = {
 }
 
 
-def columns_table() -> str:
-    """The columns of every trace as a Markdown table."""
-    return _table(f"Schema version {SCHEMA_VERSION}.", COLUMNS)
-
-
-def provenance_table() -> str:
-    """The columns that imported traces have besides."""
-    return _table(f"Schema version {IMPORTED_VERSION} has them all, and behind them:", PROVENANCE_COLUMNS)
-
-
 def _table(heading: str, columns: Iterable[Column]) -> str:
     rows = [f"| `{column.name}` | {column.type.value} | {column.meaning} |" for column in columns]
     return "\n".join([heading, "", "| column | type | meaning |", "|---|---|---|", *rows])
 
 
 def events_page() -> str:
-    """The site's page of events: what each says, and its columns."""
+    """The site's page of columns and events: what each means, and which columns an event has."""
+    told = "The columns of a [trace](trace.md), then its events, each with its columns beside the first five."
+    behind = f"Schema version {IMPORTED_VERSION} has them all, and behind them:"
+    columns = [
+        "## Columns",
+        "",
+        _table(f"Schema version {SCHEMA_VERSION}.", COLUMNS),
+        "",
+        _table(behind, PROVENANCE_COLUMNS),
+        "",
+    ]
     sections = [f"## Events {source}\n\n{_events_table(types)}\n" for source, types in EVENTS.items()]
-    told = (
-        "The rows of a [trace](trace.md), and the columns that each has beside `seq`, `time_us`, `source`, "
-        "`event` and `group`."
-    )
-    return "\n".join(["# Events of a trace", "", told, "", *sections])
+    return "\n".join(["# Columns and events of a trace", "", told, "", *columns, *sections])
 
 
 def _events_table(event_types: Iterable[type]) -> str:

@@ -47,6 +47,8 @@ def stage_pages(root: Path, pages: Path, answered: Collection[str]) -> None:
     sources = {f"docs/{page.name}": page.name for page in pages.glob("*.md")} | OTHERS
     for source, name in sources.items():
         text = (root / source).read_text("utf-8")
+        if source == "README.md":  # its commands are wider than a page beside a table of contents
+            text = f"---\nhide: [toc]\n---\n\n{text}"
         (pages / name).write_text(_with_links(text, Path(source).parent, root, sources), "utf-8")
     for name, page in REFERENCE.items():
         (pages / name).write_text(page(), "utf-8")

@@ -108,7 +108,8 @@ function start() {
     const known = presets.some((preset) => preset.name === name);
     form.preset.value = known ? name : "rolling-deploy";
     const changed = Object.fromEntries(new URLSearchParams(known ? words : ""));
-    form.seeds.value = Number(changed.seeds) || 1;
+    form.seeds.value = changed.seeds ?? 1;
+    form.seeds.value = seeds();
     delete changed.seeds;
     show(changed);
     if (name && !known) refuse(`there is no preset ${name}`);

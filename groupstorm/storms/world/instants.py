@@ -1,7 +1,17 @@
 """The order of what happens at one instant: by kind, then by member, then as it was scheduled.
 
-docs/order-of-time.md has the reasons. The order is part of every scheduled call, as a number. When a call was
-scheduled decides nothing between members: heartbeats that are computed are never scheduled at all.
+Storms count integer microseconds, and with constant latencies many things happen in the same one. Their
+order is a number, part of every scheduled call. It follows from the kind of the call and never from when
+the call was scheduled: heartbeats that are computed are never scheduled at all, and ``--exact``, which
+sends each of them, gives the same trace. What has no latency follows at once, before the rest of the
+instant.
+
+A session that ends at the instant at which a heartbeat arrives goes on, because the heartbeat comes first;
+so does a round that times out as its last member joins. `groupstorm serve` keeps to this too. Sessions that
+end in one millisecond end in the order in which the last requests of their members arrived.
+
+``Clock.passed_us`` says until when things of a kind have happened: what is computed asks it in place of
+"now".
 """
 
 from __future__ import annotations
@@ -16,19 +26,22 @@ ORDER_BITS: Final = _MEMBER_BITS + 4
 class Kind(IntEnum):
     """The kinds of calls, in their order at one instant."""
 
-    #: Steps of the scenario, timers of clients and applications.
+    #: Steps of the scenario, timers of clients and applications, ends of pauses: they apply to all
+    #: else at the instant.
     DUE = 0
     #: A heartbeat or a background commit.
     PERIODIC_REQUEST_LEAVES = 1
+    #: A commit comes before a heartbeat: a client that has both to send begins with it (RequestManagers).
     COMMIT_ARRIVES = 2
     HEARTBEAT_ARRIVES = 3
     REQUEST_ARRIVES = 4
     RESPONSE_ARRIVES = 5
-    #: The network thread of a client of group.protocol=consumer.
+    #: The network thread of a client of group.protocol=consumer sees the responses that have come.
     NETWORK_THREAD = 6
-    #: An application's poll().
+    #: An application's poll() takes everything that has happened by then.
     POLL = 7
-    #: The coordinator's timers run behind the requests of the same instant.
+    #: The coordinator's timers tick in milliseconds (SystemTimer), behind the requests of the same instant
+    #: (CoordinatorRuntime).
     COORDINATOR_TIMER = 8
 
 

@@ -1,6 +1,6 @@
 """The heartbeats and the commits of one process: when they run, rest and wake.
 
-docs/periodic-requests.md has the rules. In exact mode no request rests; both modes give the same trace.
+The package has the rules. In exact mode no request rests; both modes give the same trace.
 """
 
 from __future__ import annotations
