@@ -29,8 +29,12 @@ LINE_MAX = 1 << 20
 HEAD_BYTES = 1 << 16
 #: So many bytes are searched at once for lines of interest.
 _BLOCK = 1 << 18
-#: How a line begins that may belong to the one before it.
-INDENTS = (b"\t", b" ")
+_STAMP = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+(?:Z|[+-]\d\d:\d\d) "
+#: The beginning of a line that may belong to the one before it: it is indented, also behind what the log of a
+#: container has in front of each line. Spring's lines have a blank behind their own time.
+INDENTED = re.compile(
+    rb'(?:(?:%s(?:stdout|stderr) [FP] |\{"log": ?")?(?=[\t ]|\\t)|%s(?=\t))' % (_STAMP, _STAMP)
+)
 
 
 class LogFile:
@@ -77,7 +81,7 @@ class LogFile:
             at, number = 0, self.line + is_new  # of the next line
             last = number + block.count(b"\n", 0, -1) if block else self.line
             for start in (*sorted(_lines_with(block, anchors)), len(block)):
-                while at < start and follows and block.startswith(INDENTS, at):
+                while at < start and follows and INDENTED.match(block, at):
                     self.line, end = number, _end(block, at)
                     yield block[at:end]
                     at, number = end, number + 1

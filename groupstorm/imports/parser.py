@@ -26,7 +26,7 @@ from groupstorm.imports.envelopes import (
 )
 from groupstorm.imports.framing import Framing
 from groupstorm.imports.line_owners import LineOwners
-from groupstorm.imports.lines import HEAD_BYTES, INDENTS, Log, LogFile
+from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
@@ -271,10 +271,17 @@ class LogParser(LogSource):
         if opened is None or self._more >= _MORE_LINES_MAX:
             return False
         begins = opened.message.endswith("):") and self.lines == opened.line + 1
-        if not begins and not raw.startswith(INDENTS):
+        indented = INDENTED.match(raw)
+        if not begins and indented is None:
             return False
         self._more += 1
-        self._open = opened._replace(message=opened.message + "\n" + raw.decode("utf-8", "replace").rstrip())
+        text = raw.decode("utf-8", "replace")
+        if indented is not None and indented[0].startswith(b"{"):
+            record = json_in(text, len(text))
+            text = str(record[1].get("log", "")) if record and isinstance(record[1], dict) else ""
+        elif indented is not None:
+            text = text[indented.end() :]
+        self._open = opened._replace(message=f"{opened.message}\n{text.rstrip()}")
         return True
 
     def _close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -57,6 +58,44 @@ def test_an_envelope(name: str, tmp_path: Path) -> None:
     assert shown(done.began_us) == expected.isoformat(" ", "milliseconds")
     assert states(tmp_path) == [("PreparingRebalance", "CompletingRebalance", "all-joined", 7)]
     assert done.logs[0].not_understood == 0
+
+
+STAMP = f"{SECOND}.400000000Z"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda line: line,
+        lambda line: f"[pod/app-1/app] {line}",
+        lambda line: f"app-1  | {line}",
+        lambda line: f"{STAMP} {line}",
+        lambda line: f"[pod/app-1/app] {STAMP} {line}",
+        lambda line: f"{STAMP} stdout F {line}",
+        lambda line: json.dumps(
+            {"log": f"{line}\n", "stream": "stdout", "time": STAMP}, separators=(",", ":")
+        ),
+    ],
+    ids=["plain", "kubectl", "compose", "docker -t", "kubectl --timestamps", "CRI", "docker's file"],
+)
+def test_the_further_lines_of_a_message(around: Callable[[str], str], tmp_path: Path) -> None:
+    """The client prints its settings in lines of their own."""
+    prefix = "[Consumer clientId=app, groupId=g] "
+    lines = [
+        "[2024-11-18 14:36:14,337] INFO ConsumerConfig values: ",
+        "\tclient.id = app",
+        "\tgroup.id = g",
+        "\theartbeat.interval.ms = 2000",
+        "\tsession.timeout.ms = 10000",
+        " (org.apache.kafka.clients.consumer.ConsumerConfig)",
+        f"[2024-11-18 14:36:14,400] INFO {prefix}(Re-)joining group (o.a.k.c.c.i.ConsumerCoordinator)",
+    ]
+    import_texts(tmp_path, {"app.log": "".join(f"{around(line)}\n" for line in lines)})
+    [configured] = rows(tmp_path, "member_configured")
+    assert json.loads(configured["detail"]) == {
+        "session.timeout.ms": "10000",
+        "heartbeat.interval.ms": "2000",
+    }
 
 
 def test_two_records_on_one_line(tmp_path: Path) -> None:

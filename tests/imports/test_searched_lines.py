@@ -9,16 +9,27 @@ from io import BytesIO
 
 import pytest
 
-from groupstorm.imports.lines import INDENTS, LINE_MAX, LogFile
+from groupstorm.imports.lines import INDENTED, LINE_MAX, LogFile
 
 ANCHORS = (b"roup", b"[thrd:")
-LINES = (b"other", b"a group", b"\tfollows", b" follows [thrd:", b"", b"crlf group\r", b"\xff gr\0oup")
+LINES = (
+    b"other",
+    b"a group",
+    b"\tfollows",
+    b"2024-11-18T14:36:14.4Z stdout F  follows",
+    b" follows [thrd:",
+    b"",
+    b"crlf group\r",
+    b"\xff gr\0oup",
+)
 
 
 def line_by_line(file: LogFile) -> Iterator[tuple[int, bytes]]:
     follows = False
     for number, piece in file.lines():
-        follows = any(anchor in piece for anchor in ANCHORS) or (follows and piece.startswith(INDENTS))
+        follows = any(anchor in piece for anchor in ANCHORS) or (
+            follows and INDENTED.match(piece) is not None
+        )
         if follows:
             yield number, piece
 
