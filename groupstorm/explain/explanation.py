@@ -243,6 +243,10 @@ class OneMember:
         self._members.add(row["member"])
         if event == "rejoin_requested":
             self._causes[row.get("cause") or _UNSAID] += 1
+            if row.get("cause") == _TOO_SLOW and self._owned:
+                # it has left: its partitions go to others long before it polls and loses them itself
+                self._owned.clear()
+                self._since_us = row["time_us"]
         elif event in ("member_started", "member_closed", "member_crashed"):
             self._owned.clear()
             self._since_us = None

@@ -109,7 +109,8 @@ def test_a_client_that_hears_nothing_says_that_its_session_is_over(tmp_path: Pat
 
 
 def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path) -> None:
-    """It joins again 161 s after it has left: the round takes the half second of its join."""
+    """It joins again 161 s after it has left: the round takes the half second of its join, and the partitions
+    are away for both."""
     generation = "Generation{{generationId={}, memberId='a-1', protocol='range'}}"
     leaves = "consumer pro-actively leaving the group"
     lines = (
@@ -136,3 +137,4 @@ def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path
     assert names(found)[0] == "max-poll-interval"
     assert found.alone is not None
     assert "it left 1 time because it had not polled (poll-timeout)" in found.alone.sentence
+    assert "It was without partitions 1 time, for 162 s in all" in found.alone.sentence
