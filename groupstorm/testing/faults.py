@@ -7,13 +7,12 @@ test that has armed one counts its requests, waits for them, or cancels it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
-from groupstorm.problems import InputError
+from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.codec import decoder, request_type
 from groupstorm.protocol.headers import peek, read_header
 from groupstorm.testing.arguments import number, optional_text, text
@@ -162,8 +161,7 @@ def _check_api(name: str) -> None:
 
 
 def _near(name: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}?" if near else f", for example {known[0]}"
+    return did_you_mean(name, known, otherwise=f", for example {known[0]}")
 
 
 def _group_id(message: Any) -> tuple[str, ...]:
