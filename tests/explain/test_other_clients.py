@@ -23,6 +23,7 @@ ONE_OF_EACH = (
     "generation\n"
     "2026/03/04 10:00:02 Failed to join group g: [16] Not Coordinator For Group: the broker is not it\n"
     "10:00:03.000 [info] Group member (g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation=2):\nelected=true\n"
+    "I, [2026-03-04T10:00:04.000000 #1]  INFO -- : Joining group `g`\n"
 )
 
 
