@@ -162,3 +162,50 @@ def test_a_member_that_did_not_poll_is_back_within_a_quarter_of_an_hour(
     found = explained(trace_of(tmp_path, group_of_seven(rows))).findings
     (finding,) = [one for one in found if one.pattern.name == "max-poll-interval"]
     assert len({one.number for one in finding.match.rebalances}) == rebalances
+
+
+#: The first row of a trace with records, five a second into one partition.
+RECORDS = {
+    "s": 0, "source": "world", "event": "scenario_started", "detail": "{}", "partitions": ["t-0"],
+    "record_rate": 5, "process_rate": 10,
+}  # fmt: skip
+
+
+def holds(name: str, s: float, event: str, **more: Any) -> Row:
+    """A row of a member that has t-0 and stands at position 40."""
+    known = {"source": "member", "member": name, "member_id": f"{name}-1", "generation": 1, "duration_us": 0}
+    return (
+        known | {"partitions": ["t-0"], "positions": [40], "committed": [40], "s": s, "event": event} | more
+    )
+
+
+def told_of_records(folder: Path, *rows: Row) -> list[str]:
+    return names(explained(trace_of(folder, [RECORDS, *FORMED, *rows, END_OF_FORMED])))
+
+
+@pytest.mark.parametrize(("owners", "found"), [(3, ["poison-record"]), (2, [])])
+def test_a_record_is_to_blame_if_three_owners_end_at_it(
+    tmp_path: Path, owners: int, found: list[str]
+) -> None:
+    each = [("ab"[number % 2], 100 + 10 * number) for number in range(owners)]
+    rows = [
+        row
+        for name, s in each
+        for row in (
+            holds(name, s, "partitions_assigned"),
+            holds(name, s + 5, "partitions_lost", cause="fenced"),
+        )
+    ]
+    assert told_of_records(tmp_path, *rows) == found
+
+
+@pytest.mark.parametrize(("stood_s", "found"), [(30, ["poison-record"]), (29, [])])
+def test_a_record_is_to_blame_if_its_owner_stands_for_half_a_minute(
+    tmp_path: Path, stood_s: int, found: list[str]
+) -> None:
+    rows = [
+        holds("a", 10, "partitions_assigned"),
+        holds("a", 20, "processing_rates_changed", rates=[0]),
+        holds("a", 20 + stood_s, "processing_rates_changed", rates=[10_000]),
+    ]
+    assert told_of_records(tmp_path, *rows) == found
