@@ -33,6 +33,9 @@ from groupstorm.trace.rows import TraceEntry
 SECOND_ROUND_US: Final = 10_000_000
 #: A broker logs why a round begins so long before the round itself, at most, and with whose removal it ends.
 LOGGED_BEFORE_US: Final = 100_000
+#: No group has a generation in less time, on the whole; and logs may print no more of a time than its second.
+GENERATION_MIN_US: Final = 10_000
+PRINTED_US: Final = 1_000_000
 #: More incidents of one kind are not kept: what they show is clear by then.
 INCIDENTS_MAX: Final = 10_000
 
@@ -66,6 +69,7 @@ class Recorder:
         self._place = ""
         self._given_us: dict[str, int] = {}
         self._generation: int | None = None
+        self._generation_us = 0
         self._has_state = self._history.has_member_rows = False
         #: Whether rows say what members own: then a second round shows by what its member has given up.
         self._says_owners = False
@@ -284,14 +288,18 @@ class Recorder:
             one.removed_at_end, one.removed_member = removed, self.members.name(removed)
 
     def _see_generation(self, row: Row) -> None:
-        """Count the generations that the logs skip."""
+        """Count the generations that the logs skip. More than there was time for are of another group that
+        has the same name in the logs."""
         history, generation = self._history, row.get("generation")
         before, self._generation = self._generation, generation
+        lasted_us, self._generation_us = row["time_us"] - self._generation_us, row["time_us"]
         if before is None or generation is None or not history.is_imported:
             return
         begins = row["state"] in (GroupState.COMPLETING_REBALANCE, GroupState.EMPTY)
-        if not self._epochs.is_counting and row["time_us"] >= history.from_us:
-            history.generations_hidden += max(0, generation - before - begins)
+        hidden = max(0, generation - before - begins)
+        is_possible = hidden * GENERATION_MIN_US <= lasted_us + PRINTED_US
+        if is_possible and not self._epochs.is_counting and row["time_us"] >= history.from_us:
+            history.generations_hidden += hidden
 
     def _begin(self, row: Row) -> None:
         began = Round(row, row["cause"], self._culprit(row))

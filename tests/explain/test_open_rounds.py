@@ -87,6 +87,18 @@ def test_generations_that_the_log_skips(tmp_path: Path, capsys: pytest.CaptureFi
     assert explained(tmp_path / "out", Window(90_000_000)).history.generations_hidden == 4
 
 
+@pytest.mark.parametrize(("generation", "hidden"), [(603, 100), (604, 0)])
+def test_a_group_has_no_hundreds_of_generations_in_no_time(
+    tmp_path: Path, generation: int, hidden: int
+) -> None:
+    """Within a second's time, as coarse as logs print it, it may have had a hundred; more are another
+    group's."""
+    joined = "".join(
+        client_line(10, f"Successfully joined group with generation {number}") for number in (502, generation)
+    )
+    assert answer(tmp_path, joined).history.generations_hidden == hidden
+
+
 def last_member(cause: str) -> str:
     how = {
         "expired": "has failed, removing it from the group.",
