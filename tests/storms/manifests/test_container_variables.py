@@ -199,3 +199,12 @@ def test_of_two_channels_one_is_told_and_the_other_named() -> None:
     plan = plan_of(workload(container=env(**dict(zip(names, (5, 7), strict=True)))))
     assert plan.settings["max.poll.records"] == 7
     assert plan.unused == [f"{names[0]}=5 (the figures are of one consumer, with {names[1]}=7)"]
+
+
+def test_of_two_groups_one_is_told_and_the_other_named() -> None:
+    names = ("ORDERS_KAFKA_GROUP_ID", "PAYMENTS_KAFKA_GROUP_ID")
+    plan = plan_of(workload(container=env(**dict(zip(names, ("orders", "payments"), strict=True)))))
+    assert "group.id=payments (env PAYMENTS_KAFKA_GROUP_ID)" in plan.read
+    assert plan.unused == [f"{names[0]}=orders (the figures are of one consumer, with {names[1]}=payments)"]
+    alike = plan_of(workload(container=env(**dict.fromkeys(names, "orders"))))
+    assert alike.unused == []

@@ -206,7 +206,7 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
         maps.add(config_map)
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
-        if (other := _another_consumers(found.get(property_name), name, value)) is not None:
+        if (other := _another_consumers(found.get(property_name), name, value, rank)) is not None:
             why = f"the figures are of one consumer, with {name}={value}"
             unused[f"{other.name}={other.value} ({why})"] = None
         if property_name not in found or rank >= found[property_name][0]:
@@ -215,11 +215,18 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
     return Application(properties, [*elsewhere, *unseen, *bad_json], [*unused], maps)
 
 
-def _another_consumers(known: tuple[int, Found] | None, name: str, value: str | None) -> Found | None:
-    """The property as it was found before, if that is another channel's or binding's with another value."""
+def _another_consumers(
+    known: tuple[int, Found] | None, name: str, value: str | None, rank: int
+) -> Found | None:
+    """The property as it was found before, if that is another channel's or binding's with another value.
+
+    So is another group.id under an application's own names.
+    """
     if known is None or _relaxed(known[1].name) == _relaxed(name) or known[1].value == value:
         return None
-    return known[1] if _CHANNELS.match(known[1].name) and _CHANNELS.match(name) else None
+    is_channels = _CHANNELS.match(known[1].name) and _CHANNELS.match(name)
+    is_groups = known[1].property == "group.id" and known[0] == rank == 0
+    return known[1] if is_channels or is_groups else None
 
 
 def _unknown_maps(container: Fields, config_maps: ConfigMaps) -> Iterator[str]:
