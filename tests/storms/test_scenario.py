@@ -83,7 +83,10 @@ def test_the_command_line_overrides_the_variant_the_settings_and_the_defaults_in
         ("steps: [{at_ms: 0, do: explode}]", "explode"),
         ("steps: [{do: start}]", "needs at_ms"),
         ("steps: [{at_ms: 0, do: start}, {at_ms: 5, do: busy}]", "needs for_ms, members"),
-        ("steps: [{at_ms: 0, do: start}, {at_ms: 5, do: crash, members: [99]}]", "from 0 to 9"),
+        (
+            "steps: [{at_ms: 0, do: start}, {at_ms: 5, do: crash, members: [99]}]",
+            "from 0 to 9, as members is 10: the step needs 100 or more",
+        ),
         ("steps: [{at_ms: later, do: start}]", "'later'"),
         ("steps: [{at_ms: -1, do: start}]", "-1"),
         ("steps: [{at_ms: 0, do: start, colour: red}]", "colour"),

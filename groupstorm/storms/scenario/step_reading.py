@@ -153,15 +153,11 @@ def _rack(where: str, written: Any, settings: Settings) -> int:
 def _members(where: str, written: Any, settings: Settings) -> tuple[int, ...] | None:
     if written == "all":
         return None
-    indexes = written if isinstance(written, list) else [written]
+    indexes, members = written if isinstance(written, list) else [written], settings.integer("members")
     for index in indexes:
-        if (
-            isinstance(index, bool)
-            or not isinstance(index, int)
-            or not 0 <= index < settings.integer("members")
-        ):
-            raise InputError(
-                f"{where}: {index!r}: expected all, or numbers of members "
-                f"from 0 to {settings.integer('members') - 1}, as members is {settings.integer('members')}"
-            )
+        is_number = isinstance(index, int) and not isinstance(index, bool)
+        if not is_number or not 0 <= index < members:
+            needed = f": the step needs {index + 1} or more" if is_number and index >= members else ""
+            known = f"from 0 to {members - 1}, as members is {members}{needed}"
+            raise InputError(f"{where}: {index!r}: expected all, or numbers of members {known}")
     return tuple(indexes)
