@@ -42,7 +42,7 @@ class _StandIn:
 
 @pytest.fixture(autouse=True)
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator, "build", lambda: Built(Path("java"), ""))
+    monkeypatch.setattr(coordinator, "build_coordinator", lambda kafka: Built(Path("java"), ""))
     monkeypatch.setattr(coordinator, "Jvm", _StandIn)
 
 
