@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -31,25 +30,25 @@ def consumer_of(servers: str, group: str, topic: str, name: str, **options: Any)
     )
 
 
-async def careful(
-    servers: str, group: str, topic: str, name: str, ledger: Ledger, late_s: float = 0, anew: bool = False
-) -> None:
+async def careful(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Processes a record, then commits it."""
     ledger.started(name)
     async with consumer_of(servers, group, topic, name) as consumer:
-        if anew:
-            await consumer.seek_to_beginning()
         async for record in consumer:
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
-            await asyncio.sleep(late_s)
             await consumer.commit()
 
 
-#: Processes a record, takes its time, then commits it.
-commits_late = partial(careful, late_s=WORK_S)
-#: Begins with the first record whenever it starts, whatever is committed.
-begins_anew = partial(careful, anew=True)
+async def commits_late(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
+    """Processes a record, takes its time, then commits it."""
+    ledger.started(name)
+    async with consumer_of(servers, group, topic, name) as consumer:
+        async for record in consumer:
+            with ledger.processing(record, by=name):
+                await asyncio.sleep(WORK_S)
+            await asyncio.sleep(WORK_S)
+            await consumer.commit()
 
 
 async def commits_first(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
@@ -60,6 +59,17 @@ async def commits_first(servers: str, group: str, topic: str, name: str, ledger:
             await consumer.commit()
             with ledger.processing(record, by=name):
                 await asyncio.sleep(WORK_S)
+
+
+async def begins_anew(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
+    """Begins with the first record whenever it starts, whatever is committed."""
+    ledger.started(name)
+    async with consumer_of(servers, group, topic, name) as consumer:
+        await consumer.seek_to_beginning()
+        async for record in consumer:
+            with ledger.processing(record, by=name):
+                await asyncio.sleep(WORK_S)
+            await consumer.commit()
 
 
 async def mixes_up(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
