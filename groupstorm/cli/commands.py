@@ -122,7 +122,7 @@ def _described(option: str, metavar: str, limits: str, default: str, text: str) 
 
 
 class _Command(TyperCommand):
-    """Names `--set` where a setting of scenarios is given as an option."""
+    """Names `--set` where a setting of scenarios is given as an option, or behind another one."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         known = {name for one in self.params for name in (*one.opts, *one.secondary_opts)}
@@ -131,6 +131,9 @@ class _Command(TyperCommand):
             setting = _setting_like(name) if name.startswith("--") and name not in known else None
             if setting is not None:
                 raise typer.BadParameter(f"{name}: a setting is given as --set {setting}={value or 'VALUE'}.")
+        for option, arg in zip(args, args[2:], strict=False):
+            if option == "--set" and re.match(r"[a-z][\w.]*=", arg):
+                raise typer.BadParameter(f"{arg}: each setting has a --set of its own: --set {arg}.")
         return super().parse_args(ctx, args)
 
 

@@ -40,6 +40,10 @@ def test_a_shell_reads_the_lines_as_one_command(width: int, monkeypatch: pytest.
     [
         (["--members", "20"], "--members: a setting is given as --set members=VALUE."),
         (["--session-timeout-ms=9s"], "a setting is given as --set session.timeout.ms=9s."),
+        (
+            ["--set", "members=20", "partitions=8"],
+            "partitions=8: each setting has a --set of its own: --set partitions=8.",
+        ),
         (["--seedz", "20"], "No such option: --seedz"),
     ],
 )

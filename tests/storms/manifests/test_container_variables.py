@@ -187,6 +187,38 @@ def test_a_variable_that_may_be_a_setting_is_named(name: str) -> None:
     assert plan.unused == [f"{name} (env {name}: {why})"]
 
 
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("SPRING_KAFKA_CONSUMER_SESSION_TIMEOUT_MS", "session.timeout.ms"),
+        ("SPRING_KAFKA_CONSUMER_MAX_POLL_INTERVAL_MS", "max.poll.interval.ms"),
+        ("spring.kafka.consumer.heartbeat-interval-ms", "heartbeat.interval.ms"),
+    ],
+)
+def test_a_name_that_spring_boot_passes_by_sets_nothing(name: str, setting: str) -> None:
+    """KafkaProperties.Consumer has maxPollInterval and heartbeatInterval, and no session timeout."""
+    plan = plan_of(workload(container=env(**{name: 9_000})))
+    assert setting not in plan.settings
+    [said] = plan.unused
+    assert f"spring.kafka.consumer.properties.{setting} is its name" in said
+    assert f"--set {setting}=9000" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--consumer-property", "session.timeout.ms=9000"],
+        ["--consumer-property=session.timeout.ms=9000"],
+        ["-X", "session.timeout.ms=9000"],
+        ["-Xsession.timeout.ms=9000"],
+        ["--session.timeout.ms", "9000"],
+        ["-c", "exec consume --kafka-session-timeout-ms='9000' --verbose"],
+    ],
+)
+def test_settings_in_the_arguments_of_a_program(arguments: list[str]) -> None:
+    assert plan_of(workload(container={"args": arguments})).settings["session.timeout.ms"] == 9_000
+
+
 def test_variables_of_other_clients_are_nobodys() -> None:
     names = ("KAFKA_PRODUCER_REQUEST_TIMEOUT_MS", "HTTP_REQUEST_TIMEOUT_MS", "REQUEST_TIMEOUT_MS")
     plan = plan_of(workload(container=env(**dict.fromkeys(names, 9))))

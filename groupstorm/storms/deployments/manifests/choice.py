@@ -28,6 +28,8 @@ _OTHER_WORKLOADS = {
     "HelmRelease": "render its chart first, `helm template CHART | groupstorm rollout -`",
     "FlinkDeployment": "Flink assigns partitions to its tasks itself: a rollout of it rebalances no consumer "
     "group",
+    "KafkaSource": "its consumers run in the pods of Knative's StatefulSet kafka-source-dispatcher: give "
+    "that, with its spec.consumers as --set members=N",
     "Rollout": "Argo Rollouts' steps are not read: give its spec.template as a Deployment with its maxSurge "
     "and maxUnavailable, or write a scenario with the step canary or blue-green",
     "DaemonSet": "give its spec.template as a Deployment with as many replicas as it has nodes, maxSurge 0 "

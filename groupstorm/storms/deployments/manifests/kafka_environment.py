@@ -62,14 +62,16 @@ _SPRING = {
     "maxpollinterval": "max.poll.interval.ms",
     "groupid": "group.id",
 }
+#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence.
+_SPRING_CONSUMER = "spring.kafka.consumer."
 _PREFIXES = (
-    "spring.kafka.consumer.properties.", "spring.kafka.properties.", "spring.kafka.consumer.",
+    "spring.kafka.consumer.properties.", "spring.kafka.properties.", _SPRING_CONSUMER,
     "kafka.consumer.", "consumer.", "kafka.", "",
 )  # fmt: skip
 #: Spring takes all clients' properties first, its own names over them, then the consumer's properties.
 _SPRING_RANKS = {
     "spring.kafka.properties.": 1,
-    "spring.kafka.consumer.": 2,
+    _SPRING_CONSUMER: 2,
     "spring.kafka.consumer.properties.": 3,
 }
 #: Without a prefix these words mean something else in other programs.
@@ -102,7 +104,10 @@ _CHANNELS = re.compile(
 #: A unit behind a name.
 _UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
 _OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
-_ARGUMENT = re.compile(r"(?:--|-D)([A-Za-z][\w.\-]*)=(\S+)")
+#: An argument of an application, of Java, of Kafka's console consumer, or of kcat.
+_ARGUMENT = re.compile(
+    r"""(?:--(?:consumer-)?property[= ]|-X ?|-D|--)["']?([A-Za-z][\w.\-]*)[= ]["']?(?!-)([^\s"']+)"""
+)
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m)?", re.IGNORECASE)
 _UNITS_MS = {"": 1, "ms": 1, "s": 1000, "m": 60_000}
 
@@ -137,6 +142,7 @@ def property_named(name: str) -> tuple[str, str] | None:
         if _relaxed(name) == _relaxed(of_listener):
             return of_listener, ""
     dotted = name.lower().replace("_", ".")
+    dotted = dotted if "." in dotted else dotted.replace("-", ".")  # an argument: --kafka-group-id
     for own_words, of_framework in _OWN_WORDS.items():
         if own_words.fullmatch(dotted):
             return of_framework, ""
@@ -158,6 +164,21 @@ def property_named(name: str) -> tuple[str, str] | None:
     if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
         return None
     return ending, dotted.removesuffix(ending)
+
+
+def _passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
+    """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
+
+    Source: KafkaProperties.Consumer of Spring Boot 2.0 to 4.0.
+    """
+    setting, prefix = named
+    squeezed = _relaxed(name).removeprefix(_relaxed(_SPRING_CONSUMER))
+    if prefix != _SPRING_CONSUMER or setting not in SETTINGS_OF_CLIENTS or squeezed in _SPRING:
+        return None
+    return (
+        f"Spring Boot has no such property and passes it by: spring.kafka.consumer.properties.{setting} is "
+        f"its name; if the application itself reads it, --set {setting}={value}"
+    )
 
 
 def _resembled(name: str) -> str | None:
@@ -204,6 +225,9 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
                 maps.add(config_map)
             continue
         maps.add(config_map)
+        if (reason := _passed_by(named, name, value)) is not None:
+            unused[f"{name}={value} ({where}: {reason})"] = None
+            continue
         property_name, prefix = named
         rank = _SPRING_RANKS.get(prefix, 0)
         if (other := _another_consumers(found.get(property_name), name, value, rank)) is not None:
