@@ -61,13 +61,17 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """``us``: un-owned time by reason. ``slowest``: who held a join phase up the longest, and how long."""
+    """``us``: un-owned time by reason. ``slowest``: who held a join phase up the longest, and how long.
+
+    ``start_us``: the part of the un-owned time until partitions had their first owner, as the group began.
+    """
 
     us: Mapping[Reason, int] = field(default_factory=dict)
     slowest: tuple[str, int] | None = None
     longest: Gap | None = None
     migration: Migration = field(default_factory=Migration)
     tasks: TaskRun = NO_TASK_RUN
+    start_us: int = 0
 
 
 class _Phase(NamedTuple):
@@ -124,6 +128,7 @@ class GapReasons:
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
+        self._start_us = 0
 
     @property
     def handlers(self) -> Mapping[type, Handler]:
@@ -148,7 +153,14 @@ class GapReasons:
 
     def reasons(self) -> Reasons:
         """The reasons of the gaps that have closed: of all when the figures were made."""
-        return Reasons(self._us, self._slowest, self._longest, self._migration.migration(), self._tasks.run())
+        return Reasons(
+            self._us,
+            self._slowest,
+            self._longest,
+            self._migration.migration(),
+            self._tasks.run(),
+            self._start_us,
+        )
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -239,6 +251,8 @@ class GapReasons:
         from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
         if to_us <= from_us or not ending or not self._has_members:
             return
+        if ending == _FIRST:
+            self._start_us += to_us - from_us
         old_owner = gap.old_owner or "nobody"
         shares: dict[Reason, int] = {}
         names: dict[Reason, str] = {}

@@ -106,3 +106,21 @@ def test_a_group_that_waits_for_the_initial_delay_is_behind_one_that_does_not(tm
     found["none"] = [run(late["none"], tmp_path / "late")]
     assert sentences(found)[0].startswith("The figures of some variants begin later than those of others")
     assert "There is no best variant" in sentences(found)[1]
+
+
+def test_a_group_that_mostly_starts_says_nothing_about_its_steps(tmp_path: Path) -> None:
+    """12 partitions wait 6 s for the group's start; a pause of 12 s under a session of 10 s costs less."""
+    pause = {"at_ms": 120_000, "do": "pause", "members": [0], "for_ms": 12_000}
+    small = {"members": 4, "partitions": 12, "record_rate": 20}
+    found = {
+        name: [run(scenario([START, pause], **small, **settings).resolve(None, 0, {}), tmp_path / name)]
+        for name, settings in (("short", {"session.timeout.ms": 10_000}), ("default", {}))
+    }
+    [said] = recommended(found)
+    assert said.startswith("No recommendation: ")
+    assert "the group's start, and the first step (pause) comes 120 s later" in said
+    later = {
+        name: [run(replace(runs[0].scenario, figures_from_ms=120_000), tmp_path / f"{name}-later")]
+        for name, runs in found.items()
+    }
+    assert recommended(later)[0] == "Recommendation: default, which has the defaults."

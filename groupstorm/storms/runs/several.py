@@ -19,9 +19,11 @@ from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import FIGURES_FROM, Scenario, load
 from groupstorm.storms.scenario.names import is_name
+from groupstorm.storms.scenario.phases import START
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.verdicts.recommendation import recommendation
+from groupstorm.wording import seconds
 
 COMPARISON_FILE = "comparison.json"
 
@@ -184,8 +186,29 @@ def recommended(
     defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
     if defaults is None:
         return []
+    if (instead := _start_outweighs([run for runs in variants.values() for run in runs])) is not None:
+        return [instead]
     figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
     return recommendation(figures, defaults, weights)
+
+
+def _start_outweighs(runs: Sequence[Run]) -> str | None:
+    """The sentence on figures that are more of the group's start than of the scenario's steps, if they are.
+
+    A scenario that does nothing but start a group is about its start.
+    """
+    steps = [step for run in runs for step in run.scenario.steps if step.do != START]
+    first = min(steps, key=lambda step: step.at_ms, default=None)
+    start_us = sum(run.reasons.start_us for run in runs)
+    total_us = sum(sum(run.reasons.us.values()) for run in runs)
+    counted_later = any(run.scenario.figures_from_ms for run in runs)
+    if first is None or not first.at_ms or counted_later or start_us * 2 <= total_us:
+        return None
+    return (
+        f"No recommendation: {100 * start_us // total_us} % of the un-owned time of all these runs is the "
+        f"group's start, and the first step ({first.do}) comes {seconds(first.at_ms / 1000)} later. "
+        f"`{FIGURES_FROM}: {first.at_ms}` in the scenario leaves the start out of all figures."
+    )
 
 
 def weights_of(scenario: Scenario, rank: str | None, option: str = "--rank") -> Mapping[str, float] | None:
