@@ -175,7 +175,8 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
         restless = next((run for run in runs if finding(run.violations) is not None), runs[0])
         found = finding(restless.violations) or ""
         if found and (cause := cause_of(restless.scenario, found)):
-            said.append(f"{name} {verdict_on(found)} because {cause}; {cost_of(restless.figures)}.")
+            of_seed = f" (seed {restless.scenario.seed})" if len(runs) > 1 else ""
+            said.append(f"{name} {verdict_on(found)} because {cause}; {cost_of(restless.figures)}{of_seed}.")
     return [_BEGIN_APART, *said] if begin_apart(scenarios) else said
 
 
