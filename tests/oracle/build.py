@@ -66,6 +66,12 @@ def build_share_records(kafka: str, cache: Path = CACHE) -> Built:
     return alone._replace(main="kafka.server.share.PartitionOracle")
 
 
+def build_streams_thread(kafka: str, cache: Path = CACHE) -> Built:
+    """A thread's member of a streams group, of that release of Kafka."""
+    alone = _built(cache, ["-Pstreams-thread", f"-Dkafka.version={kafka}"], f"-streams-thread-{kafka}")
+    return alone._replace(main="org.apache.kafka.clients.consumer.internals.ScriptedThread")
+
+
 def _built(cache: Path, options: Sequence[str], suffix: str = "") -> Built:
     java = find_java()
     classes = cache / f"classes-{_digest(_sources())}{suffix}"

@@ -12,6 +12,7 @@ from tests.oracle.build import OracleBroke, OracleUnavailable
 from tests.oracle.group_member import command as group_member
 from tests.oracle.member import command as member
 from tests.oracle.streams import command as streams
+from tests.oracle.streams_thread import command as streams_thread
 
 #: What can be asked for -> the module that does it: `add_arguments(parser)` and `run(options)`, which returns
 #: the exit status.
@@ -24,6 +25,7 @@ ORACLES: dict[str, ModuleType] = {
     "server": server,
     "share-records": share_records,
     "streams": streams,
+    "streams-thread": streams_thread,
 }
 
 

@@ -163,10 +163,14 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
             return self._timing.interval_ms
         leaves = self.state is MemberState.LEAVING and not self._remains_silently()
         at_once = leaves or (self.state in HEARTBEATS_AT_ONCE and not self._timing.in_flight)
-        if not self._timing.may_send(now_ms) and not at_once:
+        if not self._may_send(now_ms, at_once):
             return self._timing.next_ms(now_ms)
         self._send(awaited=True)
         return self._timing.interval_ms
+
+    def _may_send(self, now_ms: int, at_once: bool) -> bool:
+        """Whether a heartbeat leaves now. ``at_once``: the state does not wait for the interval."""
+        return self._timing.may_send(now_ms) or at_once
 
     def poll_wait_ms(self, now_ms: int) -> int:
         """The time for which poll() may wait before it looks again (maximumTimeToWait)."""

@@ -96,13 +96,20 @@ class GroupMembership(ReconcilingMember[Assigned], Generic[Assigned]):
             return
         self._go(MemberState.PREPARE_LEAVING)
         self._leaving = True
-        if not runs_callbacks or not self.owned:
+        if runs_callbacks:
+            self._release(self._clear_and_leave)
+        else:
             self._clear_and_leave(False)
+
+    def _release(self, then: Callable[[bool], None]) -> None:
+        """Give up everything: a member of the group revokes it, every other member has lost it."""
+        if not self.owned:
+            then(False)
         elif self.epoch > 0:
             self._stop(self.owned)
-            self._call(CallbackKind.REVOKED, self.owned, "unsubscribe", self._clear_and_leave)
+            self._call(CallbackKind.REVOKED, self.owned, "unsubscribe", then)
         else:
-            self._call(CallbackKind.LOST, self.owned, "unsubscribe", self._clear_and_leave)
+            self._call(CallbackKind.LOST, self.owned, "unsubscribe", then)
 
     # -- what the network thread does -------------------------------------------------------------
 

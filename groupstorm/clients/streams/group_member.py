@@ -16,11 +16,18 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.reconciling import Reconciliation, reconciliation
-from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.consumer_group.states import NOT_IN_GROUP, MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
-from groupstorm.clients.operations import CallbackKind, Disconnected, HeartbeatResponse, SendHeartbeat
+from groupstorm.clients.error_tables import Reaction, reaction
+from groupstorm.clients.operations import (
+    CallbackKind,
+    Disconnected,
+    HeartbeatResponse,
+    ReportError,
+    SendHeartbeat,
+)
 from groupstorm.clients.streams.topology import Topology
-from groupstorm.coordinator.errors import NO_ERROR
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.member import Tasks, listed
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
@@ -36,6 +43,8 @@ NOT_READY: Final = frozenset(
 )
 
 Offsets = Mapping[Task, int]
+#: The offset of a task whose offset nobody knows yet (Long.MAX_VALUE).
+_UNKNOWN: Final = (1 << 63) - 1
 
 
 class TaskAssignment(NamedTuple):
@@ -72,6 +81,7 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
         "_offsets_interval_ms",
         "_offsets_sent_ms",
         "_reconciled_tasks",
+        "_recovery_lag",
         "_told",
         "_told_ends",
         "_told_offsets",
@@ -84,6 +94,7 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
         self._reconciled_tasks = NO_TASKS
         self._endpoint_epoch = -1
         self._offsets_interval_ms = 0
+        self._recovery_lag = 0
         self._forget()
 
     @property
@@ -105,10 +116,25 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
 
     def _heartbeat(self, now_ms: int) -> int:
         """A member that is to stay in the group when it closes says nothing (shouldSkipLeaveHeartbeat)."""
-        if self.state is MemberState.LEAVING and self._remains_silently():
+        remains = self.state is MemberState.LEAVING and self._remains_silently()
+        if remains and not self._poll_timer.expires(now_ms):
             self._heartbeat_skipped()
             return FOREVER_MS
         return super()._heartbeat(now_ms)
+
+    def poll_wait_ms(self, now_ms: int) -> int:
+        """A member that cannot send a heartbeat looks again as often as it would try one again."""
+        if self.coordinator_known and self.state not in NOT_IN_GROUP:
+            return super().poll_wait_ms(now_ms)
+        return 0 if self._poll_timer.expires(now_ms) else self._config.retry_backoff_ms
+
+    def _may_send(self, now_ms: int, at_once: bool) -> bool:
+        """A heartbeat that leaves at once does not look at the clock.
+
+        Its interval begins at the last look, and the next heartbeat comes so much earlier
+        (shouldHeartbeatBeforeIntervalExpires stands before canSendRequest).
+        """
+        return at_once or self._timing.may_send(now_ms)
 
     def _heartbeat_fields(self, epoch: int, joins: bool) -> StreamsGroupHeartbeat:
         """HeartbeatState.buildRequestData: a join tells everything, later heartbeats what has changed."""
@@ -143,7 +169,15 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
 
     @property
     def _offsets_are_due(self) -> bool:
-        return self._offsets_sent_ms + self._offsets_interval_ms <= self._poll_timer.now_ms
+        """The interval is over, or a warm-up task has caught up (hasAtLeastOneHotWarmupTask)."""
+        if self._offsets_sent_ms + self._offsets_interval_ms <= self._poll_timer.now_ms:
+            return True
+        warmups = self._reconciled_tasks.tasks.warmup
+        offsets, ends = (self._facts.offsets(), self._facts.end_offsets()) if warmups else ({}, {})
+        return any(
+            _UNKNOWN not in (offset, end) and end - offset <= self._recovery_lag
+            for offset, end in ((offsets.get(task, _UNKNOWN), ends.get(task, _UNKNOWN)) for task in warmups)
+        )
 
     def _with_offsets(
         self, request: StreamsGroupHeartbeat, everything: bool = False
@@ -165,7 +199,9 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
             and response.error is NO_ERROR
         ):
             self._endpoint_epoch = response.endpoint_epoch
-            self._offsets_interval_ms = response.task_offset_interval_ms
+            if response.member_epoch >= 0:
+                self._offsets_interval_ms = response.task_offset_interval_ms
+                self._recovery_lag = response.acceptable_recovery_lag
         super().answered(sent, response, now_ms)
 
     def _take(self, response: HeartbeatResponse) -> None:
@@ -181,6 +217,8 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
 
     def _begin(self, in_poll: bool, now_ms: int) -> None:
         """The callbacks alone wait for a poll() (StreamsMembershipManager.maybeReconcile)."""
+        if in_poll:
+            return
         self._follow(reconciliation(self._target, self._inputs(self._target.assigned.tasks), self.owned))
         self._commit_ended()
 
@@ -195,13 +233,46 @@ class StreamsGroupMember(HeartbeatingMember[TaskAssignment]):
             self._reconciled_tasks = plan.target.assigned
         super()._reconciled(plan, failed)
 
+    def _join(self) -> None:
+        """A target that was not taken over stays, and an answer without tasks goes on with it."""
+        target = self._target
+        super()._join()
+        if self.state is MemberState.JOINING:
+            self._current, self._target = self._nothing, target
+
+    def _release(self, then: Callable[[bool], None]) -> None:
+        """releaseActiveTasks: a thread out of the group is told that it has lost all, whatever it has."""
+        if self.epoch <= 0:
+            self._lose("unsubscribe", then)
+        elif revoked := self._inputs(self._current.assigned.tasks):
+            self._stop(revoked)
+            self._call(CallbackKind.REVOKED, revoked, "unsubscribe", then)
+        else:
+            then(False)
+
+    def _refused(self, error: Error) -> None:
+        """A group that is gone is no reason to end for a consumer that leaves it, but for a thread it is."""
+        if reaction(error) is Reaction.LEFT:
+            self._operations.append(ReportError(error.name))
+            self._fail(error.name)
+        else:
+            super()._refused(error)
+
+    def _fail(self, cause: str) -> None:
+        """A leave that is refused for good is never over: close() waits for it until its timeout."""
+        if self.state is MemberState.UNSUBSCRIBED:
+            self._go(MemberState.FATAL)
+        else:
+            super()._fail(cause)
+
     def _lose(self, cause: str, then: Callable[[bool], None]) -> None:
         """onAllTasksLost is called whatever the thread has: it may have standbys alone."""
         self._stop(self.owned)
         self._call(CallbackKind.LOST, self.owned, cause, partial(self._lost, then))
 
     def _lost(self, then: Callable[[bool], None], failed: bool) -> None:
-        self._reconciled_tasks = NO_TASKS
+        if not failed:
+            self._reconciled_tasks = NO_TASKS
         then(failed)
 
 

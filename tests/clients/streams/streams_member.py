@@ -61,6 +61,11 @@ class DrivenThread(Driven):
         driven.step()
         return driven
 
+    def reconcile(self) -> None:
+        """A step of the network thread begins it; then poll, and run the only callback."""
+        self.step()
+        super().reconcile()
+
     def beats(self) -> list[StreamsGroupHeartbeat]:
         """The heartbeats since the last look."""
         requests = [one.request for one in self.look() if isinstance(one, SendHeartbeat)]

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.operations import (
     CallbackKind,
@@ -16,6 +17,8 @@ from groupstorm.clients.operations import (
     Disconnected,
     FindCoordinator,
     GroupOperation,
+    HeartbeatRequest,
+    HeartbeatResponse,
     Left,
     RefreshTopics,
     ReportError,
@@ -39,11 +42,10 @@ def topic_id(name: str) -> UUID:
 
 def play(situation: Situation) -> list[Json]:
     """As ScriptedMember answers."""
-    player = _Player(situation)
-    return [player.take(step) for step in situation.steps]
+    return Player(situation).answers()
 
 
-def _config(situation: Situation) -> ConsumerConfig:
+def config_of(situation: Situation) -> ConsumerConfig:
     options = {name.replace(".", "_"): value for name, value in situation.options.items()}
     # how an application closes is an argument in Kafka, and an option here
     closes = [step[1] for step in situation.steps if step[0] == "close"]
@@ -51,8 +53,11 @@ def _config(situation: Situation) -> ConsumerConfig:
     return ConsumerConfig("g", "c", (), leave_group_on_close=leaves, **options)  # type: ignore[arg-type]
 
 
-class _Player:
+class Player:
+    """Our member in one situation."""
+
     def __init__(self, situation: Situation) -> None:
+        self._situation = situation
         self._now_ms = 0
         self._names: dict[UUID, str] = {}
         #: What the last step of the network thread returned.
@@ -63,15 +68,20 @@ class _Player:
         self._positions: set[TopicPartition] = set()
         self._callbacks: deque[RunCallback] = deque()
         self._in_flight: deque[SendHeartbeat] = deque()
-        self._member = ConsumerGroupMember(
-            _config(situation), "m", lambda: self._names, self._has_positions, 0
-        )
+        self._member = self._new_member(config_of(situation))
         self._member.coordinator_found()
+
+    def answers(self) -> list[Json]:
+        """After each step what the member did, and what it is then."""
+        return [self._take(step) for step in self._situation.steps]
+
+    def _new_member(self, config: ConsumerConfig) -> HeartbeatingMember[Any]:
+        return ConsumerGroupMember(config, "m", lambda: self._names, self._has_positions, 0)
 
     def _has_positions(self) -> bool:
         return bool(self._positions & set(self._member.owned))
 
-    def take(self, step: Step) -> Json:
+    def _take(self, step: Step) -> Json:
         self._do(step[0], step[1] if len(step) > 1 else None)
         member, now_ms = self._member, self._now_ms
         self._positions &= set(member.owned)
@@ -110,11 +120,11 @@ class _Player:
             case "advance":
                 self._now_ms += value
             case "answer":
-                self._answer(_response(value))
+                self._answer(self._response(value))
             case "disconnect":
                 self._answer(Disconnected())
             case "unsupported":
-                self._answer(ConsumerGroupHeartbeatResponse(Error.UNSUPPORTED_VERSION))
+                self._answer(self._response({"error": "UNSUPPORTED_VERSION"}))
             case "commit_ends":
                 self._next_ms = member.step(now_ms)
                 self._committed(Error.NONE)
@@ -148,19 +158,30 @@ class _Player:
             self._committing -= 1
             self._member.committed(result, self._now_ms)
 
-    def _answer(self, response: ConsumerGroupHeartbeatResponse | Disconnected) -> None:
+    def _answer(self, response: HeartbeatResponse | Disconnected) -> None:
         if self._in_flight:
             self._member.answered(self._in_flight.popleft(), response, self._now_ms)
+
+    def _response(self, value: dict[str, Any]) -> HeartbeatResponse:
+        assignment = value.get("assignment")
+        return ConsumerGroupHeartbeatResponse(
+            Error[value.get("error", "NONE")],
+            "m",
+            value.get("epoch", 0),
+            value.get("interval", 0),
+            None
+            if assignment is None
+            else {topic_id(name): tuple(numbers) for name, numbers in assignment.items()},
+        )
 
     def _told(self, operation: GroupOperation) -> Sequence[Json]:  # noqa: PLR0911  # a table
         match operation:
             case SendHeartbeat(request):
-                assert isinstance(request, ConsumerGroupHeartbeat)
                 self._in_flight.append(operation)
-                return ({"sent": _fields(request)},)
-            case RunCallback(kind, partitions):
+                return ({"sent": self._fields(request)},)
+            case RunCallback():
                 self._callbacks.append(operation)
-                return ({"callback": {"method": kind.value, "partitions": [str(one) for one in partitions]}},)
+                return ({"callback": self._callback_fields(operation)},)
             case StopProcessing(partitions):
                 return ({"stop": [str(one) for one in partitions]},)
             case CommitWithEpoch(epoch):
@@ -175,31 +196,21 @@ class _Player:
             case FindCoordinator():
                 return ()  # whether the coordinator is known is compared after each step
 
+    def _callback_fields(self, call: RunCallback) -> Json:
+        return {"method": call.kind.value, "partitions": [str(one) for one in call.partitions]}
 
-def _response(value: dict[str, Any]) -> ConsumerGroupHeartbeatResponse:
-    assignment = value.get("assignment")
-    return ConsumerGroupHeartbeatResponse(
-        Error[value.get("error", "NONE")],
-        "m",
-        value.get("epoch", 0),
-        value.get("interval", 0),
-        None
-        if assignment is None
-        else {topic_id(name): tuple(numbers) for name, numbers in assignment.items()},
-    )
-
-
-def _fields(request: ConsumerGroupHeartbeat) -> Json:
-    return {
-        "group": request.group,
-        "epoch": request.member_epoch,
-        "instance": request.group_instance_id,
-        "rack": request.rack,
-        "rebalance_timeout": request.rebalance_timeout_ms,
-        "topics": None if request.topics is None else list(request.topics),
-        "regex": request.regex,
-        "assignor": request.assignor,
-        "owned": None
-        if request.owned is None
-        else {chr(topic.int & 0xFFFF): list(numbers) for topic, numbers in request.owned},
-    }
+    def _fields(self, request: HeartbeatRequest) -> Json:
+        assert isinstance(request, ConsumerGroupHeartbeat)
+        return {
+            "group": request.group,
+            "epoch": request.member_epoch,
+            "instance": request.group_instance_id,
+            "rack": request.rack,
+            "rebalance_timeout": request.rebalance_timeout_ms,
+            "topics": None if request.topics is None else list(request.topics),
+            "regex": request.regex,
+            "assignor": request.assignor,
+            "owned": None
+            if request.owned is None
+            else {chr(topic.int & 0xFFFF): list(numbers) for topic, numbers in request.owned},
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,13 +45,22 @@ def changes(states: Iterable[Json]) -> Recording:
 
 def ask(built: Built, situations: Iterable[Situation]) -> Iterator[tuple[Situation, Recording]]:
     """Ask Kafka's ConsumerMembershipManager and ConsumerHeartbeatRequestManager."""
-    with Jvm(built, "consumer-member", heap="256m") as jvm:
+    yield from asked(built, "consumer-member", situations)
+
+
+def asked(
+    built: Built, command: str, situations: Iterable[Situation]
+) -> Iterator[tuple[Situation, Recording]]:
+    """Ask a JVM's command what happens in each situation."""
+    with Jvm(built, command, heap="256m") as jvm:
         for situation in situations:
             line = jvm.ask(json.dumps({"options": situation.options, "steps": situation.steps}))
             yield situation, changes(json.loads(line))
 
 
-def difference(situation: Situation, kafka: Recording) -> Difference | None:
+def difference(
+    situation: Situation, kafka: Recording, play: Callable[[Situation], list[Json]] = play
+) -> Difference | None:
     """Our member in that situation; None if it does what Kafka's does."""
     ours = changes(play(situation))
     for at, (expected, found) in enumerate(zip(kafka, ours, strict=True)):
