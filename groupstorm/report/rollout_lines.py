@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from groupstorm.storms.deployments.alternatives import COOPERATIVE, INSTANCE, ROLLING, is_mixed_first
-from groupstorm.storms.deployments.manifests.kafka_environment import LISTENER_CONCURRENCY
 from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.property_names import LISTENER_CONCURRENCY
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
     GROUP_PROTOCOL,

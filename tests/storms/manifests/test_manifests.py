@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.kafka_environment import property_named
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.deployments.manifests.property_names import property_named
 from tests.storms.manifests.manifest_files import consumer_of, env, plan_of, workload
 
 

@@ -1,9 +1,7 @@
-"""Kafka settings in the files, the environment and the arguments of a container, in well-known spellings.
+"""Kafka settings in the files, the environment and the arguments of a container.
 
-A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with other words
-in front, if KAFKA or CONSUMER is one of them), as Spring's `spring.kafka.consumer...` in relaxed binding, and
-in the channels, bindings and groups of SmallRye, Spring Cloud Stream and Micronaut. Values that come from
-Secrets, or from ConfigMaps that are not in the file, are not known: only that there are some.
+Values that come from Secrets, or from ConfigMaps that are not in the file, are not known: only that there are
+some.
 """
 
 from __future__ import annotations
@@ -22,88 +20,25 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
     mounted_files,
 )
 from groupstorm.storms.deployments.manifests.objects import Fields
+from groupstorm.storms.deployments.manifests.property_names import (
+    CHANNELS,
+    OF_CONNECTIONS,
+    OF_CONSUMERS,
+    SPRING_RANKS,
+    passed_by,
+    property_named,
+    relaxed,
+    resembled,
+)
 from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
-#: The number of consumers in a process: of Spring, and of an application of one's own.
-LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
-#: When the container of a Spring listener commits, and its interval for TIME.
-ACK_MODE = "spring.kafka.listener.ack-mode"
-ACK_TIME = "spring.kafka.listener.ack-time"
-
-#: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
-SETTINGS_OF_CLIENTS = frozenset(
-    {
-        GROUP_PROTOCOL,
-        "group.remote.assignor",
-        "group.instance.id",
-        "partition.assignment.strategy",
-        "session.timeout.ms",
-        "heartbeat.interval.ms",
-        "max.poll.interval.ms",
-        "max.poll.records",
-        "request.timeout.ms",
-        "metadata.max.age.ms",
-        "enable.auto.commit",
-        "auto.commit.interval.ms",
-        OFFSET_RESET,
-    }
-)
-_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
-#: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
-_SPRING = {
-    "heartbeatinterval": "heartbeat.interval.ms",
-    "autocommitinterval": "auto.commit.interval.ms",
-    "autooffsetreset": OFFSET_RESET,
-    "enableautocommit": "enable.auto.commit",
-    "maxpollrecords": "max.poll.records",
-    "maxpollinterval": "max.poll.interval.ms",
-    "groupid": "group.id",
-}
-#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence.
-_SPRING_CONSUMER = "spring.kafka.consumer."
-_PREFIXES = (
-    "spring.kafka.consumer.properties.", "spring.kafka.properties.", _SPRING_CONSUMER,
-    "kafka.consumer.", "consumer.", "kafka.", "",
-)  # fmt: skip
-#: Spring takes all clients' properties first, its own names over them, then the consumer's properties.
-_SPRING_RANKS = {
-    "spring.kafka.properties.": 1,
-    _SPRING_CONSUMER: 2,
-    "spring.kafka.consumer.properties.": 3,
-}
-#: Without a prefix these words mean something else in other programs.
-_NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
 #: The pod's name, as Kubernetes, a shell or Spring puts it in.
 _POD_NAME = re.compile(r"<metadata\.name>|\$\{?(?:[A-Z_]*POD_?NAME|HOSTNAME)\}?|\$\(hostname\)")
 #: A reference as Kubernetes knows it, or its escape: $$.
 _REFERENCE = re.compile(r"\$\$|\$\(([^()]*)\)")
-#: Names of consumers' properties, and those of their connections, which change no rebalance.
-_OF_CONSUMERS = re.compile(
-    r"(?i)(?:spring[._])?kafka[._](?:consumer|listener|fetch|isolation)[._]|spring[._]kafka[._]properties[._]"
-)
-_OF_CONNECTIONS = re.compile(
-    r"(?i)bootstrap|serializer|sasl|ssl|security|schema|password|secret|key|trusted|spring.json"
-)
-#: A framework's words before a property, with the name of a channel (SmallRye), of a binding (Spring Cloud
-#: Stream) or of a group (Micronaut); or an application's own words, of which one is Kafka or consumer.
-_OF_KAFKA = re.compile(r"(?:mp\.messaging|spring\.cloud\.stream)\..+|(?:.+\.)?(?:kafka|consumers?)\..+")
-#: A framework's own words for a property: of a binding of Spring Cloud Stream, or of a channel of SmallRye.
-_OWN_WORDS = {
-    re.compile(r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency"): LISTENER_CONCURRENCY,
-    re.compile(r"mp\.messaging\.incoming\..+\.(?:concurrency|partitions)"): LISTENER_CONCURRENCY,
-    re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
-    re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
-}
-#: Consumers of their own in one process.
-_CHANNELS = re.compile(
-    r"(?i)mp[._]messaging[._]incoming|spring[._]cloud[._]stream[._](?:kafka[._])?bindings|kafka[._]consumers"
-)
-#: A unit behind a name.
-_UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
-_OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
 #: An argument of an application, of Java, of Kafka's console consumer, or of kcat.
 _ARGUMENT = re.compile(
     r"""(?:--(?:consumer-)?property[= ]|-X ?|-D|--)["']?([A-Za-z][\w.\-]*)[= ]["']?(?!-)([^\s"']+)"""
@@ -136,64 +71,6 @@ class Found(NamedTuple):
     name: str
 
 
-def property_named(name: str) -> tuple[str, str] | None:
-    """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
-    for of_listener in (ACK_MODE, ACK_TIME):
-        if _relaxed(name) == _relaxed(of_listener):
-            return of_listener, ""
-    dotted = name.lower().replace("_", ".")
-    dotted = dotted if "." in dotted else dotted.replace("-", ".")  # an argument: --kafka-group-id
-    for own_words, of_framework in _OWN_WORDS.items():
-        if own_words.fullmatch(dotted):
-            return of_framework, ""
-    for prefix in _PREFIXES:
-        if not dotted.startswith(prefix):
-            continue
-        rest = dotted[len(prefix) :]
-        squeezed = rest.replace("-", "").replace(".", "")
-        if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
-            return _SPRING[squeezed], prefix
-        plain = rest.replace("-", ".")
-        if prefix.endswith(("kafka.", "consumer.")) and plain in ("threads", "concurrency"):
-            plain = CONSUMER_THREADS
-        if plain in ("consumer.group", "consumer.group.id", "group"):
-            plain = "group.id"
-        if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
-            return plain, prefix
-    ending = next((one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")), None)
-    if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
-        return None
-    return ending, dotted.removesuffix(ending)
-
-
-def _passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
-    """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
-
-    Source: KafkaProperties.Consumer of Spring Boot 2.0 to 4.0.
-    """
-    setting, prefix = named
-    squeezed = _relaxed(name).removeprefix(_relaxed(_SPRING_CONSUMER))
-    if prefix != _SPRING_CONSUMER or setting not in SETTINGS_OF_CLIENTS or squeezed in _SPRING:
-        return None
-    return (
-        f"Spring Boot has no such property and passes it by: spring.kafka.consumer.properties.{setting} is "
-        f"its name; if the application itself reads it, --set {setting}={value}"
-    )
-
-
-def _resembled(name: str) -> str | None:
-    """The setting that a name may set, though nothing says that it is Kafka's, or in which unit."""
-    dotted = name.lower().replace("_", ".").replace("-", ".")
-    if _OF_OTHER_CLIENTS.search(dotted):
-        return None
-    for one in SETTINGS_OF_CLIENTS - _NEED_PREFIX:
-        if dotted.endswith(f".{one}"):
-            return one
-        if _OF_KAFKA.fullmatch(dotted) and _UNIT.sub("", dotted).endswith(f".{one.removesuffix('.ms')}"):
-            return one
-    return None
-
-
 class Application(NamedTuple):
     """The Kafka properties of a container, what may set more of them but cannot be read, properties that no
     setting has, and the ConfigMaps that hold any of them."""
@@ -218,18 +95,18 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
     for name, value, where, config_map in (*files, *given):
         named = property_named(name)
         if named is None:
-            if (alike := _resembled(name)) is not None:
+            if (alike := resembled(name)) is not None:
                 unused[f"{name} ({where}: if it sets {alike}, give it with --set {alike}=VALUE)"] = None
-            elif _OF_CONSUMERS.match(name) and not _OF_CONNECTIONS.search(name):
+            elif OF_CONSUMERS.match(name) and not OF_CONNECTIONS.search(name):
                 unused[f"{name} ({where}: no setting has it)"] = None
                 maps.add(config_map)
             continue
         maps.add(config_map)
-        if (reason := _passed_by(named, name, value)) is not None:
+        if (reason := passed_by(named, name, value)) is not None:
             unused[f"{name}={value} ({where}: {reason})"] = None
             continue
         property_name, prefix = named
-        rank = _SPRING_RANKS.get(prefix, 0)
+        rank = SPRING_RANKS.get(prefix, 0)
         if (other := _another_consumers(found.get(property_name), name, value, rank)) is not None:
             why = f"the figures are of one consumer, with {name}={value}"
             unused[f"{other.name}={other.value} ({why})"] = None
@@ -246,9 +123,9 @@ def _another_consumers(
 
     So is another group.id under an application's own names.
     """
-    if known is None or _relaxed(known[1].name) == _relaxed(name) or known[1].value == value:
+    if known is None or relaxed(known[1].name) == relaxed(name) or known[1].value == value:
         return None
-    is_channels = _CHANNELS.match(known[1].name) and _CHANNELS.match(name)
+    is_channels = CHANNELS.match(known[1].name) and CHANNELS.match(name)
     is_groups = known[1].property == "group.id" and known[0] == rank == 0
     return known[1] if is_channels or is_groups else None
 
@@ -338,8 +215,8 @@ def _from_files(
     pod: Fields, container: Fields, config_maps: ConfigMaps, given: Sequence[_Variable]
 ) -> tuple[list[_Variable], list[str]]:
     """The settings of the mounted files, and the files that cannot be read."""
-    variables = {_relaxed(name): value for name, value, _, _ in given}
-    active = variables.get(_relaxed("spring.profiles.active")) or ""
+    variables = {relaxed(name): value for name, value, _, _ in given}
+    active = variables.get(relaxed("spring.profiles.active")) or ""
     found: list[tuple[str, str, str, str]] = []
     unseen: list[str] = []
     settings: dict[str, str] = {}
@@ -357,19 +234,14 @@ def _from_files(
         found += [(name, value, f"{file}: {name}", file.config_map) for name, value in read]
 
     def look_up(name: str) -> str | None:
-        if _relaxed(name) in variables:
-            return variables[_relaxed(name)]
+        if relaxed(name) in variables:
+            return variables[relaxed(name)]
         return settings.get(name, POD_NAME if _POD_NAME.fullmatch(f"${{{name}}}") else None)
 
     filled: list[_Variable] = [
         (name, filled_in(value, look_up), where, config_map) for name, value, where, config_map in found
     ]
     return filled, unseen
-
-
-def _relaxed(name: str) -> str:
-    """Spring takes a variable for a name with dots and dashes."""
-    return re.sub(r"[._\-]", "", name).lower()
 
 
 def _arguments(container: Fields, environment: Iterable[_Variable], is_all: bool) -> Iterator[_Variable]:

@@ -12,17 +12,19 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import (
-    ACK_MODE,
-    ACK_TIME,
-    CONSUMER_THREADS,
-    LISTENER_CONCURRENCY,
-    SETTINGS_OF_CLIENTS,
     Found,
     milliseconds,
     setting_value,
     shared_instance,
 )
 from groupstorm.storms.deployments.manifests.measured import take_measured, written
+from groupstorm.storms.deployments.manifests.property_names import (
+    ACK_MODE,
+    ACK_TIME,
+    CONSUMER_THREADS,
+    LISTENER_CONCURRENCY,
+    SETTINGS_OF_CLIENTS,
+)
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,

@@ -1,0 +1,150 @@
+"""The Kafka property that a variable, a key of a file or an argument sets, by its name.
+
+A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with other words
+in front, if KAFKA or CONSUMER is one of them), as Spring's `spring.kafka.consumer...` in relaxed binding, and
+in the channels, bindings and groups of SmallRye, Spring Cloud Stream and Micronaut.
+"""
+
+from __future__ import annotations
+
+import re
+
+from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
+
+#: The number of consumers in a process: of Spring, and of an application of one's own.
+LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
+#: When the container of a Spring listener commits, and its interval for TIME.
+ACK_MODE = "spring.kafka.listener.ack-mode"
+ACK_TIME = "spring.kafka.listener.ack-time"
+
+#: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
+SETTINGS_OF_CLIENTS = frozenset(
+    {
+        GROUP_PROTOCOL,
+        "group.remote.assignor",
+        "group.instance.id",
+        "partition.assignment.strategy",
+        "session.timeout.ms",
+        "heartbeat.interval.ms",
+        "max.poll.interval.ms",
+        "max.poll.records",
+        "request.timeout.ms",
+        "metadata.max.age.ms",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        OFFSET_RESET,
+    }
+)
+_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
+#: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
+_SPRING = {
+    "heartbeatinterval": "heartbeat.interval.ms",
+    "autocommitinterval": "auto.commit.interval.ms",
+    "autooffsetreset": OFFSET_RESET,
+    "enableautocommit": "enable.auto.commit",
+    "maxpollrecords": "max.poll.records",
+    "maxpollinterval": "max.poll.interval.ms",
+    "groupid": "group.id",
+}
+#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence.
+_SPRING_CONSUMER = "spring.kafka.consumer."
+_PREFIXES = (
+    "spring.kafka.consumer.properties.", "spring.kafka.properties.", _SPRING_CONSUMER,
+    "kafka.consumer.", "consumer.", "kafka.", "",
+)  # fmt: skip
+#: Spring takes all clients' properties first, its own names over them, then the consumer's properties.
+SPRING_RANKS = {
+    "spring.kafka.properties.": 1,
+    _SPRING_CONSUMER: 2,
+    "spring.kafka.consumer.properties.": 3,
+}
+#: Without a prefix these words mean something else in other programs.
+_NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
+#: Names of consumers' properties, and those of their connections, which change no rebalance.
+OF_CONSUMERS = re.compile(
+    r"(?i)(?:spring[._])?kafka[._](?:consumer|listener|fetch|isolation)[._]|spring[._]kafka[._]properties[._]"
+)
+OF_CONNECTIONS = re.compile(
+    r"(?i)bootstrap|serializer|sasl|ssl|security|schema|password|secret|key|trusted|spring.json"
+)
+#: A framework's words before a property, with the name of a channel (SmallRye), of a binding (Spring Cloud
+#: Stream) or of a group (Micronaut); or an application's own words, of which one is Kafka or consumer.
+_OF_KAFKA = re.compile(r"(?:mp\.messaging|spring\.cloud\.stream)\..+|(?:.+\.)?(?:kafka|consumers?)\..+")
+#: A framework's own words for a property: of a binding of Spring Cloud Stream, or of a channel of SmallRye.
+_OWN_WORDS = {
+    re.compile(r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency"): LISTENER_CONCURRENCY,
+    re.compile(r"mp\.messaging\.incoming\..+\.(?:concurrency|partitions)"): LISTENER_CONCURRENCY,
+    re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
+    re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
+}
+#: Consumers of their own in one process.
+CHANNELS = re.compile(
+    r"(?i)mp[._]messaging[._]incoming|spring[._]cloud[._]stream[._](?:kafka[._])?bindings|kafka[._]consumers"
+)
+#: A unit behind a name.
+_UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
+_OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
+
+
+def property_named(name: str) -> tuple[str, str] | None:
+    """The Kafka property that a name sets, and the prefix that the name has; None for any other name."""
+    for of_listener in (ACK_MODE, ACK_TIME):
+        if relaxed(name) == relaxed(of_listener):
+            return of_listener, ""
+    dotted = name.lower().replace("_", ".")
+    dotted = dotted if "." in dotted else dotted.replace("-", ".")  # an argument: --kafka-group-id
+    for own_words, of_framework in _OWN_WORDS.items():
+        if own_words.fullmatch(dotted):
+            return of_framework, ""
+    for prefix in _PREFIXES:
+        if not dotted.startswith(prefix):
+            continue
+        rest = dotted[len(prefix) :]
+        squeezed = rest.replace("-", "").replace(".", "")
+        if prefix.startswith("spring.kafka.consumer") and squeezed in _SPRING:
+            return _SPRING[squeezed], prefix
+        plain = rest.replace("-", ".")
+        if prefix.endswith(("kafka.", "consumer.")) and plain in ("threads", "concurrency"):
+            plain = CONSUMER_THREADS
+        if plain in ("consumer.group", "consumer.group.id", "group"):
+            plain = "group.id"
+        if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
+            return plain, prefix
+    ending = next((one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")), None)
+    if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
+        return None
+    return ending, dotted.removesuffix(ending)
+
+
+def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
+    """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
+
+    Source: KafkaProperties.Consumer of Spring Boot 2.0 to 4.0.
+    """
+    setting, prefix = named
+    squeezed = relaxed(name).removeprefix(relaxed(_SPRING_CONSUMER))
+    if prefix != _SPRING_CONSUMER or setting not in SETTINGS_OF_CLIENTS or squeezed in _SPRING:
+        return None
+    return (
+        f"Spring Boot has no such property and passes it by: spring.kafka.consumer.properties.{setting} is "
+        f"its name; if the application itself reads it, --set {setting}={value}"
+    )
+
+
+def resembled(name: str) -> str | None:
+    """The setting that a name may set, though nothing says that it is Kafka's, or in which unit."""
+    dotted = name.lower().replace("_", ".").replace("-", ".")
+    if _OF_OTHER_CLIENTS.search(dotted):
+        return None
+    for one in SETTINGS_OF_CLIENTS - _NEED_PREFIX:
+        if dotted.endswith(f".{one}"):
+            return one
+        if _OF_KAFKA.fullmatch(dotted) and _UNIT.sub("", dotted).endswith(f".{one.removesuffix('.ms')}"):
+            return one
+    return None
+
+
+def relaxed(name: str) -> str:
+    """Spring takes a variable for a name with dots and dashes."""
+    return re.sub(r"[._\-]", "", name).lower()
