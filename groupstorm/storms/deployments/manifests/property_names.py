@@ -120,7 +120,7 @@ def property_named(name: str) -> tuple[str, str] | None:
 def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
     """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
 
-    Source: KafkaProperties.Consumer of Spring Boot 2.0 to 4.0.
+    Source: KafkaProperties.Consumer of Spring Boot 3 and 4.
     """
     setting, prefix = named
     squeezed = relaxed(name).removeprefix(relaxed(_SPRING_CONSUMER))
