@@ -257,6 +257,9 @@ def _balance_sentence(variants: Runs) -> str:
     for name, runs in variants.items():
         probes = spread_of(figures.probing_rebalances for figures in runs)
         probing = counted(round(probes.median) if probes else 0, "probing rebalance")
+        if not any(figures.generations for figures in runs):
+            parts.append(f"under {name} none was needed")
+            continue
         never = sum(figures.converged_after_seconds is None for figures in runs)
         after = spread_of(figures.converged_after_seconds for figures in runs)
         if after is None:

@@ -305,7 +305,7 @@ def test_a_spread_holds_its_ends() -> None:
 
 
 def streams(probing: int = 0, **changes: Any) -> Figures:
-    return figures(probing_rebalances=probing, **changes)
+    return figures(probing_rebalances=probing, **{"generations": 2} | changes)
 
 
 def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
@@ -321,22 +321,23 @@ def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
                 replace(streams(task_downtime_seconds=10), probing_rebalances=1),
             ],
             "b": [streams(3, task_downtime_seconds=500)] * 3,
+            "static": [streams(task_downtime_seconds=100, generations=0)] * 3,
         }
     )
     assert bare(lines[0]) == "Best by tasks down: a."
-    assert lines[1] == "Under a tasks were down for 10.0 s in all, under b for 500 s (50 times as long)."
+    assert lines[1] == (
+        "Under a tasks were down for 10.0 s in all, under static for 100 s (10 times as long), under b for "
+        "500 s (50 times as long)."
+    )
     assert lines[2] == (
         "A stable assignment came under a 40.0 s after the first change (1 probing rebalance, but not in 1 "
-        "of 3 seeds), under b never (3 probing rebalances)."
+        "of 3 seeds), under b never (3 probing rebalances), under static none was needed."
     )
 
 
 def test_of_a_group_without_tasks_beside_an_application_no_probing_is_counted() -> None:
     lines = said(a=unowned(1), b=streams(3))
-    assert (
-        "A stable assignment came under a never (0 probing rebalances), under b never (3 probing rebalances)."
-        in lines
-    )
+    assert "A stable assignment came under a none was needed, under b never (3 probing rebalances)." in lines
 
 
 def test_traffic_without_a_price_has_no_sentence() -> None:
