@@ -150,6 +150,9 @@ def test_locks_that_batches_outlast_are_said_before_any_run() -> None:
     resolved = scenario([START], **settings).resolve(None, 0, {})
     short, few = [one for one in contradictions({"a": resolved.settings}) if "lock" in one]
     assert "29 records (max.poll.records) would fit" in short
+    resolved = scenario([START], **{**settings, "process_ms": 40_000}).resolve(None, 0, {})
+    short, *_ = [one for one in contradictions({"a": resolved.settings}) if "lock" in one]
+    assert "one that is longer than the work on a record would fit" in short
     assert "12 consumers can lock everything, and 8 get nothing" in few
 
 
