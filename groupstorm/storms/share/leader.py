@@ -254,10 +254,10 @@ class ShareLeader:
         return partition.partition < self._environment.topics.now.get(partition.topic, 0)
 
     def log(self, partition: TopicPartition) -> VirtualLog:
-        if not self.has_partition(partition):
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-        log = self._logs.get(partition)
+        log = self._logs.get(partition)  # a topic with a share group does not go
         if log is None:
+            if not self.has_partition(partition):
+                raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
             settings, curve = self._environment.settings, self._environment.records.logs.curve(partition)
             per_batch, size = settings.integer(RECORDS_PER_BATCH), settings.integer("record_bytes")
             log = self._logs[partition] = VirtualLog(curve, lambda: self._clock.now_us, per_batch, size)
