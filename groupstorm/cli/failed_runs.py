@@ -148,7 +148,7 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
     if record_ms is not None and record_ms < 1000 * load.work_s:
         yield (
             f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
-            f"(now {1000 * load.work_s:.3g} ms)"
+            f"(now {at_most(1000 * load.work_s)} ms)"
         )
     if load.is_uneven and load.is_enough_for_the_quickest():
         yield "  or if all members were as quick as the quickest (machines, member_settings)"

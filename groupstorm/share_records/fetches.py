@@ -249,10 +249,10 @@ class DelayedShareFetch:
 
     def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:
         """Read partitions one after the other: the first that has records gives one batch at least."""
-        wanted = {key: offset for key, offset in offsets.items() if key not in self.errors}
-        reads: dict[TopicPartition, LogRead] = {}
         if not offsets:
-            return reads
+            return {}
+        reads: dict[TopicPartition, LogRead] = {}
+        wanted = {key: offset for key, offset in offsets.items() if key not in self.errors}
         sizes = _divide(self._max_bytes, list(offsets), working)
         left, is_first = self._max_bytes, True
         for key, offset in wanted.items():

@@ -193,11 +193,13 @@ def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contra
     record_s = record_ns(settings) / 1e9
     if has_records(settings) and most * record_s >= lock_s:
         fitting = int((lock_s - 0.001) // record_s)
+        fits = f"{counted(fitting, 'record')} (max.poll.records) would fit"
+        if not fitting:
+            fits = "one that is longer than the work on a record would fit"
         yield Contradiction(
             "locks too short",
             f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} ({LOCK_DURATION}): "
-            f"others get the rest of the batch meanwhile; {counted(fitting, 'record')} (max.poll.records) "
-            "would fit",
+            f"others get {'the rest of the batch' if fitting else 'it'} meanwhile; {fits}",
         )
     load, locks = member_load(settings, steps), settings.integer(RECORD_LOCKS)
     served = len(load.partitions) * -(-locks // most)

@@ -103,6 +103,8 @@ class ShareLeader:
         #: Whose request, or whose end, is worked on, and why records are given back by it.
         self._acting: tuple[Holder, Request | None, str] | None = None
         self._buries = False
+        #: The connections that have closed: what an answer to one of them gives may be released already.
+        self._closed: set[str] = set()
         self._alarm_us: int | None = None
         #: Fetches that wait, by partition, and the partitions whose next records are waited for.
         self._waiting: Counter[TopicPartition] = Counter()
@@ -119,6 +121,7 @@ class ShareLeader:
 
     def disconnect(self, holder: Holder) -> None:
         """A consumer's connection has closed."""
+        self._closed.add(holder.connection_id)
         self._act(holder, None, CONNECTION_CLOSED, lambda: self.broker.disconnect(holder.connection_id))
 
     def _act(self, holder: Holder, request: Request | None, returns: str, act: Callable[[], None]) -> None:
@@ -144,9 +147,13 @@ class ShareLeader:
         api = "ShareFetch" if isinstance(sent.request, ShareFetch) else "ShareAcknowledge"
         error = None if response.error is Error.NONE else response.error.name
         self._environment.broker.count((api, error), 1)
-        if isinstance(response, ShareFetchResponse):
+        if isinstance(sent.request, ShareFetch) and isinstance(response, ShareFetchResponse):
             acquired = [
-                (partition, one) for partition, found in response.partitions.items() for one in found.acquired
+                (partition, one)
+                for partition, found in response.partitions.items()
+                for one in found.acquired
+                if sent.request.connection not in self._closed
+                or self._holds(sent.request.member_id, partition, one)
             ]
             if acquired:
                 for partition, one in acquired:
@@ -165,6 +172,13 @@ class ShareLeader:
             tuple([records.last_offset - records.first_offset + 1 for _, records in acquired]),
             tuple([records.delivery_count for _, records in acquired]),
             tuple([self.share_partition(one).in_flight_count for one, _ in acquired]),
+        )
+
+    def _holds(self, member_id: str, partition: TopicPartition, one: Acquired) -> bool:
+        """Whether the records are locked for the member still."""
+        batch = self.share_partition(partition).batches.floor(one.first_offset)
+        return batch is not None and any(
+            state.is_held(member_id) for _, _, state in batch.parts(one.first_offset, one.last_offset)
         )
 
     def _give(self, holder: Holder, partition: TopicPartition, one: Acquired) -> None:
@@ -240,10 +254,10 @@ class ShareLeader:
         return partition.partition < self._environment.topics.now.get(partition.topic, 0)
 
     def log(self, partition: TopicPartition) -> VirtualLog:
-        if not self.has_partition(partition):
-            raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
-        log = self._logs.get(partition)
+        log = self._logs.get(partition)  # a topic with a share group does not go
         if log is None:
+            if not self.has_partition(partition):
+                raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
             settings, curve = self._environment.settings, self._environment.records.logs.curve(partition)
             per_batch, size = settings.integer(RECORDS_PER_BATCH), settings.integer("record_bytes")
             log = self._logs[partition] = VirtualLog(curve, lambda: self._clock.now_us, per_batch, size)
@@ -290,10 +304,10 @@ class ShareLeader:
     def _tell(self, request: WriteState) -> None:
         """Emit what becomes of the records whose states are written."""
         partition, now_us = request.key.topic_partition, self._clock.now_us
+        self._tell_unsent(partition, request.batches)
         for state, first, last in _joined(request.batches):
-            last_given = next(
-                one for one in reversed(self._given[partition]) if one.first <= first <= one.last
-            )
+            last_given = self._last_given(partition, first)
+            assert last_given is not None
             holder = last_given.holder
             _, asked, returns = self._acting or (holder, None, LOCK_EXPIRED)
             ranges = (str(partition),), (first,), (last - first + 1,)
@@ -307,6 +321,23 @@ class ShareLeader:
                 cause = REJECTED if rejected else DELIVERED_TOO_OFTEN
                 topics = self._dead_letter_topics
                 self._emit(events.ShareRecordsArchived(group, holder.name, *ranges, held_us, cause, topics))
+
+    def _tell_unsent(self, partition: TopicPartition, returned: Sequence[StateBatch]) -> None:
+        """Emit the deliveries that end before their answer has left: the connection has closed."""
+        if self._acting is None or self._acting[1] is not None:
+            return
+        holder = self._acting[0]
+        for first, last, _, count in returned:
+            given = self._last_given(partition, first)
+            if given is None or given.holder is not holder:
+                one = Acquired(first, last, count)
+                self._give(holder, partition, one)
+                self._emit(self._acquired(holder, [(partition, one)]))
+
+    def _last_given(self, partition: TopicPartition, offset: int) -> Given | None:
+        return next(
+            (one for one in reversed(self._given[partition]) if one.first <= offset <= one.last), None
+        )
 
     def _emit(self, event: events.Event) -> None:
         self._environment.trace.emit(Source.COORDINATOR, event)

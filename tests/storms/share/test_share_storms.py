@@ -76,6 +76,17 @@ def test_a_consumer_that_closes_gives_back_what_it_has_not_acknowledged(mode: st
     assert run.figures.records_processed == 10
 
 
+def test_records_that_are_released_before_their_answer_leaves_are_delivered_once_more() -> None:
+    """A consumer dies while its fetch waits. The end of its session answers that fetch with a new record of
+    each of its partitions. It releases the second, and the first waits for the end of its lock."""
+    settings = {"members": 10, "partitions": 4, "process_ms": 200, "record_rate": 8}
+    steps = [START, {"at_ms": 120_000, "do": "crash-restart", "members": [3]}]
+    what = scenario(steps, **settings, **{"group.protocol": "share", "least_duration_ms": 125_000})
+    run = storm(what, seed=0)
+    assert run.figures.redeliveries_by_cause == {"connection-closed": 1, "lock-expired": 1}
+    assert set((run.figures.invariants or {}).values()) == {"held"}
+
+
 def test_figures_of_a_trace_that_was_made_by_hand() -> None:
     """Two consumers: the one gets 0..3 and loses them after 6 s, the other 4..9, and then 0..3."""
     group, of = "g", ("t-0",)
@@ -139,6 +150,9 @@ def test_locks_that_batches_outlast_are_said_before_any_run() -> None:
     resolved = scenario([START], **settings).resolve(None, 0, {})
     short, few = [one for one in contradictions({"a": resolved.settings}) if "lock" in one]
     assert "29 records (max.poll.records) would fit" in short
+    resolved = scenario([START], **{**settings, "process_ms": 40_000}).resolve(None, 0, {})
+    short, *_ = [one for one in contradictions({"a": resolved.settings}) if "lock" in one]
+    assert "one that is longer than the work on a record would fit" in short
     assert "12 consumers can lock everything, and 8 get nothing" in few
 
 
