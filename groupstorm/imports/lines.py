@@ -29,6 +29,8 @@ LINE_MAX = 1 << 20
 HEAD_BYTES = 1 << 16
 #: So many bytes are searched at once for lines of interest.
 _BLOCK = 1 << 18
+#: Parts of a block that are searched for one anchor after the other: they stay in the processor's cache.
+_SEARCHED = 1 << 14
 _STAMP = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+(?:Z|[+-]\d\d:\d\d) "
 #: The beginning of a line that may belong to the one before it: it is indented, also behind what the log of a
 #: container has in front of each line. Spring's lines have a blank behind their own time.
@@ -109,11 +111,13 @@ class LogFile:
 def _lines_with(block: bytes, anchors: Collection[bytes]) -> set[int]:
     """The beginnings of the lines that hold one of ``anchors``."""
     found: set[int] = set()
-    for anchor in anchors:
-        at = block.find(anchor)
-        while at >= 0:
-            found.add(block.rfind(b"\n", 0, at) + 1)
-            at = block.find(anchor, _end(block, at))
+    for begin in range(0, len(block), _SEARCHED):
+        for anchor in anchors:
+            end = begin + _SEARCHED + len(anchor) - 1
+            at = block.find(anchor, begin, end)
+            while at >= 0:
+                found.add(block.rfind(b"\n", 0, at) + 1)
+                at = block.find(anchor, _end(block, at), end)
     return found
 
 
