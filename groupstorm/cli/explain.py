@@ -122,6 +122,8 @@ def _print_group(one: Explanation) -> None:
     print_paragraph(
         f"Group {history.group}: {_rebalances(history)} in {lasted}{counted_from}", emphasized=True
     )
+    if one.alone is not None and history.unowned_us is None:  # what is known comes first
+        print_paragraph(one.alone.sentence)
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
         print_paragraph(
@@ -143,7 +145,7 @@ def _print_group(one: Explanation) -> None:
             lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
             why = f"an outage {lasted}, as the last member expired and nobody came back"
         print_paragraph(f"{_without_members(history)}: {why}.")
-    if one.alone is not None:
+    if one.alone is not None and history.unowned_us is not None:
         print_paragraph(one.alone.sentence)
     print_paragraph(_baseline(one))
 

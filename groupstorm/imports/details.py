@@ -8,7 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix, find_prefix
-from groupstorm.imports.templates.catalogues import BROKER_CONFIG, FRANZ_GO_FIELDS, WORKER_CONFIG
+from groupstorm.imports.templates.catalogues import (
+    BROKER_CONFIG,
+    FRANZ_GO_FIELDS,
+    UNKNOWN_ERROR,
+    WORKER_CONFIG,
+)
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
@@ -184,6 +189,11 @@ def _by_topic(fields: dict[str, Any]) -> None:
     fields["given"] = _partitions_of(fields.pop("by_topic").replace(":[", "["))
 
 
+def _by_topic_gone(fields: dict[str, Any]) -> None:
+    """``topic[0 1 2], other[3]`` of franz-go, which the member gives up."""
+    fields["partitions"] = _partitions_of(fields.pop("by_topic_gone"))
+
+
 def _erlang_list(fields: dict[str, Any]) -> None:
     """Each topic and the partitions behind it, of brod: in lines of their own, or between commas."""
     topic, given = "", []
@@ -210,6 +220,8 @@ def as_printed(text: str, beside: Mapping[str, Any]) -> str:
 def _go_value(value: Any) -> str:
     if isinstance(value, dict):
         topics = [(topic, numbers) for topic, numbers in value.items() if isinstance(numbers, list)]
+        if value and not topics:
+            return UNKNOWN_ERROR  # zerolog prints the fields of an error that has none that it knows
         return ", ".join(f"{topic}[{' '.join(map(str, numbers))}]" for topic, numbers in topics)
     return "" if value is None else str(value)
 
@@ -234,6 +246,7 @@ _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "go_plan": _go_plan,
     "erlang_list": _erlang_list,
     "by_topic": _by_topic,
+    "by_topic_gone": _by_topic_gone,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,

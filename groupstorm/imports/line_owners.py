@@ -46,6 +46,8 @@ _TELLING: Final = frozenset(
         "sarama-session",
         "heartbeat-refused",
         "given-now",
+        "java-joined",
+        "java-rejoin",
         "leaving",
         "poll-timeout",
         "rd-fatal",

@@ -306,8 +306,8 @@ class LogParser(LogSource):
             self._now_us = self._now_us if time_us is None else time_us
             if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
                 self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
-        if kind == NOTED or (kind.startswith("spring-") and self._owners.has_java):
-            return  # the consumer of Spring's container says the same itself
+        if kind == NOTED or (kind.startswith(("spring-", "java-")) and self._owners.has_java):
+            return  # the consumer of Spring's container says the same itself, or it is not known whose it is
         if time_us is None:
             self.untimed += 1
             return

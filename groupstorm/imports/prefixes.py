@@ -55,6 +55,7 @@ _PREFIX = re.compile(
     r"|thrd:(?P<thread>[^\]]*)\]: ?"
     r"|(?P<bare_client>Consumer) clientId=(?P<bare_id>[^\],]*)\] ?)"
     r"|stream-(?:thread|client) \[(?P<stream>[^\]]*)\] "
+    r"|(?P<handle>#consumer-\d+): (?!\[thrd:)"  # librdkafka before 0.11, the client's name in front
 )
 #: A consumer of no group, as the one that restores the state of Kafka Streams.
 _NO_GROUP = "null"
@@ -64,6 +65,7 @@ _WRITERS = {
     "manager": Writer.BROKER,
     "group": Writer.JAVA,
     "thread": Writer.RDKAFKA,
+    "handle": Writer.RDKAFKA,
     "bare_id": Writer.JAVA,
     "stream": Writer.STREAMS,
 }
@@ -86,7 +88,7 @@ def _read(text: str, start: int) -> Prefix:
         client = found["stream"]
     return Prefix(
         writer,
-        start,
+        start + max(0, found.end("handle")),
         start + found.end(),
         "" if found["group"] in (None, _NO_GROUP) else found["group"],
         client,

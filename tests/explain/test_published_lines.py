@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from groupstorm.explain.advice import advice_for
+from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, rows
@@ -447,3 +448,60 @@ def test_a_consumer_of_java_0_10(tmp_path: Path) -> None:
         ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE"),
         ("OffsetCommit", "CommitFailedException"),
     ]
+
+
+def test_what_a_member_of_franz_go_gives_up(tmp_path: Path) -> None:
+    """Loggers of structured records print an error as an object whose fields they do not know."""
+    at = '"time":"2026-03-04T10:00:0%d.5Z","level":"info","group":"g"'
+    log = (
+        f'{{{at % 0},"message":"new group session begun","added":{{"t":[0,1]}},"lost":{{}}}}\n'
+        f'{{{at % 1},"message":"cooperative consumer calling onRevoke","lost":{{"t":[1]}},"stage":0}}\n'
+        f'{{{at % 2},"message":"heartbeat errored","err":{{"Key":"error","Value":{{}}}}}}\n'
+        f'{{{at % 3},"message":"eager consumer revoking prior assigned partitions","revoking":{{"t":[0]}}}}\n'
+    )
+    answer(tmp_path, log)
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_revoked")] == [["t-1"], ["t-0"]]
+    (told,) = rows(tmp_path, "rejoin_requested")
+    assert told["cause"] == "unknown"
+
+
+STRIPPED: Final = (
+    "2026-03-04 10:00:00,000 INFO Request joining group due to: group is already rebalancing\n"
+    "2026-03-04 10:00:03,000 INFO Successfully joined group with generation "
+    "Generation{generationId=12, memberId='app-1-0a0a0a0a-1111-2222-3333-444444444444', protocol='range'}\n"
+    "2026-03-04 10:00:09,000 INFO Request joining group due to: consumer pro-actively leaving the group\n"
+)
+
+
+def test_lines_of_java_without_their_prefix(tmp_path: Path) -> None:
+    answer(tmp_path, STRIPPED)
+    (told,) = rows(tmp_path, "rejoin_requested")
+    assert (told["group"], told["cause"]) == ("(unnamed)", "group-rebalancing")
+    ids = {row["member_id"] for row in rows(tmp_path) if row.get("generation") == 12 and row.get("member_id")}
+    assert ids == {"app-1-0a0a0a0a-1111-2222-3333-444444444444"}
+
+
+def test_lines_without_a_prefix_beside_others_are_of_an_unknown_consumer(tmp_path: Path) -> None:
+    whole = "2026-03-04 10:00:00,000 INFO [Consumer clientId=app-2, groupId=g] (Re-)joining group\n"
+    answer(tmp_path, whole + STRIPPED)
+    assert {row["group"] for row in rows(tmp_path)} == {"g"}
+    assert {row["member"] for row in rows(tmp_path) if "member" in row} <= {"app-2"}
+
+
+def test_a_consumer_of_librdkafka_0_9(tmp_path: Path) -> None:
+    name = "RDKAFKA-7-HEARTBEAT: rdkafka#consumer-1: "
+    log = (
+        f'1772618400.650 {name}Group "g" heartbeat error response in state up '
+        "(join state assigned, 1 partition(s) assigned): Broker: Group rebalance in progress\n"
+    )
+    answer(tmp_path, log)
+    (refused,) = rows(tmp_path, "request_refused")
+    assert (refused["group"], refused["api"], refused["error"]) == ("g", "Heartbeat", "REBALANCE_IN_PROGRESS")
+
+
+def test_heartbeats_that_were_answered_say_too_little(tmp_path: Path) -> None:
+    line = (
+        "2026-03-04 10:00:00,000 DEBUG group_coordinator - Received successful heartbeat response for group g"
+    )
+    with pytest.raises(InputError, match="1 of 1 lines are about groups, and none says what one did"):
+        answer(tmp_path, f"{line}\n")

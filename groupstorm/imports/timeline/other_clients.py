@@ -378,6 +378,8 @@ class OtherMember(ClientMember):
         "brod": _brod,
         "rejoin": _rejoin_by_words,
         "rejoin-unnamed": _rejoin_by_words,
+        "java-rejoin": _rejoin_by_words,
+        "java-joined": ClientMember.HANDLERS["joined"],
         "rd-rejoin": _rejoin_by_words,
         "commit-refused-rejoins": _commit_refused_rejoins,
         "rd-fatal": _rd_fatal,
