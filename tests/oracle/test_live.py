@@ -10,8 +10,9 @@ import pytest
 from groupstorm.coordinator.config import Compatibility
 from tests.oracle import golden
 from tests.oracle.build import Built, OracleUnavailable, build_coordinator
-from tests.oracle.comparison import changes_only
+from tests.oracle.comparison import changes_only, difference
 from tests.oracle.coordinator import COMMAND, RELEASES, SCRIPTS, compare
+from tests.oracle.differential import our_answer
 from tests.oracle.faults import Late
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
@@ -66,6 +67,24 @@ def test_scripts_are_answered_as_the_newest_kafka_answers_them(newest: Jvm, kind
     outcome = compare(newest.ask, scripts, seed=3, shown_max=1, kind=kind, kafka=release)
     assert outcome.different == [], "\n\n".join(transcript(*found) for found in outcome.found)
     assert outcome.coverage.scripts == scripts
+
+
+def test_a_failed_append_leaves_the_background_work_alone(newest: Jvm) -> None:
+    """A regular expression is resolved on another thread: its records are not the request's own."""
+    join = {"op": "chb", "epoch": 0, "rebalance": 300_000, "owned": {}}
+    script = {
+        "id": "regex",
+        "config": {"topics": {"bar": 1}},
+        "steps": [
+            {**join, "as": "a", "member": "m", "regex": "foo"},
+            {**join, "as": "b", "member": "n", "regex": "ba.*"},
+            {"op": "advance", "ms": 10_001},
+            {"op": "chb", "as": "a", "regex": "foo.+", "append_error": "RECORD_LIST_TOO_LARGE"},
+        ],
+    }
+    ours = our_answer(script, kafka=Compatibility(RELEASES[-1]))
+    assert ours["events"][-1]["groups"]["g"]["epoch"] == 2
+    assert difference(json.loads(newest.ask(as_line(script))), ours) is None
 
 
 @pytest.mark.soak

@@ -145,6 +145,7 @@ final class Run {
 
     /** Clients remember the answers in the order of completion, that of the step's own request last. */
     private void receive() {
+        coordinator.runBackground();
         completed.sort(Comparator.comparing(answer -> answer.sent().step() == step));
         for (Answer answer : completed) {
             unanswered.remove(answer.sent().step());

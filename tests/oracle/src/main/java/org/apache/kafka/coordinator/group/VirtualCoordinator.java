@@ -6,7 +6,9 @@ import groupstorm.oracle.coordinator.SerialEvents;
 import groupstorm.oracle.coordinator.VirtualClock;
 import java.lang.reflect.Field;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,6 +44,7 @@ public final class VirtualCoordinator {
     private static final GroupCoordinatorMetrics METRICS = new GroupCoordinatorMetrics();
 
     private final GroupCoordinatorService service;
+    private final Background background = new Background();
     private int epoch = 0;
     private boolean isLoaded = true;
     private GroupCoordinatorShard shard;
@@ -68,7 +71,7 @@ public final class VirtualCoordinator {
             .withCompression(Compression.NONE)
             // records are appended at once, whatever the scenario says about lingering
             .withAppendLingerMs(OptionalInt.empty())
-            .withExecutorService(new CallersThread())
+            .withExecutorService(background)
             .withCachedBufferMaxBytesSupplier(config::cachedBufferMaxBytes)
             .build();
         service = Release.service(config, runtime, METRICS, groupConfigs, persister, timer, clock);
@@ -93,6 +96,11 @@ public final class VirtualCoordinator {
         service.onResignation(PARTITION, OptionalInt.of(++epoch));
         service.onElection(PARTITION, ++epoch);
         return isLoaded;
+    }
+
+    /** What the last request left to another thread. An append error of the request is over then. */
+    public void runBackground() {
+        background.runAll();
     }
 
     public GroupCoordinator service() {
@@ -165,11 +173,19 @@ public final class VirtualCoordinator {
         }
     }
 
-    /** Background work (regular expressions) at once, on the thread that asks for it. */
-    private static final class CallersThread extends AbstractExecutorService implements ExecutorService {
+    /** Background work (regular expressions) waits until the request that asks for it is done. */
+    private static final class Background extends AbstractExecutorService implements ExecutorService {
+        private final Deque<Runnable> tasks = new ArrayDeque<>();
+
+        void runAll() {
+            for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+                task.run();
+            }
+        }
+
         @Override
         public void execute(Runnable task) {
-            task.run();
+            tasks.add(task);
         }
 
         @Override
