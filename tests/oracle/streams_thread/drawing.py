@@ -69,15 +69,14 @@ class _Script:
         self._wild = random.choice((0.02, 0.1, 0.3))
 
     def steps(self) -> list[Step]:
-        """A thread subscribes once, and does not poll any more once it leaves for good."""
+        """A thread subscribes once, leaves once, and does not poll any more then."""
         random = self._random
         steps = [subscribe("t", "u", "v"), POLL, STEP]
         for _ in range(random.randrange(5, 40)):
             steps += [self._rare()] if random.random() < self._wild else self._usual()
-        leaves = next(
-            (at for at, step in enumerate(steps) if step[0] in ("unsubscribe", "close")), len(steps)
-        )
-        return [*steps[:leaves], *(step for step in steps[leaves:] if step != POLL)]
+        leaves = [at for at, step in enumerate(steps) if step[0] in ("unsubscribe", "close")]
+        gone = ("poll", "unsubscribe", "close")
+        return [step for at, step in enumerate(steps) if at <= min(leaves, default=at) or step[0] not in gone]
 
     def _usual(self) -> tuple[Step, ...]:
         """Draw what happens to every thread: heartbeats and answers, reconciliations, or a part of them."""
