@@ -110,6 +110,7 @@ COMPILED = (
     "storms/checks/invariants",
     "storms/checks/membership",
     "storms/checks/ownership",
+    "storms/checks/records",
     "storms/checks/skipped_assignments",
     "storms/checks/states",
     "storms/checks/verdicts",

@@ -130,6 +130,9 @@ class WithoutSockets(Client):
                 answer = self._turn(self._broker.fire, self._now_ms) or answer
         return answer[4:]
 
+    def leave_waiting(self, payload: bytes) -> None:
+        _ = self.send(payload)
+
     def _turn(self, step: Callable[..., BrokerEffects], *arguments: Any) -> bytes:
         begin_s = time.thread_time()
         effects = step(*arguments)

@@ -56,6 +56,7 @@ class Client:
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((HOST, port), LONGEST_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._waiting: list[socket.socket] = []
 
     def send(self, payload: bytes) -> bytes:
         """The answer without its length; empty if the broker closes the connection."""
@@ -65,6 +66,11 @@ class Client:
             return self._read(struct.unpack(">i", length)[0]) if length else b""
         except ConnectionError:
             return b""
+
+    def leave_waiting(self, payload: bytes) -> None:
+        """Send a request on a connection of its own that nobody reads: its answer is to come later."""
+        self._waiting.append(socket.create_connection(self._socket.getpeername(), LONGEST_S))
+        self._waiting[-1].sendall(payload)
 
     def _read(self, count: int) -> bytes:
         data = bytearray(count)
@@ -83,7 +89,8 @@ class Client:
         return decoder(types.root)(payload, at)[0]
 
     def close(self) -> None:
-        self._socket.close()
+        for each in (self._socket, *self._waiting):
+            each.close()
 
 
 #: Prepares the broker and returns the requests to send, one after the other.

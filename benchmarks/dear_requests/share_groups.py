@@ -51,9 +51,15 @@ def _topic_ids(client: Client) -> list[UUID]:
 
 
 def _asked(
-    api_key: int, ids: Iterable[UUID], partitions: int, epoch: int, ranges: tuple[Any, ...] = ()
+    api_key: int,
+    ids: Iterable[UUID],
+    partitions: int,
+    epoch: int,
+    ranges: tuple[Any, ...] = (),
+    wait_s: int = 0,
 ) -> bytes:
-    """A ShareFetch or ShareAcknowledge, with these ranges of each partition."""
+    """A ShareFetch or ShareAcknowledge, with these ranges of each partition. A fetch with ``wait_s`` waits so
+    long for a record."""
     kind = "Fetch" if api_key == SHARE_FETCH else "Acknowledge"
     listed = tuple(
         made(api_key, 2, f"{kind}Partition", partition_index=index, acknowledgement_batches=ranges)
@@ -61,7 +67,8 @@ def _asked(
     )
     topics = tuple(made(api_key, 2, f"{kind}Topic", topic_id=one, partitions=listed) for one in ids)
     own = {"group_id": "g", "member_id": "AAAAAAAAAAAAAAAAAAAAAQ", "share_session_epoch": epoch}
-    limits = {"max_wait": timedelta(0), "min_bytes": 0, "max_bytes": 100_000_000, "max_records": 100_000}
+    limits = {"max_wait": timedelta(seconds=wait_s), "min_bytes": min(wait_s, 1), "max_bytes": 100_000_000}
+    limits["max_records"] = 100_000
     return frame(api_key, 2, topics=topics, **own, **limits, batch_size=1_000)
 
 
@@ -95,6 +102,33 @@ def _(client: Client) -> Iterable[bytes]:
     client.send(_heartbeat(names))
     ids = _topic_ids(client)
     return [_asked(SHARE_FETCH, ids, 5_000, 0), _asked(SHARE_FETCH, (), 0, 1)]
+
+
+def _fetch_waits(client: Client) -> list[str]:
+    """A share fetch waits for records of 20,000 partitions. Returns the topics."""
+    names = make_topics(client, 4, 5_000)
+    client.send(_heartbeat(names))
+    ids = _topic_ids(client)
+    client.send(_asked(SHARE_FETCH, ids, 5_000, 0))
+    client.leave_waiting(_asked(SHARE_FETCH, (), 0, 1, wait_s=60))
+    return names
+
+
+@case("Produce, a record, while a ShareFetch waits on 20,000 partitions")
+def _(client: Client) -> Iterable[bytes]:
+    return [produce_frame(_fetch_waits(client)[-1:], 1, batch([b"x"]))]
+
+
+@case("Produce, 20,000 partitions, a batch each, while a ShareFetch waits on them")
+def _(client: Client) -> Iterable[bytes]:
+    return [produce_frame(_fetch_waits(client), 5_000, batch([b"x" * 100]))]
+
+
+@case("ShareFetch, 20,000 partitions, waits 1 s")
+def _(client: Client) -> Iterable[bytes]:
+    client.send(_heartbeat(make_topics(client, 4, 5_000)))
+    client.send(_asked(SHARE_FETCH, _topic_ids(client), 5_000, 0))
+    return [_asked(SHARE_FETCH, (), 0, 1, wait_s=1)]
 
 
 @case("ShareFetch, 100,000 records of 50 partitions")

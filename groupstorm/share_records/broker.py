@@ -39,7 +39,7 @@ from groupstorm.share_records.ports import (
 )
 from groupstorm.share_records.sessions import SessionKey, ShareSession, ShareSessions, next_epoch
 from groupstorm.share_records.timers import Timers
-from groupstorm.turns import Turns
+from groupstorm.turns import Turns, at_once
 
 _MEMBER_ID_MAX = 36
 #: Errors after which a share partition is dropped: the next fetch loads it again.
@@ -64,9 +64,18 @@ class Ports(NamedTuple):
 
 
 class ShareBroker:
-    """A broker's part of share groups. Requests are answered under their tokens."""
+    """A broker's part of share groups. Requests are answered under their tokens.
 
-    def __init__(self, config: ShareConfig, ports: Ports, timers: Timers) -> None:
+    ``carry_out``: carries out the turns of a long retry, behind which answers may have come.
+    """
+
+    def __init__(
+        self,
+        config: ShareConfig,
+        ports: Ports,
+        timers: Timers,
+        carry_out: Callable[[Turns[Any]], object] = at_once,
+    ) -> None:
         self.share_partitions: dict[SharePartitionKey, SharePartition] = {}
         self.sessions = ShareSessions(config.max_sessions, self._end_session, self._forget_group)
         self.timers = timers
@@ -74,7 +83,7 @@ class ShareBroker:
         self._cluster = ports.cluster
         self._replies: list[tuple[Hashable, Response]] = []
         self._options: dict[str, GroupOptions] = {}
-        self._fetches = FetchSurroundings(timers, ports.cluster, self._drop_after)
+        self._fetches = FetchSurroundings(timers, ports.cluster, self._drop_after, carry_out)
         self._around = Surroundings(
             timers,
             ports.persister,
@@ -112,9 +121,9 @@ class ShareBroker:
         for key in [key for key in self.share_partitions if key.topic_partition == partition]:
             self._drop(key)
 
-    def records_arrived(self, partition: TopicPartition) -> None:
-        """The high watermark or the last stable offset has moved."""
-        self._fetches.retry(partition)
+    def records_arrived(self, *partitions: TopicPartition) -> None:
+        """High watermarks or last stable offsets have moved."""
+        self._fetches.retry(*partitions)
 
     def set_group_options(self, group: str, own: Mapping[str, Any]) -> None:
         """All options that the group has of its own. They hold from now on, running locks excepted."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
@@ -29,20 +30,27 @@ from groupstorm.turns import Turns, at_once
 Fetched = dict[TopicPartition, FetchedPartition]
 #: A fetch waits for a change of a share partition, or for records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
+#: A fetch of more partitions is tried in turns.
+_AT_ONCE = 300
 
 
 class FetchSurroundings:
     """The parts that all fetches of a broker use.
 
-    ``drop``: a share partition may have to go after an error.
+    ``drop``: a share partition may have to go after an error. ``carry_out``: carries out long work in turns.
     """
 
     def __init__(
-        self, timers: Timers, cluster: Cluster, drop: Callable[[SharePartitionKey, Error], None]
+        self,
+        timers: Timers,
+        cluster: Cluster,
+        drop: Callable[[SharePartitionKey, Error], None],
+        carry_out: Callable[[Turns[Any]], object],
     ) -> None:
         self.timers = timers
         self.cluster = cluster
         self.drop = drop
+        self._carry_out = carry_out
         #: Actions that wait until the request is worked on (ActionQueue).
         self.deferred: list[Callable[[], None]] = []
         self._watchers: dict[WatchKey, list[DelayedShareFetch]] = defaultdict(list)
@@ -52,17 +60,23 @@ class FetchSurroundings:
 
     def watch(self, fetch: DelayedShareFetch) -> Turns[None]:
         """Answer the fetch now if possible, otherwise as it gets possible, or at the end of its wait."""
-        if (yield from self._attempt(fetch)):
+        if (yield from self._in_turns(fetch, fetch.attempt())):
             return
         for partition, share_partition in fetch.share_partitions.items():
             self._watchers[share_partition.key].append(fetch)
             self._watchers[partition].append(fetch)
-        if not (yield from self._attempt(fetch)):
-            fetch.timer = self.timers.schedule(fetch.request.max_wait_ms, fetch.force_complete)
+        if not (yield from self._in_turns(fetch, fetch.attempt())):
+            fetch.timer = self.timers.schedule(fetch.request.max_wait_ms, partial(self._expire, fetch))
 
-    def _attempt(self, fetch: DelayedShareFetch) -> Turns[bool]:
-        """Answer the fetch if possible. What happens between the turns is looked at again behind them."""
-        turns, is_answered = fetch.attempt(), None
+    def _expire(self, fetch: DelayedShareFetch) -> None:
+        self._work(self._in_turns(fetch, fetch.force_complete()), (fetch,))
+
+    def _work(self, turns: Turns[Any], fetches: Iterable[DelayedShareFetch]) -> None:
+        _ = self._carry_out(turns) if any(fetch.is_long for fetch in fetches) else at_once(turns)
+
+    def _in_turns(self, fetch: DelayedShareFetch, turns: Turns[bool]) -> Turns[bool]:
+        """Try to answer the fetch. What happens between the turns is looked at again behind them."""
+        is_answered = None
         while is_answered is None:
             try:
                 work = next(turns)
@@ -72,24 +86,30 @@ class FetchSurroundings:
                 self._paused += 1
                 yield work
                 self._paused -= 1
-        missed, self._missed = self._missed, {}
-        for key in missed:
-            self.retry(key)
+        if self._missed and not self._paused:
+            missed, self._missed = self._missed, {}
+            self.retry(*missed)
         return is_answered or fetch.is_completed
 
-    def retry(self, key: WatchKey) -> None:
-        """Something has happened to what fetches wait for."""
+    def retry(self, *keys: WatchKey) -> None:
+        """Something has happened to what fetches wait for. Long fetches are tried one after the other."""
+        waiting = dict.fromkeys(fetch for key in keys for fetch in self._watchers.get(key, ()))
         if self._paused:
-            self._missed[key] = None
+            self._missed.update(dict.fromkeys(keys))
+            waiting = {fetch: None for fetch in waiting if not fetch.is_long}
+        self._work(self._retry(keys, waiting), waiting)
+
+    def _retry(self, keys: Iterable[WatchKey], waiting: Iterable[DelayedShareFetch]) -> Turns[None]:
         failed: object = None
-        for fetch in list(self._watchers.get(key, ())):
+        for fetch in waiting:
             if fetch.is_completed or (fetch.needs == failed and not fetch.errors):
                 continue
-            is_answered = fetch.try_complete()
+            is_answered = yield from self._in_turns(fetch, fetch.attempt())
             failed = None if is_answered or fetch.errors else fetch.needs
-        waiting = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
-        if waiting:
-            self._watchers[key] = waiting
+        for key in keys:
+            still = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
+            if still:
+                self._watchers[key] = still
 
 
 class DelayedShareFetch:
@@ -130,12 +150,12 @@ class DelayedShareFetch:
     def answer(self, found: Fetched) -> None:
         self._done({**found, **{key: FetchedPartition(error) for key, error in self.errors.items()}})
 
-    def try_complete(self) -> bool:
-        """Answer if the records are there, or if a log cannot be read."""
-        return at_once(self.attempt())
+    @property
+    def is_long(self) -> bool:
+        return len(self.share_partitions) > _AT_ONCE
 
     def attempt(self) -> Turns[bool]:
-        """Do the same in turns. The partitions are locked meanwhile."""
+        """Answer if the records are there, or if a log cannot be read. Partitions are locked meanwhile."""
         offsets = self._lock_acquirable()
         if not offsets:
             return False
@@ -154,19 +174,22 @@ class DelayedShareFetch:
         self._unlock(offsets)
         return False
 
-    def force_complete(self) -> None:
+    def force_complete(self) -> Turns[bool]:
         """Answer with what there is, at the end of the wait."""
-        at_once(self._complete({}, {}))
+        return self._complete({}, {})
 
     def _complete(
         self, offsets: dict[TopicPartition, int], reads: dict[TopicPartition, LogRead]
     ) -> Turns[bool]:
-        if self.is_completed:
+        if self.is_completed:  # its wait has ended between the turns
+            self._unlock(offsets)
             return False
         self.is_completed = True
         if self.timer is not None:
             self.timer.cancel()
-        offsets = offsets or self._lock_acquirable()
+        if not offsets:
+            offsets = self._lock_acquirable()
+            yield len(offsets)
         if not offsets:
             self.answer({})
             return True
@@ -189,9 +212,7 @@ class DelayedShareFetch:
         return True
 
     def _retry_others(self, partitions: Iterable[TopicPartition]) -> None:
-        for key in partitions:
-            self._around.retry(self._key(key))
-            self._around.retry(key)
+        self._around.retry(*(one for key in partitions for one in (self._key(key), key)))
 
     def _key(self, partition: TopicPartition) -> SharePartitionKey:
         return SharePartitionKey(self.request.group, partition)

@@ -22,10 +22,11 @@ from groupstorm.protocol.codec import (
 )
 from groupstorm.turns import at_once
 from tests.broker import wire
-from tests.broker.asking import create, join, metadata
+from tests.broker.asking import alter_configs, create, join, metadata, produce, topic_id
 from tests.broker.driver import Driver
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
 from tests.broker.random_messages import random_message
+from tests.broker.share_members import GROUP
 from tests.broker.streams_members import streams_join, subtopology, topology
 from tests.broker.wire import milliseconds, structure
 from tests.soaking import one_in
@@ -97,6 +98,42 @@ def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
     driver.advance(0)
     errors = {Error(one.error_code) for one in driver.answers[connection].topics[0].partitions}
     assert (deleted.error_code, errors) == (Error.NONE, {Error.UNKNOWN_TOPIC_OR_PARTITION})
+
+
+@pytest.mark.parametrize("wakes", ["a record", "the end of its wait"])
+def test_a_share_fetch_of_many_partitions_that_waited_is_answered_in_turns(wakes: str) -> None:
+    driver = Driver({}, {"orders": MANY})
+    alter_configs(driver, 1, ("share.auto.offset.reset", 0, "earliest"), kind=GROUP, name="g")
+    who = {"group_id": "g", "member_id": "a"}
+    driver.ask(
+        wire.SHARE_GROUP_HEARTBEAT,
+        1,
+        **who,
+        member_epoch=0,
+        rack_id=None,
+        subscribed_topic_names=("orders",),
+    )
+    listed = tuple(
+        structure(78, 2, "FetchPartition", partition_index=number, acknowledgement_batches=())
+        for number in range(MANY)
+    )
+    topics = (structure(78, 2, "FetchTopic", topic_id=topic_id(driver), partitions=listed),)
+    limits = {"min_bytes": 1, "max_bytes": 1_000_000, "max_records": 100, "batch_size": 100}
+    fields = who | limits | {"topics": topics, "share_session_epoch": 0, "forgotten_topics_data": ()}
+    waits = driver.send(78, 2, **fields, max_wait=milliseconds(1_000))
+    driver.advance(0)
+    assert waits not in driver.answers
+    if wakes == "a record":
+        produce(driver, 9, MANY - 1, wire.batch([b"x"]))
+    else:
+        driver.now_ms += 1_000
+        driver.collect(driver.broker.fire(driver.now_ms))
+    assert waits not in driver.answers
+    assert driver.broker.has_unfinished
+    driver.advance(0)
+    answered = driver.answers[waits].responses
+    acquired = [one.partition_index for one in answered[0].partitions if one.acquired_records]
+    assert acquired == ([MANY - 1] if wakes == "a record" else [])
 
 
 @pytest.mark.parametrize("api_key", one_in(9, APIS))

@@ -209,3 +209,19 @@ def test_a_record_is_to_blame_if_its_owner_stands_for_half_a_minute(
         holds("a", 20 + stood_s, "processing_rates_changed", rates=[10_000]),
     ]
     assert told_of_records(tmp_path, *rows) == found
+
+
+@pytest.mark.parametrize(("stops_s", "is_found"), [(21, True), (20.999, False)])
+def test_two_members_that_work_on_a_partition_for_a_second_are_named(
+    tmp_path: Path, stops_s: float, is_found: bool
+) -> None:
+    """From 20 s on b has t-0, too. Until a gives it up at 21 s both work on it for 21 - 20 = 1 s; until
+    20.999 s for 0.999 s."""
+    started = {"s": 0, "source": "member", "event": "member_started", "topics": ["t"]}
+    rows = [
+        holds("a", 10, "partitions_assigned"),
+        holds("b", 20, "partitions_assigned"),
+        holds("a", stops_s, "partitions_revoked", cause="rebalance"),
+    ]
+    trace = [RECORDS, *(started | {"member": name} for name in "ab"), *FORMED, *rows, END_OF_FORMED]
+    assert ("zombie" in names(explained(trace_of(tmp_path, trace)))) == is_found

@@ -28,7 +28,11 @@ from groupstorm.coordinator.classic import (
 )
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.modern import offset_rules as modern_rules
 from groupstorm.history import gaps
+from groupstorm.history.causes import Origin
+from groupstorm.history.lag import LagCurve
+from groupstorm.history.records import RecordSums
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world import commit_requests, process
 from groupstorm.storms.world.consumer import VirtualConsumer
@@ -215,6 +219,33 @@ def fenced_commits_count(patch: Patch) -> None:
     patch.setattr(offset_requests, "validate_commit", accept)
 
 
+def former_generations_commit(patch: Patch) -> None:
+    """The coordinator accepts commits of any generation, and no member sends one of a former generation."""
+    validate = offset_rules.validate_commit
+
+    def accept(group: Any, commit: Any) -> Error:
+        error = validate(group, commit)
+        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
+
+    patch.setattr(offset_requests, "validate_commit", accept)
+
+
+def former_generations_heartbeat(patch: Patch) -> None:
+    """The coordinator answers heartbeats of a former generation without an error."""
+    heartbeat = heartbeats.heartbeat
+
+    def never_illegal(*request: Any) -> Error:
+        error = heartbeat(*request)
+        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
+
+    patch.setattr(heartbeats, "heartbeat", never_illegal)
+
+
+def former_epochs_commit(patch: Patch) -> None:
+    """The coordinator of a consumer group accepts commits of any former member epoch."""
+    patch.setattr(modern_rules, "_validate_epoch", lambda *_: NO_ERROR)
+
+
 # -- the figures -----------------------------------------------------------------------------------
 
 
@@ -227,6 +258,29 @@ def gaps_are_a_second_short(patch: Patch) -> None:
 def crashes_cost_nothing(patch: Patch) -> None:
     """Gaps that crashes begin do not count as such."""
     patch.setattr(gaps, "_CRASH", None)
+
+
+def deployments_count_as_crashes(patch: Patch) -> None:
+    """Gaps that deployments begin count as those of crashes."""
+    patch.setattr(gaps, "_DEPLOY", None)
+    patch.setattr(gaps, "_CRASH", Origin.DEPLOY)
+
+
+def duplicates_count_half(patch: Patch) -> None:
+    """Of two records that are processed again one counts."""
+    duplicated: property = vars(RecordSums)["duplicated"]
+    patch.setattr(RecordSums, "duplicated", property(lambda self: duplicated.__get__(self) // 2))
+
+
+def lag_counts_half(patch: Patch) -> None:
+    """The peak of the lag is half as high."""
+    finish = LagCurve.finish
+
+    def halved(self: LagCurve, end_us: int) -> tuple[int | None, int | None]:
+        peak, recovery = finish(self, end_us)
+        return (peak or 0) // 2, recovery
+
+    patch.setattr(LagCurve, "finish", halved)
 
 
 # -- the coordinator -------------------------------------------------------------------------------
@@ -393,6 +447,12 @@ PLANT: Mapping[str, Callable[[Patch], None]] = {
         owners_begin_too_far,
         fenced_commits_count,
         gaps_are_a_second_short,
+        former_generations_commit,
+        former_generations_heartbeat,
+        former_epochs_commit,
         crashes_cost_nothing,
+        deployments_count_as_crashes,
+        duplicates_count_half,
+        lag_counts_half,
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from groupstorm.broker.apis.api import AskShareBroker, BrokerState
 from groupstorm.broker.group_coordination import Answered
@@ -13,7 +14,6 @@ from groupstorm.broker.share.logs import BrokersCluster
 from groupstorm.broker.share.persister import SharePersister
 from groupstorm.broker.unfinished import Unfinished
 from groupstorm.share_records.broker import Ports, ShareBroker
-from groupstorm.share_records.messages import Request
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.timers import Timers
 from groupstorm.turns import Turns
@@ -39,12 +39,14 @@ class ShareBrokers:
         """Ask for a connection. ``node``: the broker that it has asked."""
         self._timers.now_ms = self._state.now_ms
         self._asked[connection] = asked
-        broker = self._broker(node)
-        self._unfinished.begin(None, self._handle(broker, asked.request, connection))
+        self._carry_out(node, self._broker(node).handle(asked.request, connection))
 
-    def _handle(self, broker: ShareBroker, request: Request, connection: int) -> Turns[None]:
-        yield from broker.handle(request, connection)
-        self._collect(broker)
+    def _carry_out(self, node: int, turns: Turns[None]) -> None:
+        self._unfinished.begin(None, self._collected(node, turns))
+
+    def _collected(self, node: int, turns: Turns[None]) -> Turns[None]:
+        yield from turns
+        self._collect(self._broker(node))
 
     def forget(self, connection: int) -> None:
         """A connection has closed: its session ends, and what its member holds is released."""
@@ -57,12 +59,12 @@ class ShareBrokers:
     def appended(self, logs: Iterable[PartitionLog]) -> None:
         """Logs have grown, or their transactions have ended."""
         self._timers.now_ms = self._state.now_ms
-        for log in logs:
-            for broker, cluster in self._brokers.values():
-                partition = cluster.read.get(log)
-                if partition is not None:
-                    broker.records_arrived(partition)
-                    self._collect(broker)
+        logs = tuple(logs)
+        for broker, cluster in self._brokers.values():
+            read = [partition for log in logs if (partition := cluster.read.get(log)) is not None]
+            if read:
+                broker.records_arrived(*read)
+                self._collect(broker)
 
     def tell(self) -> None:
         """Follow the changes of topics and of configurations of groups."""
@@ -106,7 +108,7 @@ class ShareBrokers:
             state = self._state
             cluster = BrokersCluster(state.topics, node)
             ports = Ports(cluster, self._persister, DeadLetters(state))
-            broker = ShareBroker(state.share_config, ports, self._timers)
+            broker = ShareBroker(state.share_config, ports, self._timers, partial(self._carry_out, node))
             for group, own in state.group_configs.items():
                 broker.set_group_options(group, own)
             self._brokers[node] = broker, cluster

@@ -9,6 +9,7 @@ They share no code with the coordinator, the members and the world that they che
 * `membership`: the members of the group, the living and the silent, and requests that the coordinator parked.
 * `written_members`: the members that another coordinator would load.
 * `commits`: the generation or epoch that a commit may carry, and the positions where owners begin.
+* `records`: the records that owners process again and those that wait, beside the figures.
 * `consumer_groups`: the holders of partitions and the epochs of consumer groups (KIP-848).
 * `skipped_assignments`, `settling`: partitions without an owner, and groups that do not come to rest.
 """

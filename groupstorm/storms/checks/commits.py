@@ -20,7 +20,7 @@ step that deletes topics is the only one that lets the group skip records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from groupstorm.storms.checks.verdicts import COMMITS_KEPT, NOTHING_SKIPPED, Verdicts
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -91,6 +91,15 @@ class FencedCommits:
         if self._generation is not None and self._state == GroupState.COMPLETING_REBALANCE:
             return "it has not synchronized with this generation yet"
         return None
+
+    def former_epochs(self) -> Iterator[tuple[str, int, str]]:
+        """Members, each with a generation or epoch in which it may not commit this partition any more."""
+        if self._epochs is None and self._generation is not None:
+            yield from ((member_id, self._generation - 1, "any-0") for member_id in sorted(self._members))
+        for member_id, member in (self._epochs or {}).items():
+            partition = max(member.since, key=lambda one: member.since[one], default="")
+            if member_id in self._members and partition and member.since[partition] > 1:
+                yield member_id, member.since[partition] - 1, partition
 
 
 def _fenced(member: _Member, epoch: int, partitions: Iterable[str]) -> str | None:

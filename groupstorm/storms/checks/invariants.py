@@ -14,11 +14,13 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
+from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
 from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
 from groupstorm.storms.checks.final_state import FinalState
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.ownership import OwnedTime, OwnershipChecks
+from groupstorm.storms.checks.records import RepeatedRecords
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.states import StateChecks
 from groupstorm.storms.checks.verdicts import (
@@ -96,9 +98,10 @@ class InvariantChecks:
         )
         self._consumer_groups = ConsumerGroupChecks(self._verdicts)
         self._skipped_assignments = SkippedAssignments(joins_before_v9)
-        self._fenced_commits = FencedCommits(members)
+        self.fenced_commits = FencedCommits(members)
         self._owned_time = OwnedTime(self._verdicts, members, figures_from_us)
         self._positions = CommittedPositions(self._verdicts, self._owned_time.owners)
+        self.records = RepeatedRecords(self._verdicts, self._owned_time.owners, figures_from_us)
         self._sees_commits = sees_commits
         self._time_us = 0
         self._checks = self._coordinator_checks() | self._member_checks() | self._scenario_checks()
@@ -106,7 +109,7 @@ class InvariantChecks:
     def _coordinator_checks(self) -> dict[type, tuple[_Check, ...]]:
         states, requests, membership = self._states, self._requests, self._membership
         consumer_groups, commits, skipped = (
-            self._consumer_groups, self._fenced_commits, self._skipped_assignments,
+            self._consumer_groups, self.fenced_commits, self._skipped_assignments,
         )  # fmt: skip
         begins_anew = consumer_groups.begins_anew, commits.begins_anew
         owned_time, ownership = self._owned_time, self._ownership
@@ -157,8 +160,10 @@ class InvariantChecks:
 
     def _member_checks(self) -> dict[type, tuple[_Check, ...]]:
         membership, ownership, owned_time = self._membership, self._ownership, self._owned_time
-        taken: tuple[_Check, ...] = (self._positions.taken,) if self._sees_commits else ()
-        given_up: tuple[_Check, ...] = (self._positions.given_up,) if self._sees_commits else ()
+        taken: tuple[_Check, ...] = (self.records.taken,)
+        given_up: tuple[_Check, ...] = (self.records.given_up,)
+        if self._sees_commits:
+            taken, given_up = (self._positions.taken, *taken), (self._positions.given_up, *given_up)
         return {
             member_events.MemberStarted: (membership.started, ownership.started, owned_time.started),
             member_events.RejoinRequested: (ownership.rejoin_requested,),
@@ -177,14 +182,17 @@ class InvariantChecks:
         }  # fmt: skip
 
     def _scenario_checks(self) -> dict[type, tuple[_Check, ...]]:
-        owned_time, positions = self._owned_time, self._positions
+        owned_time, positions, records = self._owned_time, self._positions, self.records
         created = self._skipped_assignments.partitions_created
         return {
-            scenario_events.ScenarioStarted: (owned_time.created,),
+            scenario_events.ScenarioStarted: (owned_time.created, owned_time.scenario_started),
+            scenario_events.RecordRatesChanged: (owned_time.rates_changed,),
             scenario_events.PartitionsCreated: (created, owned_time.created, positions.created),
-            scenario_events.PartitionsDeleted: (owned_time.deleted, positions.deleted),
+            scenario_events.PartitionsDeleted: (
+                owned_time.deleted, positions.deleted, records.deleted,
+            ),
             scenario_events.StepTaken: (self._membership.step_taken, owned_time.step_taken),
-        }
+        }  # fmt: skip
 
     @property
     def violations(self) -> dict[str, str]:
@@ -222,7 +230,7 @@ class InvariantChecks:
     ) -> Callable[[], None]:
         """A commit has come to the coordinator, behind all rows so far. Returns what to call, behind all rows
         by then, if the coordinator accepts it."""
-        reason = self._fenced_commits.reason(member_id, generation, positions)
+        reason = self.fenced_commits.reason(member_id, generation, positions)
         if reason is not None:
             reason = (
                 f"after {self._time_us / 1_000_000:.3f} s a commit of {member_id or 'nobody'} in generation "
@@ -250,12 +258,10 @@ class InvariantChecks:
                 WORKS_ON_OWN, f"{name} processes {listed([str(tp) for tp in strange])}, but does not own them"
             )
 
-    def figures_made(
-        self, now_us: int, unowned: float | None, longest: float | None, crashed: float | None
-    ) -> None:
-        """The run is over. By its figures partitions had no owner for ``unowned`` seconds, one of them for
-        ``longest`` at once, and for ``crashed`` of all since an owner had crashed."""
-        self._owned_time.finish(now_us, unowned, longest, crashed)
+    def figures_made(self, now_us: int, figures: Figures) -> None:
+        """The run is over, and these are its figures."""
+        self._owned_time.finish(now_us, figures)
+        self.records.finish(figures.records_duplicated)
 
     def finish(self, world: FinalState, now_us: int) -> None:
         """Check what must be true at the end of a run, behind its last row."""

@@ -71,6 +71,7 @@ COMMITS_KEPT: Final = "accepted_commits_are_kept"
 NOTHING_SKIPPED: Final = "nothing_committed_is_skipped"
 FENCED: Final = "fenced_members_commit_nothing"
 TIMES_ADD_UP: Final = "owned_and_unowned_time_add_up"
+RECORDS_ADD_UP: Final = "repeated_and_waiting_records_add_up"
 
 
 class Verdicts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.final_state import FinalState
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.trace.events import share as events
@@ -92,10 +93,8 @@ class ShareChecks:
     def _break(self, invariant: str, sentence: str) -> None:
         self.violated(invariant, f"after {self._time_us / 1_000_000:.3f} s {sentence}")
 
-    def figures_made(
-        self, now_us: int, unowned: float | None, longest: float | None, crashed: float | None
-    ) -> None:
-        """A share group has no time without an owner."""
+    def figures_made(self, now_us: int, figures: Figures) -> None:
+        """A share group has no owners whose time and records could be counted again."""
 
     def finish(self, world: FinalState, now_us: int) -> None:
         """Check what must be true at the end of a run, behind its last row."""

@@ -67,12 +67,7 @@ def simulate(
     world.close_trace()
     totals = accumulator.totals()
     figures = totals.figures()
-    world.invariants.figures_made(
-        world.clock.now_us,
-        figures.unowned_partition_seconds,
-        figures.unowned_max_seconds,
-        figures.crash_unowned_partition_seconds,
-    )
+    world.invariants.figures_made(world.clock.now_us, figures)
     return replace(totals, invariants=world.invariants.verdicts).figures()
 
 

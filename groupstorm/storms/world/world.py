@@ -16,6 +16,7 @@ from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
+from groupstorm.storms.world.probes import probe
 from groupstorm.storms.world.slow_records import SlowRecordTimes
 from groupstorm.storms.world.time_loop import TimeLoop
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
@@ -224,9 +225,12 @@ class World:
         self.invariants.finish(self, self.clock.now_us)
         self._processes.finish()
         for member in tuple(self._environment.members.by_name.values()):
+            for partition, position in member.work.positions(self.clock.now_us).items():
+                self._environment.invariants.records.stopped(member.name, str(partition), position)
             member.periodic_requests.stop()
             member.rates.finish()
         self._environment.broker.drop_unanswered()
+        probe(self._environment.broker, self._environment.invariants)
 
     def close_trace(self) -> None:
         """Hand all events to the sink: there will be no more."""

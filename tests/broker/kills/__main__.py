@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.broker.kills import real_clients
+from tests.broker.kills import real_clients, word_count
 from tests.broker.kills.killing import KILLS_PER_FOLDER, kill_repeatedly
 
 
@@ -18,7 +18,10 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100, help="how many kills")
     parser.add_argument("--seed", type=int, default=0, help="of the moments of the kills")
     parser.add_argument("--librdkafka", action="store_true", help="its clients, which live through all kills")
+    parser.add_argument("--streams", action="store_true", help="a Kafka Streams application, which does, too")
     options = parser.parse_args()
+    if options.streams:
+        return _kill_under_streams(options.count, options.seed)
     if options.librdkafka:
         return _kill_under_librdkafka(options.count, options.seed)
     kills = records = commits = transactions = generations = written = kept = epochs = accepted = 0
@@ -54,6 +57,14 @@ def _kill_under_librdkafka(count: int, seed: int) -> int:
         f" {told.position:,} records processed and committed by a group, {len(told.accepted):,} accepted"
         " by a share group: none lost, none twice"
     )
+    return 0
+
+
+def _kill_under_streams(count: int, seed: int) -> int:
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        counted = word_count.kill_repeatedly(Path(folder), count, seed)
+    print(f"{count:,} kills in {time.monotonic() - began_s:,.0f} s: {counted:,} words, each counted once")
     return 0
 
 

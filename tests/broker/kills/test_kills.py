@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.broker.kills import real_clients
+from tests.broker.kills import real_clients, word_count
 from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
 from tests.broker.kills.sharing import SHARED, SharedTopic
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
+from tests.conformance.programs.building import ProgramUnavailable
 from tests.soaking import sizes
 
 
@@ -32,6 +33,16 @@ def test_kills_lose_nothing(tmp_path: Path, kills: int) -> None:
 def test_kills_lose_and_double_nothing_of_real_clients(tmp_path: Path, kills: int) -> None:
     told = real_clients.kill_repeatedly(tmp_path, kills, seed=1)
     assert told.has_all_kinds, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", sizes(2, 100, within_minutes=60))
+def test_kills_lose_and_double_nothing_of_a_kafka_streams_application(tmp_path: Path, kills: int) -> None:
+    try:
+        counted = word_count.kill_repeatedly(tmp_path, kills, seed=1)
+    except ProgramUnavailable as unavailable:
+        pytest.skip(str(unavailable))
+    assert counted
 
 
 @pytest.mark.slow

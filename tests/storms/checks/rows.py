@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.checks.invariants import InvariantChecks
-from groupstorm.storms.checks.verdicts import COMMITS_KEPT, FENCED, NOTHING_SKIPPED, TIMES_ADD_UP
+from groupstorm.storms.checks.verdicts import (
+    COMMITS_KEPT,
+    FENCED,
+    NOTHING_SKIPPED,
+    RECORDS_ADD_UP,
+    TIMES_ADD_UP,
+)
 from groupstorm.trace.events import coordinator, member
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 #: These are in the verdicts only if they are violated.
-LISTED_IF_VIOLATED = (COMMITS_KEPT, NOTHING_SKIPPED, FENCED, TIMES_ADD_UP)
+LISTED_IF_VIOLATED = (COMMITS_KEPT, NOTHING_SKIPPED, FENCED, TIMES_ADD_UP, RECORDS_ADD_UP)
 
 #: Microseconds, and what happens then.
 Row = tuple[int, TracedEvent]

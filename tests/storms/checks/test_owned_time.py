@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import TIMES_ADD_UP
 from groupstorm.trace.events.coordinator import GroupCreated, GroupDeleted
@@ -24,12 +26,20 @@ def violated(
     longest: float | None,
     crashed: float | None,
     from_us: int = 0,
+    deployed: float | None = None,
 ) -> str:
     """The verdict on these figures of a run that ends at 100 s, "" if they are right."""
     checks = InvariantChecks(figures_from_us=from_us)
     for time_s, event in rows:
         checks.add(time_s * SECOND, Source.WORLD, event)
-    checks.figures_made(100 * SECOND, unowned, longest, crashed)
+    figures = replace(
+        FiguresAccumulator().figures(),
+        unowned_partition_seconds=unowned,
+        unowned_max_seconds=longest,
+        crash_unowned_partition_seconds=crashed,
+        deploy_unowned_partition_seconds=deployed,
+    )
+    checks.figures_made(100 * SECOND, figures)
     return checks.violations.get(TIMES_ADD_UP, "")
 
 
@@ -85,6 +95,16 @@ def test_the_times_without_an_owner_add_up(
         assert violated(rows, unowned, longest - 1, crash).startswith("unowned_max_seconds is ")
     if crash:
         assert violated(rows, unowned, longest, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
+
+
+def test_a_deployment_has_begun_the_time_behind_a_close() -> None:
+    rows = [*BEGUN, (20, r.revoked("a-1", "t-0", cause="close")), (50, r.taken("b-1", "t-0"))]
+    assert violated(rows, 45.0, 30.0, 0.0, deployed=30.0) == ""
+    own = "the rows of the owners add up to 30.000000 s"
+    assert (
+        violated(rows, 45.0, 30.0, 30.0, deployed=0.0)
+        == f"deploy_unowned_partition_seconds is 0.0, and {own}"
+    )
 
 
 def test_figures_that_count_from_later_on_lack_the_time_before() -> None:

@@ -57,6 +57,7 @@ def test_an_assignor_that_is_wrong_is_found(
 #: What breaks besides, since the fault never ends: a zombie is never at rest.
 CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
 
+CLOSE = [START, {"at_ms": 60_000, "do": "restart", "members": [1]}]
 CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
@@ -168,6 +169,50 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         {"start_ms": 0},
         verdicts.TIMES_ADD_UP,
         "crash_unowned_partition_seconds is 0.0, and the rows of the owners add up to 180.648000 s",
+    ),
+    (
+        "former_generations_commit",
+        ADD,
+        {"start_ms": 0},
+        verdicts.FENCED,
+        "at the end of the run OffsetCommit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in "
+        "generation 2 was accepted",
+    ),
+    (
+        "former_generations_heartbeat",
+        ADD,
+        {"start_ms": 0},
+        verdicts.FENCED,
+        "at the end of the run Heartbeat of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation "
+        "2 was accepted",
+    ),
+    (
+        "former_epochs_commit",
+        ADD,
+        {"start_ms": 0, "group.protocol": "consumer"},
+        verdicts.FENCED,
+        "at the end of the run OffsetCommit of 4rZmrW1-cDXk_1u4CWqCoA in generation 3 was accepted",
+    ),
+    (
+        "deployments_count_as_crashes",
+        CLOSE,
+        {"start_ms": 0},
+        verdicts.TIMES_ADD_UP,
+        "deploy_unowned_partition_seconds is 0.0, and the rows of the owners add up to 10.540224 s",
+    ),
+    (
+        "duplicates_count_half",
+        CRASH,
+        {"start_ms": 0},
+        verdicts.RECORDS_ADD_UP,
+        "records_duplicated is 810, and by the rows of the owners it is 1620",
+    ),
+    (
+        "lag_counts_half",
+        CRASH,
+        {"start_ms": 0},
+        verdicts.RECORDS_ADD_UP,
+        "lag_peak is 9373, and 18064 records arrived for partitions without an owner",
     ),
 ]
 
