@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from groupstorm.history.record_model import NANO, Line
-from groupstorm.history.staleness import oldest_us
+from groupstorm.history.staleness import arrived_us, oldest_us
 
 #: The distance from a position that may be the furthest one to the log's end, and the rate at which it grows.
 Distance = tuple[int, int]
@@ -52,10 +52,13 @@ class Frontier:
         lag = self.log_base + self.log_rate * now_us - reached
         return lag if lag > 0 else 0
 
-    def oldest_now_us(self, known_us: int, from_us: int, now_us: int) -> int:
-        """The largest age between these times, and at least ``known_us`` (`staleness`)."""
-        owners = [(owner.base(), owner.rate) for owner in self.owners]
-        return oldest_us(known_us, self.logs, self.furthest, owners, from_us, now_us)
+    def age_now_us(self, now_us: int) -> int:
+        """The age of the oldest record that waits at this instant, 0 if none waits."""
+        lag = self.lag(now_us)
+        if lag < NANO:
+            return 0
+        arrived = arrived_us(self.logs, self.log_base + self.log_rate * now_us - lag + NANO)
+        return 0 if arrived is None else now_us - arrived
 
     def look_back(self, now_us: int, counts: bool) -> int:
         """Take notice of the ages since it was looked at, if they count, and forget processed logs. Returns
@@ -92,7 +95,8 @@ class Frontier:
                             self.oldest_us = age_us
                 return lag
         if counts:
-            self.oldest_us = self.oldest_now_us(self.oldest_us, seen_us, now_us)
+            lines = [(owner.base(), owner.rate) for owner in owners]
+            self.oldest_us = oldest_us(self.oldest_us, logs, furthest, lines, seen_us, now_us)
         while len(logs) > 1 and furthest + NANO > logs[1].position * NANO:
             del logs[0]
         return lag

@@ -151,7 +151,7 @@ class LagCurve:
         for name in self._frontiers if partitions is None else partitions:
             one = self._frontiers.get(name)
             if one is not None and not one.keeps_up:
-                oldest = one.oldest_now_us(oldest, now_us, now_us)
+                oldest = max(oldest, one.age_now_us(now_us))
         return oldest
 
     def begin_peak(self, now_us: int) -> None:

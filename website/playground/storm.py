@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -56,6 +57,12 @@ def _knobs(preset: str) -> list[dict[str, Any]]:
 def _written(value: Any) -> str:
     """Return a value as --set takes it: one line of YAML."""
     return yaml.safe_dump(value, default_flow_style=True, width=1000).removesuffix("\n").removesuffix("\n...")
+
+
+def get_ready() -> None:
+    """Import what a comparison and its report need, which takes seconds in a browser."""
+    for name in ("groupstorm.library", "groupstorm.report.page.page"):
+        importlib.import_module(name)
 
 
 def compare(preset: str, settings: str, seeds: int, progress: Callable[[int, int], None]) -> str:

@@ -15,6 +15,7 @@ self.onmessage = async ({ data }) => {
     const storm = await ready;
     if (data.ask === "presets") {
       postMessage({ told: "presets", ...JSON.parse(storm.presets()) });
+      storm.get_ready(); // while the form is read
       return;
     }
     const progress = (done, all) => postMessage({ told: "progress", done, all });

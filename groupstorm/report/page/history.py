@@ -185,7 +185,7 @@ class GroupHistory:
             self.samples.advance(now_us, unowned, None)
             return
 
-        def probe(at_us: int, partitions: Sequence[str] | None = None) -> tuple[float, int] | None:
+        def probe(at_us: int, partitions: Sequence[str] | None) -> tuple[float, int] | None:
             lag, age_us = figures.recent_lag_peak(at_us), figures.oldest_record_us(at_us, partitions)
             return None if lag is None or age_us is None else (lag, age_us)
 

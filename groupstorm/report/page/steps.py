@@ -135,8 +135,8 @@ BUCKETS_MAX: Final = 1_200
 _FIRST_BUCKET_US: Final = 100_000
 
 #: The most records that waited since the last call, and the age of the oldest record that waits now in
-#: microseconds; None if the trace does not know.
-Probe = Callable[[int], tuple[float, int] | None]
+#: microseconds, of these partitions or (None) of all; None if the trace does not know.
+Probe = Callable[[int, Sequence[str] | None], tuple[float, int] | None]
 
 
 @dataclass(slots=True)
@@ -189,9 +189,12 @@ class Samples:
             here.unowned = max(here.unowned, unowned)
             self.now_us = until_us
             if until_us == self.from_us + len(self.buckets) * self.bucket_us:
-                here.see(None if probe is None else probe(until_us))
+                probed = None if probe is None else probe(until_us, None)
+                here.see(probed)
                 self.buckets.append(Bucket())
-                self.buckets[-1].see(None if probe is None else probe(until_us))
+                if probe is not None and probed is not None:
+                    lag, _ = probe(until_us, ()) or probed
+                    self.buckets[-1].see((lag, probed[1]))  # no record ages within an instant
 
     def see(self, probed: tuple[float, int] | None) -> None:
         """Values at the present instant."""

@@ -89,7 +89,7 @@ def test_reading_beside_them_changes_no_figure(view: RunView, tmp_path: Path) ->
 def test_buckets_grow_with_the_trace() -> None:
     samples = Samples(1_000_000)
     samples.advance(1_500_000, 2, None)
-    samples.advance(4_000_000_000, 0, lambda at_us: (at_us / 1e6, at_us))
+    samples.advance(4_000_000_000, 0, lambda at_us, _: (at_us / 1e6, at_us))
     assert len(samples.buckets) <= BUCKETS_MAX + 1
     assert sum(bucket.unowned_us for bucket in samples.buckets) == 1_000_000
     assert samples.buckets[0].unowned == 2
