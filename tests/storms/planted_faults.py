@@ -267,7 +267,7 @@ def deployments_count_as_crashes(patch: Patch) -> None:
 
 
 def duplicates_count_half(patch: Patch) -> None:
-    """Of two records that are processed again one counts."""
+    """One of two records that are processed again counts."""
     duplicated: property = vars(RecordSums)["duplicated"]
     patch.setattr(RecordSums, "duplicated", property(lambda self: duplicated.__get__(self) // 2))
 
