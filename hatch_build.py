@@ -109,6 +109,7 @@ COMPILED = (
     "storms/checks/consumer_groups",
     "storms/checks/invariants",
     "storms/checks/membership",
+    "storms/checks/owned_time",
     "storms/checks/ownership",
     "storms/checks/records",
     "storms/checks/skipped_assignments",
