@@ -122,7 +122,7 @@ def _print_group(one: Explanation) -> None:
     print_paragraph(
         f"Group {history.group}: {_rebalances(history)} in {lasted}{counted_from}", emphasized=True
     )
-    if one.alone is not None and history.unowned_us is None:  # what is known comes first
+    if one.alone is not None:  # what is known comes first
         print_paragraph(one.alone.sentence)
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
@@ -135,8 +135,10 @@ def _print_group(one: Explanation) -> None:
     elif history.unowned_us is None:
         print_paragraph(f"Time without an owner: {_unowned_unknown(history)}.{_tasks_down(history)}")
     else:
+        known_us = None if one.alone is None else one.alone.known_us
+        since = "" if known_us is None else f" from {_at(known_us, history)} on, when owners are first known"
         print_paragraph(
-            f"Time without an owner, summed over partitions: {_unowned(history.unowned_us, history)}."
+            f"Time without an owner{since}, summed over partitions: {_unowned(history.unowned_us, history)}."
         )
     if history.without_members:
         outage_us = history.outage_us
@@ -145,8 +147,6 @@ def _print_group(one: Explanation) -> None:
             lasted = f"of at least {seconds(outage_us / _SECOND_US)}"
             why = f"an outage {lasted}, as the last member expired and nobody came back"
         print_paragraph(f"{_without_members(history)}: {why}.")
-    if one.alone is not None and history.unowned_us is not None:
-        print_paragraph(one.alone.sentence)
     print_paragraph(_baseline(one))
 
 

@@ -51,7 +51,7 @@ class Reader(Protocol):
 class Explanation:
     """One group: what it did, which patterns that has, and the rebalances and absences that no pattern
     explains. ``reasons``: what un-owned time was spent on. ``alone``: if no log but that of one member tells
-    of the group, and does not say who owned what."""
+    of the group, and does not say who owned what, or not from its beginning on."""
 
     history: History
     findings: list[Finding]
@@ -83,7 +83,8 @@ class _Group:
         history = self._history(end_us)
         logs = history.settings.logs.items()
         history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
-        alone = self.one_member.found() if history.is_imported and history.unowned_us is None else None
+        known_us = None if history.unowned_us is None else self.recorder.figures.owned_from_us
+        alone = self.one_member.found(known_us) if history.is_imported else None
         return _explained(history, self.reasons.reasons(), alone)
 
     def _history(self, end_us: int) -> History:
@@ -195,13 +196,14 @@ _NOT_KNOWN: Final = (
 class Alone(NamedTuple):
     """``told``: how often the member was told that the group rebalances; ``own``: why it joined again itself,
     and how often; ``unsaid``: how often no line says why. ``without_us``: each time that it had no partitions
-    between two generations."""
+    between two generations. ``known_us``: from when on the owners are known, if they are."""
 
     member: str
     told: int
     own: Mapping[str, int]
     unsaid: int
     without_us: tuple[int, ...]
+    known_us: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -234,6 +236,9 @@ class OneMember:
         self._owned: set[str] = set()
         self._since_us: int | None = None
         self._without_us: list[int] = []
+        #: When it left because it had not polled, with partitions that no line before names.
+        self._left_us: int | None = None
+        self._first_us: int | None = None
 
     def add(self, row: Row) -> None:
         self._logs.update(place.rpartition(":")[0] for place in row.get("evidence") or ())
@@ -246,26 +251,38 @@ class OneMember:
             if row.get("cause") == _TOO_SLOW and self._owned:
                 # it has left: its partitions go to others long before it polls and loses them itself
                 self._owned.clear()
-                self._since_us = row["time_us"]
+                self._lost(row["time_us"])
+            elif row.get("cause") == _TOO_SLOW and self._since_us is None:
+                self._left_us = row["time_us"]
         elif event in ("member_started", "member_closed", "member_crashed"):
             self._owned.clear()
-            self._since_us = None
+            self._since_us = self._left_us = None
         elif event == "partitions_assigned":
             self._owned.update(row["partitions"])
             if self._owned and self._since_us is not None:
                 self._without_us.append(row["time_us"] - self._since_us)
                 self._since_us = None
-        elif event in _GIVES_UP and self._owned:
+            self._left_us = None
+        elif event in _GIVES_UP and (self._owned or self._left_us is not None):
             self._owned.difference_update(row["partitions"])
-            if not self._owned and row.get("cause") != "close":
-                self._since_us = row["time_us"]
+            if not self._owned and row["partitions"] and row.get("cause") != "close":
+                self._lost(row["time_us"] if self._left_us is None else self._left_us)
+                self._left_us = None
 
-    def found(self) -> Alone | None:
-        """None if more logs than one tell of the group, or other members than one."""
+    def _lost(self, now_us: int) -> None:
+        self._since_us = now_us
+        self._first_us = now_us if self._first_us is None else self._first_us
+
+    def found(self, known_us: int | None) -> Alone | None:
+        """None if more logs than one tell of the group, or other members than one, or if the owners are known
+        since before the member lost its partitions. ``known_us``: from when on they are."""
         if len(self._logs) != 1 or len(self._members) != 1:
+            return None
+        if known_us is not None and (self._first_us is None or known_us <= self._first_us):
             return None
         own = {cause: count for cause, count in self._causes.items() if cause not in _NOT_AGAIN}
         if not own and not self._causes[_TOLD]:
             return None
         [member] = self._members
-        return Alone(member, self._causes[_TOLD], own, self._causes[_UNSAID], tuple(self._without_us))
+        without_us = tuple(self._without_us)
+        return Alone(member, self._causes[_TOLD], own, self._causes[_UNSAID], without_us, known_us)

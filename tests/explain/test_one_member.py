@@ -138,3 +138,32 @@ def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path
     assert found.alone is not None
     assert "it left 1 time because it had not polled (poll-timeout)" in found.alone.sentence
     assert "It was without partitions 1 time, for 162 s in all" in found.alone.sentence
+
+
+#: The log of a leader that is alone in the end, from when it had not polled on.
+LATE_LEADER = """\
+2026-03-04 10:00:00,000 {java} consumer poll timeout has expired. This means the time between subsequent calls \
+to poll() was longer than the configured max.poll.interval.ms
+2026-03-04 10:05:00,000 {java} Lost previously assigned partitions invoices-0, invoices-1
+2026-03-04 10:05:00,010 {java} (Re-)joining group
+2026-03-04 10:05:03,000 {java} Successfully joined group with generation Generation{{generationId=8, \
+memberId='{member}', protocol='range'}}
+2026-03-04 10:05:03,010 {java} Finished assignment for group at generation 8: {{{member}=\
+Assignment(partitions=[invoices-0, invoices-1])}}
+2026-03-04 10:05:03,020 {java} Adding newly assigned partitions: invoices-0, invoices-1
+"""
+
+
+def test_a_member_was_without_its_partitions_before_anybody_is_known_to_own_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It left at 10:00:00 and had them again at 10:05:03.020; from then on they have an owner."""
+    member = "c-1-11111111-2222-3333-4444-555555555555"
+    java = "INFO [Consumer clientId=c-1, groupId=g]"
+    import_texts(tmp_path, {"c.log": LATE_LEADER.format(java=java, member=member)})
+    found = explained(tmp_path / "out")
+    assert found.alone is not None
+    assert found.alone.without_us == (303_020_000,)
+    said = printed(found, capsys)
+    assert "It was without partitions 1 time, for 303 s in all" in said
+    assert "Time without an owner from 2026-03-04 10:05 on, when owners are first known" in said
