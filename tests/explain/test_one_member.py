@@ -142,8 +142,8 @@ def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path
 
 #: The log of a leader that is alone in the end, from when it had not polled on.
 LATE_LEADER = """\
-2026-03-04 10:00:00,000 {java} consumer poll timeout has expired. This means the time between subsequent calls \
-to poll() was longer than the configured max.poll.interval.ms
+2026-03-04 10:00:00,000 {java} consumer poll timeout has expired. This means the time between subsequent \
+calls to poll() was longer than the configured max.poll.interval.ms
 2026-03-04 10:05:00,000 {java} Lost previously assigned partitions invoices-0, invoices-1
 2026-03-04 10:05:00,010 {java} (Re-)joining group
 2026-03-04 10:05:03,000 {java} Successfully joined group with generation Generation{{generationId=8, \
