@@ -140,6 +140,7 @@ def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path
     assert "It was without partitions 1 time, for 162 s in all" in found.alone.sentence
 
 
+JAVA, MEMBER = "INFO [Consumer clientId=c-1, groupId=g]", "c-1-11111111-2222-3333-4444-555555555555"
 #: The log of a leader that is alone in the end, from when it had not polled on.
 LATE_LEADER = """\
 2026-03-04 10:00:00,000 {java} consumer poll timeout has expired. This means the time between subsequent \
@@ -158,12 +159,18 @@ def test_a_member_was_without_its_partitions_before_anybody_is_known_to_own_them
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It left at 10:00:00 and had them again at 10:05:03.020; from then on they have an owner."""
-    member = "c-1-11111111-2222-3333-4444-555555555555"
-    java = "INFO [Consumer clientId=c-1, groupId=g]"
-    import_texts(tmp_path, {"c.log": LATE_LEADER.format(java=java, member=member)})
+    import_texts(tmp_path, {"c.log": LATE_LEADER.format(java=JAVA, member=MEMBER)})
     found = explained(tmp_path / "out")
     assert found.alone is not None
     assert found.alone.without_us == (303_020_000,)
     said = printed(found, capsys)
     assert "It was without partitions 1 time, for 303 s in all" in said
     assert "Time without an owner from 2026-03-04 10:05 on, when owners are first known" in said
+
+
+def test_a_leader_whose_log_has_the_owners_from_the_beginning_on_is_not_alone(tmp_path: Path) -> None:
+    """It has its partitions for an hour before it is away for the same time."""
+    text = LATE_LEADER.format(java=JAVA, member=MEMBER)
+    begun, later = text.split("\n", 2)[2], text.replace("04 10:", "04 11:").replace("ation 8", "ation 9")
+    import_texts(tmp_path, {"c.log": begun + later})
+    assert explained(tmp_path / "out").alone is None

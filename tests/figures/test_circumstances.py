@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from groupstorm.figures import Figures
+from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.storms.runs.choices import by_circumstances
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.runs.several import recommended, sentences
@@ -124,3 +125,7 @@ def test_a_group_that_mostly_starts_says_nothing_about_its_steps(tmp_path: Path)
         for name, runs in found.items()
     }
     assert recommended(later)[0] == "Recommendation: default, which has the defaults."
+    for start_us, says_nothing in ((50, False), (51, True)):  # of 100: the start has to be more than the rest
+        shared = Reasons({Reason.INITIAL_DELAY: 100}, start_us=start_us)
+        runs = {name: [replace(one, reasons=shared) for one in each] for name, each in found.items()}
+        assert recommended(runs)[0].startswith("No recommendation") is says_nothing

@@ -9,8 +9,19 @@ import pytest
 
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.group_member.recordings import Recording
+from tests.oracle.group_member.situation import (
+    CALLBACK_BEGINS,
+    CALLBACK_ENDS,
+    INTERVAL_MS,
+    POLL,
+    STEP,
+    Situation,
+    advance,
+    subscribe,
+)
 from tests.oracle.streams_thread.command import KEPT, ask, difference_of, read_golden
 from tests.oracle.streams_thread.drawing import draw
+from tests.oracle.streams_thread.playing import play
 from tests.soaking import sizes
 
 
@@ -45,6 +56,23 @@ def test_the_recordings_meet_every_state_callback_and_field(golden: Mapping[str,
     assert methods == {"onTasksAssigned", "onTasksRevoked", "onAllTasksLost"}
     told = {field for one in seen for field, value in one.get("sent", {}).items() if value not in (None, [])}
     assert told >= {"topology", "active", "standby", "warmup", "offsets", "end_offsets", "instance", "rack"}
+
+
+@pytest.mark.parametrize(("lag", "told"), [(11, None), (10, {"0_0": 90}), (9, {"0_0": 90})])
+def test_a_warm_up_task_that_has_caught_up_is_told_before_the_interval_is_over(
+    lag: int, told: dict[str, int] | None
+) -> None:
+    """Kafka's classes did so in this script: the interval is a minute, acceptable.recovery.lag 10."""
+    fields = {"epoch": 1, "interval": INTERVAL_MS, "offset_interval": 60_000, "recovery_lag": 10}
+    warm_up = {"active": {}, "standby": {}, "warmup": {"0": [0]}}
+    taken = (STEP, CALLBACK_BEGINS, CALLBACK_ENDS, STEP)
+    progress = (("offsets", {"0_0": 90}), ("end_offsets", {"0_0": 90 + lag}))
+    steps = (
+        *(subscribe("t", "u", "v"), POLL, STEP, ("answer", {**fields, **warm_up}), *taken),
+        *(("answer", fields), *progress, advance(INTERVAL_MS), POLL, STEP),
+    )
+    *_, last = play(Situation("warm-up", steps))
+    assert last["seen"][0]["sent"]["offsets"] == told
 
 
 def test_a_difference_is_found_where_it_is(golden: Mapping[str, Recording]) -> None:
