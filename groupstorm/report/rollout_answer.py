@@ -19,7 +19,7 @@ from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.measures import spread_of
-from groupstorm.wording import counted, seconds
+from groupstorm.wording import counted, seconds, size
 
 
 class Rollouts(NamedTuple):
@@ -46,7 +46,7 @@ class Rollouts(NamedTuple):
 def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     """The paragraph: how long the rollout takes, what it costs, and why."""
     outcomes, runs = rollouts.outcomes, rollouts.figures
-    parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_lag(runs)]
+    parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_tasks(runs), *_lag(runs)]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
         grace_ms = settings.optional_integer("termination_grace_ms") or 0
@@ -97,6 +97,19 @@ def _costs(outcomes: Sequence[Outcome], runs: Sequence[Figures]) -> str:
     )
     nobody = [run.nobody_consuming_seconds or 0 for run in runs]
     return f"{text}; for {_range(nobody, seconds)} nobody consumes anything." if any(nobody) else f"{text}."
+
+
+def _tasks(runs: Sequence[Figures]) -> list[str]:
+    """Tasks of Kafka Streams are down, too, while their partition is owned and their state is restored."""
+    down = [run.task_downtime_seconds for run in runs if run.task_downtime_seconds is not None]
+    longest = [run.task_downtime_max_seconds for run in runs if run.task_downtime_max_seconds is not None]
+    if not down or not longest:
+        return []
+    text = f"Tasks are down for {_range(down, seconds)} in all, one of them for {_range(longest, seconds)}"
+    restored = [run.restored_bytes or 0 for run in runs]
+    if median(restored):
+        text += f"; {_range(restored, size)} of state are restored before tasks run"
+    return [f"{text}."]
 
 
 def _rebalances(counts: Sequence[float]) -> str:

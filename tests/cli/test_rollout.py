@@ -52,6 +52,22 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_instances_of_kafka_streams_that_leave_no_group(tmp_path: Path) -> None:
+    """Instances of a Deployment do not come back: their tasks wait for the session if nothing is changed."""
+    env = [
+        {"name": "SPRING_KAFKA_STREAMS_APPLICATION_ID", "value": "orders"},
+        {"name": "SPRING_KAFKA_STREAMS_PROPERTIES_NUM_STREAM_THREADS", "value": "2"},
+    ]
+    file = manifest(tmp_path, workload(container={**READY, "env": env}))
+    result = groupstorm("rollout", file, *GIVEN, "--set", "state_bytes=100MB", cwd=tmp_path)
+    said = " ".join(result.stdout.split())
+    assert "Recommendation: leave-on-close." in said
+    assert "spring.kafka.streams.properties.internal.leave.group.on.close=true" in result.stdout.splitlines()
+    assert "to silent members whose session has to expire (session.timeout.ms)" in said
+    assert "Tasks are down for" in said
+
+
+@pytest.mark.slow
 def test_pods_that_share_an_instance_id_fence_each_other(tmp_path: Path) -> None:
     """Pods that wait until they start again are replaced, too."""
     held = {

@@ -15,15 +15,23 @@ from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CLASSIC,
+    CONSUMER,
+    GROUP_PROTOCOL,
+    IDLE_IN_STREAMS_GROUPS,
+)
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
 from groupstorm.wording import counted, seconds
 
 COOPERATIVE: Final = "cooperative-sticky"
+STANDBYS: Final = "num.standby.replicas"
+LEAVE: Final = "leave_on_close"
 INSTANCE: Final = "group.instance.id"
 #: The step of all alternatives, whatever the rollout as it is.
 ROLLING: Final = "rolling-restart"
@@ -57,6 +65,10 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     clients = [PROFILES[name] for name in settings.names("client_profile")]
     strategies = settings.names(STRATEGY)
     is_classic = settings.choice(GROUP_PROTOCOL) == CLASSIC
+    if settings.choice("application") == STREAMS:
+        yield from _of_streams(settings, is_classic)
+        yield from _of_kubernetes(plan, settings)
+        return
     is_known = named_code({STRATEGY: list(strategies)}) is None
     has_cooperative = all(client.has_cooperative for client in clients)
     if is_classic and has_cooperative and is_known and strategies[0] != COOPERATIVE:
@@ -70,6 +82,30 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         price = f"it needs {needs}; wrong if the group needs an assignor of its own, as the broker assigns"
         yield Alternative("kip-848", 3, price, {GROUP_PROTOCOL: CONSUMER})
     yield from _of_kubernetes(plan, settings)
+
+
+def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
+    """A copy of the state, LeaveGroup on close, static members, and streams groups (KIP-1071).
+
+    Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
+    the session timeout; those of a streams group leave it.
+    """
+    if not settings.integer(STANDBYS) and settings.integer("stateless_topics") < settings.integer("topics"):
+        price = "disks, and traffic, for a second copy of all state"
+        yield Alternative("standbys", 1, price, {STANDBYS: 1})
+    if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
+        price = (
+            "an instance that comes back at once has given its tasks away meanwhile, and who has no copy of "
+            "their state restores it"
+        )
+        yield Alternative("leave-on-close", 1, price, {LEAVE: True})
+    yield from _membership(settings)
+    if is_classic and not any(settings.changed(IDLE_IN_STREAMS_GROUPS)):
+        price = (
+            "it needs Apache Kafka 4.2 or later (brokers and kafka-streams), and all instances stop once for "
+            "it; wrong with much state and no standbys, as no warm-up builds it up before a task moves"
+        )
+        yield Alternative("streams-group", 3, price, {GROUP_PROTOCOL: STREAMS})
 
 
 def _membership(settings: Settings) -> Iterator[Alternative]:

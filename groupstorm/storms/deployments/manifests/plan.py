@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -23,7 +23,14 @@ from groupstorm.storms.deployments.manifests.property_names import (
     ACK_TIME,
     CONSUMER_THREADS,
     LISTENER_CONCURRENCY,
+    OF_STREAMS,
     SETTINGS_OF_CLIENTS,
+    SETTINGS_OF_STREAMS,
+)
+from groupstorm.storms.deployments.manifests.streams_applications import (
+    SET_BY_STREAMS,
+    is_streams,
+    take_application,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
@@ -46,6 +53,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PR
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
 
@@ -72,6 +80,7 @@ QUESTIONS = (
     Question("record_rate", "records a second into each partition", "record_rate=100"),
     Question("start_ms", "from a container's start to its first poll()", "start_ms=25s"),
 )
+_STATE = Question("state_bytes", "state of a task of Kafka Streams; 0 if it keeps none", "state_bytes=4GB")
 _MEMBERS = Question("members", "pods: the manifest gives no replicas", "members=10")
 
 AUTO_COMMIT = "enable.auto.commit"
@@ -130,7 +139,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     scaling = None if consumer.autoscaler is None else read_autoscaler(consumer.autoscaler)
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
-    each, number = _consumers_per_pod(consumer, given)
+    of_streams = is_streams(consumer.properties, given)
+    each, number = (1, None) if of_streams else _consumers_per_pod(consumer, given)
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
         stated.add("topic_partitions")
@@ -139,7 +149,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     replicas = workload.replicas or 0
     if scaling is not None:
         replicas = max(1, scaling.least, min(replicas, scaling.most))
-    _ask(workload, replicas, each, answers, measured)
+    _ask(workload, (*QUESTIONS, *[_STATE] * of_streams), replicas, each, answers, measured)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     name = f"rollout-{_NO_NAME.sub('-', workload.name)}"[:100]
     plan = Plan(name, consumer, {}, step, measured.source)
@@ -158,8 +168,10 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     if known:
         plan.settings.update(known)
         plan.read.append(f"partitions={partitions} ({consumer.topic})")
-    _take_properties(plan, given)
-    if COMMITS not in given and AUTO_COMMIT not in given:
+    _take_properties(plan, given, of_streams)
+    if of_streams:
+        take_application(plan.settings, given, consumer, plan.assumed, plan.findings)
+    elif COMMITS not in given and AUTO_COMMIT not in given:
         _take_commits(plan)
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
@@ -212,8 +224,15 @@ def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[in
     return each, number
 
 
-def _ask(workload: Workload, replicas: int, each: int, given: Mapping[str, Any], measured: Measured) -> None:
-    missing = [question for question in QUESTIONS if question.name not in given]
+def _ask(
+    workload: Workload,
+    questions: Sequence[Question],
+    replicas: int,
+    each: int,
+    given: Mapping[str, Any],
+    measured: Measured,
+) -> None:
+    missing = [question for question in questions if question.name not in given]
     if "topic_partitions" in given:
         missing = [question for question in missing if question.name != "partitions"]
     if not replicas and "members" not in given:
@@ -303,13 +322,20 @@ def _take_probe(plan: Plan, given: Mapping[str, Any]) -> None:
         plan.assumed.append(f"ready_when={settings['ready_when']} (its {probe.kind} {why})")
 
 
-def _take_properties(plan: Plan, given: Mapping[str, Any]) -> None:
+def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> None:
     """The Kafka properties of the containers, and what they mean for this workload."""
+    settings = SETTINGS_OF_CLIENTS | SETTINGS_OF_STREAMS if of_streams else SETTINGS_OF_CLIENTS
     plan.unknown.extend(plan.consumer.unseen)
     plan.warnings.extend(plan.consumer.warnings)
     for found in plan.consumer.properties:
         setting = found.property
-        is_setting = setting in SETTINGS_OF_CLIENTS
+        is_setting = setting in settings
+        if of_streams and setting in SET_BY_STREAMS:
+            plan.unused.append(f"{setting} ({found.where}: Kafka Streams sets it itself)")
+            continue
+        if setting in OF_STREAMS and not of_streams:
+            plan.unused.append(f"{setting} ({found.where}: of Kafka Streams, and application is consumer)")
+            continue
         if found.value is None:
             if (is_setting or setting == LISTENER_CONCURRENCY) and setting not in given:
                 plan.unknown.append(f"{found.property} ({found.where})")
@@ -398,11 +424,12 @@ def _say_defaults(plan: Plan) -> None:
         plan.assumed.append(f"client_profile={profile}")
     instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
     known = PROFILES.get(profile)
-    for of_client in _CLIENT_DEFAULTS:
+    is_classic_consumer = plan.settings.get("application") != STREAMS
+    for of_client in _CLIENT_DEFAULTS if is_classic_consumer else _CLIENT_DEFAULTS[1:]:
         name = instead.get(of_client, of_client)
         if name not in plan.settings:
             default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
-            whose = "broker" if name.startswith("group.consumer.") else "client"
+            whose = "broker" if name.startswith("group.") else "client"
             plan.assumed.append(f"{name}={written(default)} (the {whose}'s default)")
     for name in ("process_ms", "drain_ms"):
         if name not in plan.settings:

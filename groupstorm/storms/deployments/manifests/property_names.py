@@ -36,7 +36,24 @@ SETTINGS_OF_CLIENTS = frozenset(
         OFFSET_RESET,
     }
 )
-_PROPERTIES = SETTINGS_OF_CLIENTS | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS}
+#: Properties of a Kafka Streams application that are settings of a scenario, and its id.
+SETTINGS_OF_STREAMS = frozenset(
+    {
+        "num.stream.threads",
+        "num.standby.replicas",
+        "acceptable.recovery.lag",
+        "max.warmup.replicas",
+        "probing.rebalance.interval.ms",
+        "state.cleanup.delay.ms",
+    }
+)
+APPLICATION_ID, PROCESSING_GUARANTEE = "application.id", "processing.guarantee"
+OF_STREAMS = SETTINGS_OF_STREAMS | {APPLICATION_ID, PROCESSING_GUARANTEE}
+_PROPERTIES = (
+    SETTINGS_OF_CLIENTS
+    | SETTINGS_OF_STREAMS
+    | {"group.id", "topic", "topics", LISTENER_CONCURRENCY, CONSUMER_THREADS, PROCESSING_GUARANTEE}
+)
 #: Spring's own names of some of them (spring.kafka.consumer.*), dashes left out.
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
@@ -58,6 +75,7 @@ SPRING_RANKS = {
     "spring.kafka.properties.": 1,
     _SPRING_CONSUMER: 2,
     "spring.kafka.consumer.properties.": 3,
+    "spring.kafka.streams.properties.": 3,
 }
 #: Without a prefix these words mean something else in other programs.
 _NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
@@ -70,13 +88,18 @@ OF_CONNECTIONS = re.compile(
 )
 #: A framework's words before a property, with the name of a channel (SmallRye), of a binding (Spring Cloud
 #: Stream) or of a group (Micronaut); or an application's own words, of which one is Kafka or consumer.
-_OF_KAFKA = re.compile(r"(?:mp\.messaging|spring\.cloud\.stream)\..+|(?:.+\.)?(?:kafka|consumers?)\..+")
+_OF_KAFKA = re.compile(
+    r"(?:mp\.messaging|spring\.cloud\.stream)\..+|(?:.+\.)?(?:kafka|kafka-streams|streams|ksql|consumers?)\..+"
+)
 #: A framework's own words for a property: of a binding of Spring Cloud Stream, or of a channel of SmallRye.
 _OWN_WORDS = {
     re.compile(r"spring\.cloud\.stream\.bindings\..+\.consumer\.concurrency"): LISTENER_CONCURRENCY,
     re.compile(r"mp\.messaging\.incoming\..+\.(?:concurrency|partitions)"): LISTENER_CONCURRENCY,
     re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
     re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
+    # Spring's and Quarkus' names of a Kafka Streams application, and ksqlDB's
+    re.compile(r"(?:.+\.)?(?:kafka[.-])?streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
+    re.compile(r"(?:.+\.)?kafka\.application[.-]id|(?:ksql\.)?ksql\.service\.id"): APPLICATION_ID,
 }
 #: Consumers of their own in one process.
 CHANNELS = re.compile(

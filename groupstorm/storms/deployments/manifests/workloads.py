@@ -52,7 +52,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A workload. ``replicas`` None: the manifest does not say. ``container``: the name of the consumer's."""
+    """A workload. ``replicas`` None: the manifest does not say. ``container``: the name of the consumer's.
+
+    ``keeps_disk``: a pod that takes the place of another one finds its volume.
+    """
 
     kind: str
     name: str
@@ -68,6 +71,7 @@ class Workload:
     grace_s: int
     pre_stop_s: int
     probe: Probe | None
+    keeps_disk: bool
     labels: dict[str, str]
     unused: tuple[str, ...]
 
@@ -110,6 +114,7 @@ def read_workload(found: KubernetesObject, consuming: Collection[int]) -> Worklo
         grace_s=pod.seconds("terminationGracePeriodSeconds", 30),
         pre_stop_s=max(map(_pre_stop_s, containers)),
         probe=next((probe for one in consumers if (probe := _probe(one)) is not None), None),
+        keeps_disk=stateful and any(spec.objects("volumeClaimTemplates")),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
         unused=tuple(
             dict.fromkeys([*_named("spec", spec), *_named("pod", pod), *_unused_of_containers(containers)])

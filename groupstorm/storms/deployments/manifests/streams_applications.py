@@ -1,0 +1,75 @@
+"""Kafka Streams applications in manifests: how they are known, and what their rollout assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from groupstorm.storms.deployments.manifests.choice import Consumer
+from groupstorm.storms.deployments.manifests.kafka_environment import Found
+from groupstorm.storms.deployments.manifests.property_names import OF_STREAMS, PROCESSING_GUARANTEE
+from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
+from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
+from groupstorm.storms.scenario.streams_settings import STREAMS
+
+#: Properties of consumers that Kafka Streams sets itself (StreamsConfig), or that its threads do not have.
+SET_BY_STREAMS: Final = frozenset(
+    {
+        "partition.assignment.strategy",
+        "group.remote.assignor",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
+        "auto.offset.reset",
+    }
+)
+#: The application has run so long before the rollout, with its state on the disks of its pods.
+_SETTLED: Final[Mapping[str, Any]] = {
+    "first_hosts_have_state": True,
+    "warm_up_ms": 3_600_000,
+    "settle_timeout_ms": 21_600_000,
+}
+
+
+def is_streams(properties: Sequence[Found], given: Mapping[str, Any]) -> bool:
+    """Whether the application is one of Kafka Streams: as --set says, or by properties that others lack."""
+    if "application" in given:
+        return bool(given["application"] == STREAMS)
+    return any(
+        one.property in OF_STREAMS or (one.property == GROUP_PROTOCOL and one.value == STREAMS)
+        for one in properties
+    )
+
+
+def take_application(
+    settings: dict[str, Any],
+    given: Mapping[str, Any],
+    consumer: Consumer,
+    assumed: list[str],
+    findings: list[str],
+) -> None:
+    """Add the settings of an application whose state has been in place for long, and sentences on its disks.
+
+    ``given``: the settings of the command line; state_bytes 0 says that it keeps no state.
+    """
+    settings |= {"application": STREAMS, **_SETTLED}
+    has_state = bool(given["state_bytes"])
+    if not has_state:
+        settings["stateless_topics"] = given.get("topics", 1)
+    assumed.append("application=streams (its settings are Kafka Streams'; else --set application=consumer)")
+    assumed.append("one sub-topology, whose tasks all have as much state")
+    if has_state and settings["deployment"] != STATEFUL_SET:
+        assumed.append("a new pod begins without state, as the disk of the old one goes with it")
+    elif has_state and consumer.workload.keeps_disk:
+        assumed.append("a pod finds the state of the one before it (volumeClaimTemplates)")
+    elif has_state:
+        findings.append(
+            "The StatefulSet has no volumeClaimTemplates: unless its state lies on a disk that outlasts the "
+            "pod, each new pod restores all of it, which these figures do not have."
+        )
+    guarantees = [one.value or "" for one in consumer.properties if one.property == PROCESSING_GUARANTEE]
+    if any(one.startswith("exactly_once") for one in guarantees):
+        findings.append(
+            f"{PROCESSING_GUARANTEE}={guarantees[0]}: the figures are those of at_least_once. Under "
+            "exactly-once nothing is processed twice, and an instance that is killed loses the state of its "
+            "active tasks."
+        )
