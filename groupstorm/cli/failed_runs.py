@@ -134,13 +134,15 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
         return
     yield from _indented(
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
-        f"{'the slowest' if load.is_uneven else 'a'} member processes at most {rate(load.per_member)}"
+        f"{'the slowest' if load.is_uneven else 'a'} {load.name} processes at most {rate(load.per_member)}"
     )
     if load.busiest >= load.per_member and not load.is_shared:
-        yield "  more members do not help: only one of them reads the busiest partition"
+        yield f"  more {load.name}s do not help: only one of them reads the busiest partition"
     members = f"{load.members}, {added} of them added by steps" if added else f"{load.members}"
     enough = [("members", load.enough_members(), members)]
     enough += [("concurrency", load.enough_concurrency(), f"{load.concurrency}")]
+    if load.threads is not None:
+        enough = [("num.stream.threads", load.enough_threads(), f"{load.threads}")]
     for setting, value, now in enough:
         if value is not None:
             yield f"  {setting} with which it keeps up: {value} (now {now})"

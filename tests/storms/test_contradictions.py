@@ -134,6 +134,20 @@ def test_members_without_a_partition_are_counted() -> None:
     ]
 
 
+def test_threads_of_kafka_streams_without_a_task_and_with_too_much_to_do() -> None:
+    """Four tasks of three topics each for six threads. A thread does 1,000 records a second, as many as come
+    in 10 of 40 partitions: that is too much for four threads, and five have 8 each."""
+    streams = {"application": "streams", "num.stream.threads": 2, "record_rate": 100}
+    joined = settings(members=3, topics=3, partitions=4, joins=True, **streams)
+    assert contradictions({"x": joined}) == ["6 threads (3 instances with 2 each) on 4 tasks: 2 own nothing."]
+    busy = settings(members=2, partitions=40, **streams)
+    assert contradictions({"x": busy}) == [
+        "4,000 records a second arrive, and 4 threads process at most 4,000: the lag grows; 5 threads "
+        "or less than 1 ms of work on a record would keep up."
+    ]
+    assert member_load(busy).enough_threads() == 3
+
+
 def test_more_records_than_all_members_process_and_more_than_one_owner_does() -> None:
     """Enough is enough for whoever owns most partitions: of 35, four members have 9 at most, and two
     have 18, at 100 records a second each; of 16 at one in 50 s, eight have 2, and four have 4.

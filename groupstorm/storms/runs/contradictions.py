@@ -130,6 +130,7 @@ def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
 
 def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     if settings.choice("application") == STREAMS:
+        yield from _of_load(settings, member_load(settings, steps))
         return
     yield from endless_work(settings)
     yield from _rollouts_overlapped(settings, steps)
@@ -137,16 +138,22 @@ def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction
         yield from of_share_group(settings, steps)
         return
     yield from _killed_while_closing(settings, steps)
-    if settings.choice("autoscaler") != "none":
-        return
-    load = member_load(settings, steps)
+    if settings.choice("autoscaler") == "none":
+        yield from _of_load(settings, member_load(settings, steps))
+
+
+def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
+    """Members without a partition, and more records than the members can do."""
     members, partitions = load.members, len(load.partitions)
+    if load.threads and settings.flag("joins"):  # a task has a partition of each topic
+        partitions = settings.integer("partitions")
     if members > partitions:
         idle = members - partitions
-        each = settings.integer("members_per_pod")
-        pods = f" ({counted(members // each, 'pod')} with {each} each)" if each > 1 else ""
-        on = counted(partitions, "partition")
-        sentence = f"{counted(members, 'member')}{pods} on {on}: {idle:,} own nothing"
+        each = load.threads or settings.integer("members_per_pod")
+        pods = "instance" if load.threads else "pod"
+        several = f" ({counted(members // each, pods)} with {each} each)" if each > 1 else ""
+        on = counted(partitions, "task" if load.threads else "partition")
+        sentence = f"{counted(members, load.name)}{several} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
     if load.per_member is not None and load.busiest >= load.per_member:
         which = "each" if load.partitions[-1] >= load.per_member else "one"
@@ -163,11 +170,11 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     """More than all members together can do, or than the slowest can do of what is in its partitions."""
     if load.together is not None and load.arriving >= load.together:
         enough = load.enough_members()
-        keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} members",))
+        keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} {load.name}s",))
         process = "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
-            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, 'member')} {process} "
+            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, load.name)} {process} "
             f"at most {rate(load.together)}: the lag grows{keeps_up}",
         )
         return
@@ -175,7 +182,7 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     if load.is_uneven and load.per_member is not None and share >= load.per_member:
         yield Contradiction(
             "slow member",
-            f"the slowest member processes at most {rate(load.per_member)} records a second, and "
+            f"the slowest {load.name} processes at most {rate(load.per_member)} records a second, and "
             f"{rate(share)} may arrive in its partitions: their lag grows, however much time the others have",
         )
 

@@ -13,6 +13,7 @@ from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.share_settings import LARGEST_GROUP
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
 CONCURRENCY_MAX = 100
@@ -71,7 +72,8 @@ class MemberLoad:
     ``commit_s``: of the commit that each of its records waits for. ``quickest_s``: of a record of the
     quickest member. ``together``: what all members do, None if records take no time. Partitions are taken to
     be spread evenly by number, and the slowest member to own the busiest ones. ``is_shared``: of a share
-    group, whose members have equally much to do.
+    group, whose members have equally much to do. ``threads``: of each instance of a Kafka Streams
+    application, whose members these are; None of other groups.
     """
 
     partitions: tuple[float, ...]
@@ -82,6 +84,12 @@ class MemberLoad:
     quickest_s: float
     together: float | None
     is_shared: bool = False
+    threads: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The word for a member."""
+        return "member" if self.threads is None else "thread"
 
     @property
     def per_member(self) -> float | None:
@@ -123,6 +131,11 @@ class MemberLoad:
         more = range(self.members + 1, most + 1)
         return next((count for count in more if self.of_unluckiest(count) < self.per_member), None)
 
+    def enough_threads(self) -> int | None:
+        """The least threads of each of the present instances with which none has too much to do."""
+        enough = self.enough_members()
+        return None if enough is None or not self.threads else -(-enough * self.threads // self.members)
+
     def enough_concurrency(self) -> int | None:
         """The least ``concurrency`` with which the present members have no more than they can do."""
         most = self.of_unluckiest(self.members)
@@ -160,7 +173,8 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         ),
         reverse=True,
     )
-    members = settings.integer("members") + members_added(settings, steps)
+    threads = settings.integer("num.stream.threads") if settings.choice("application") == STREAMS else None
+    members = (settings.integer("members") + members_added(settings, steps)) * (threads or 1)
     later = settings.of_profiles()[len(settings.at_start()) :]
     rosters = [_at_start(settings, members), *([_pace(own, _slowest(settings))] * members for own in later)]
     roster = max(rosters, key=lambda paces: sum(pace.record_s for pace in paces))
@@ -174,6 +188,7 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         quickest_s,
         sum(1 / pace.record_s for pace in roster) if quickest_s else None,
         is_shared(settings),
+        threads,
     )
 
 
