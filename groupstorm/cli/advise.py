@@ -28,7 +28,7 @@ from groupstorm.verdicts.measures import BY_FIGURE, Spread
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.whatif.advising import AS_IT_IS, UNOWNED, Advice, Search, Tried
 from groupstorm.whatif.agreement import repeat
-from groupstorm.whatif.client_settings import LIBRARIES, Lines, lines_of
+from groupstorm.whatif.client_settings import Lines, lines_of
 from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
 from groupstorm.wording import counted, number, seconds
 
@@ -146,7 +146,7 @@ def _lines(sweep: Sweep, advice: Advice) -> Lines | None:
     if advice.chosen is None:
         return None
     settings = sweep.scenario_of(Point((), advice.chosen.settings)).settings
-    return lines_of(advice.chosen.settings, settings.names("client_profile"))
+    return lines_of(advice.chosen.settings, settings)
 
 
 #: Figures of the table, behind the goals' own: their medians alone.
@@ -246,11 +246,10 @@ def _others(advice: Advice) -> Iterator[str]:
 
 def paste_lines(lines: Lines) -> Iterator[str]:
     """The settings, by client library, to be pasted as they stand."""
-    for library in LIBRARIES:
-        if library.name in lines.of_clients:
-            yield f"# {library.name}"
-            yield from lines.of_clients[library.name]
-            yield ""
+    for library, found in lines.of_clients.items():
+        yield f"# {library}"
+        yield from found
+        yield ""
     for where, found in (("broker, server.properties", lines.of_broker), ("deployment", lines.of_deployment)):
         if found:
             yield f"# {where}"

@@ -12,9 +12,7 @@ from typing import Any, Final
 from groupstorm.storms.deployments.alternatives import (
     COOPERATIVE,
     INSTANCE,
-    LEAVE,
     ROLLING,
-    STANDBYS,
     is_mixed_first,
 )
 from groupstorm.storms.deployments.manifests.plan import Plan
@@ -26,13 +24,11 @@ from groupstorm.storms.scenario.group_protocol_settings import (
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.streams_settings import STREAMS
-from groupstorm.whatif.client_settings import LIBRARIES
+from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS
+from groupstorm.whatif.client_settings import KAFKA_STREAMS, library_of
 
 _SPRING: Final = "spring.kafka.consumer.properties."
 _SPRING_STREAMS: Final = "spring.kafka.streams.properties."
-#: Kafka Streams' own properties, as its configuration spells them.
-_OF_STREAMS: Final = {STANDBYS: STANDBYS, LEAVE: "internal.leave.group.on.close"}
 _POD_NAME: Final = "${POD_NAME}"
 _LIMITS: Final = {"max_surge": "maxSurge", "max_unavailable": "maxUnavailable"}
 
@@ -82,16 +78,15 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator
 def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id: bool) -> Iterator[str]:
     found = {one.property: one for one in plan.consumer.properties}
     where = {name: f" ({one.where})" for name, one in found.items()}
-    library = next(one for one in LIBRARIES if one.name == settings.names("client_profile")[0])
+    library = library_of(settings)
     is_spring = LISTENER_CONCURRENCY in found or any("spring" in text.lower() for text in where.values())
-    of_streams = settings.choice("application") == STREAMS
-    prefix = "" if not is_spring else _SPRING_STREAMS if of_streams else _SPRING
+    prefix = "" if not is_spring else _SPRING_STREAMS if library is KAFKA_STREAMS else _SPRING
     # an application that takes short names has a word of its own for each class
     written = found[STRATEGY].value if STRATEGY in found else None
     assignors = library.assignors if not written or "." in written else {}
 
     def line(name: str, value: Any) -> str:
-        spelled = library.names.get(name, _OF_STREAMS.get(name))
+        spelled = library.names.get(name)
         if spelled is None:
             return f"# no {name}: {library.name} has no such setting"
         if name == STRATEGY:
@@ -107,7 +102,7 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         yield line(INSTANCE, _POD_NAME)
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
         if name in own:
-            yield line(name, str(own[name]).lower() if name == LEAVE else own[name])
+            yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
     if CONSUMER_SESSION_TIMEOUT in own:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from groupstorm.storms.scenario.group_protocol_settings import STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -20,17 +23,20 @@ from groupstorm.whatif.inference import (
     SESSION,
     STRATEGY,
 )
-from groupstorm.whatif.knobs import POLL_RECORDS
 
 #: Settings of the broker, in server.properties, and of the deployment.
-BROKER: Final = frozenset({INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT})
+BROKER: Final = frozenset(
+    {INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT, STREAMS_SESSION_TIMEOUT, STREAMS_HEARTBEAT}
+)
 DEPLOYMENT: Final[Mapping[str, str]] = {
     "max_surge": "maxSurge",
     "max_unavailable": "maxUnavailable",
     "order": "the order in which processes are replaced",
 }
+POLL_RECORDS: Final = "max.poll.records"
 #: The default of `client_profile`, also where nothing says which library the members have.
 _ASSUMED: Final = ["java"]
+_UNKNOWN: Final = Settings(("", {}))
 #: The place of a name that a process has of its own and keeps over restarts.
 _OWN_NAME: Final = "<a name of its own that it keeps>"
 
@@ -58,7 +64,7 @@ _JAVA: Final = "org.apache.kafka.clients.consumer."
 
 
 def _property(name: str, value: Any) -> str:
-    return f"{name}={value}"
+    return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
 
 def _argument(name: str, value: Any) -> str:
@@ -138,6 +144,17 @@ LIBRARIES: Final = (
     ),
 )
 
+#: Of all its settings only some are a consumer's (StreamsConfig).
+KAFKA_STREAMS: Final = Library(
+    "kafka-streams",
+    {
+        **{name: name for name in (*_KAFKAS, POLL_RECORDS, STANDBYS) if name != STRATEGY},
+        LEAVE: "internal.leave.group.on.close",
+    },
+    {},
+    _property,
+)
+
 
 class Lines(NamedTuple):
     """``of_clients``: library -> its lines. ``of_broker``, ``of_deployment``: lines for these."""
@@ -147,18 +164,28 @@ class Lines(NamedTuple):
     of_deployment: tuple[str, ...]
 
 
-def lines_of(settings: Mapping[str, Any], profiles: Sequence[str] = _ASSUMED) -> Lines:
+def library_of(members: Settings) -> Library:
+    """The library of the first members."""
+    if members.choice("application") == STREAMS:
+        return KAFKA_STREAMS
+    return next(one for one in LIBRARIES if one.name == members.names("client_profile")[0])
+
+
+def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
     """Settings of a scenario as libraries, the broker and the deployment take them.
 
-    ``profiles``: the members' `client_profile`. Its default says nothing: then the lines of every library.
+    ``members``: their settings. The default of `client_profile` says nothing: then all libraries have lines.
     """
-    known = () if list(profiles) == _ASSUMED else profiles
-    libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
-    own = {name: value for name, value in settings.items() if name not in BROKER and name not in DEPLOYMENT}
+    libraries: Sequence[Library] = [KAFKA_STREAMS]
+    if members.choice("application") != STREAMS:
+        profiles = members.names("client_profile")
+        known = () if list(profiles) == _ASSUMED else profiles
+        libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
+    own = {name: value for name, value in changed.items() if name not in BROKER and name not in DEPLOYMENT}
     return Lines(
         {library.name: _of_library(library, own) for library in libraries} if own else {},
-        tuple(_property(name, value) for name, value in settings.items() if name in BROKER),
-        tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in settings.items() if name in DEPLOYMENT),
+        tuple(_property(name, value) for name, value in changed.items() if name in BROKER),
+        tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in changed.items() if name in DEPLOYMENT),
     )
 
 

@@ -7,12 +7,15 @@ from math import log
 from typing import Final, NamedTuple
 
 from groupstorm.clients.profiles import consumer_protocol_needs
+from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
+from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
+from groupstorm.whatif.client_settings import POLL_RECORDS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -27,7 +30,6 @@ from groupstorm.whatif.inference import (
 
 CONSUMER: Final = "consumer"
 CLASSIC: Final = "classic"
-POLL_RECORDS: Final = "max.poll.records"
 MINUTE_MS: Final = 60_000
 
 
@@ -68,8 +70,12 @@ def _is_consumer(settings: Settings) -> bool:
     return settings.choice(PROTOCOL) == CONSUMER
 
 
+def _is_streams(settings: Settings) -> bool:
+    return settings.choice("application") == STREAMS
+
+
 def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    if _is_consumer(settings):
+    if _is_consumer(settings) or _is_streams(settings):
         return
     now = settings.names(STRATEGY)[0]
     for name in ("cooperative-sticky", "sticky", "range"):
@@ -79,6 +85,8 @@ def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]
 
 
 def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
+    if _is_streams(settings):
+        return
     if _is_consumer(settings):
         classic = {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]}
         yield Alternative(f"{PROTOCOL}=classic with cooperative-sticky", 4, "", classic, "assignor")
@@ -86,13 +94,27 @@ def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
         yield Alternative(f"{PROTOCOL}=consumer", 4, "", {PROTOCOL: CONSUMER}, "assignor")
 
 
+def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
+    """A copy of the state, and LeaveGroup on close, which threads of a streams group send anyway."""
+    if not _is_streams(settings):
+        return
+    standbys = settings.integer(STANDBYS)
+    if settings.integer("stateless_topics") < settings.integer("topics"):
+        price = "disks, and traffic, for one more copy of all state"
+        yield Alternative(f"{STANDBYS}={standbys + 1}", 1, price, {STANDBYS: standbys + 1}, STANDBYS)
+    if settings.choice(PROTOCOL) == CLASSIC and not settings.optional_flag(LEAVE):
+        price = "an instance that comes back at once has given its tasks away meanwhile"
+        yield Alternative(LEAVE, 1, price, {LEAVE: True}, "membership")
+
+
 def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     own = _OF_CONSUMER if _is_consumer(settings) else _OF_CLASSIC
     for row in (*own, *_OF_BOTH):
-        now = settings.integer(row.name)
+        name = of_protocol(settings, row.name)
+        now = settings.integer(name)
         for value in row.values_ms:
             if value != now and not (row.name == HEARTBEAT and value > now):
-                yield _number(row.name, value, now, row.effort, row.price)
+                yield _number(name, value, now, row.effort, row.price)
 
 
 def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Alternative:
@@ -121,7 +143,7 @@ def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Alternati
 
 
 def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    if _is_consumer(settings):
+    if settings.choice(PROTOCOL) != CLASSIC:
         return
     now = settings.integer(INITIAL_DELAY)
     for value in _INITIAL_DELAYS_MS:
@@ -159,6 +181,7 @@ def names_members_after_rollout(scenario: ResolvedScenario) -> bool:
 _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternative]]]] = (
     _assignors,
     _protocol,
+    _of_streams,
     _numbers,
     _static,
     _poll_records,
@@ -169,4 +192,4 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternati
 
 def noticed_after_ms(settings: Settings) -> int:
     """The time from a dead member's last heartbeat to its removal: until then nobody has its partitions."""
-    return settings.integer(CONSUMER_SESSION if _is_consumer(settings) else SESSION)
+    return settings.integer(of_protocol(settings, SESSION))

@@ -12,6 +12,7 @@ import yaml
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep
 from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import Advice, Search
 from groupstorm.whatif.changes import check_change
@@ -169,13 +170,32 @@ def test_what_a_library_does_not_have_is_said() -> None:
     assert both.of_deployment == ("maxSurge: 1",)
 
 
+def members(*profiles: str, **others: Any) -> Settings:
+    return Settings(("", {"client_profile": [*profiles], **others}))
+
+
 def test_lines_are_of_the_members_libraries_where_these_are_known() -> None:
-    """`java` is also the profile of members of whom nothing is known; kafkajs has no table."""
+    """`java` is also the profile of members of whom nothing is known."""
     settings = {"session.timeout.ms": 10_000}
-    assert list(lines_of(settings, ["librdkafka"]).of_clients) == ["librdkafka"]
-    assert list(lines_of(settings, ["librdkafka", "java"]).of_clients) == ["java", "librdkafka"]
-    assert list(lines_of(settings, ["java"]).of_clients) == [one.name for one in LIBRARIES]
-    assert list(lines_of(settings, ["kafkajs"]).of_clients) == [one.name for one in LIBRARIES]
+    assert list(lines_of(settings, members("librdkafka")).of_clients) == ["librdkafka"]
+    assert list(lines_of(settings, members("librdkafka", "java")).of_clients) == ["java", "librdkafka"]
+    assert list(lines_of(settings, members("java")).of_clients) == [one.name for one in LIBRARIES]
+
+
+def test_changes_of_kafka_streams_have_its_lines_alone() -> None:
+    streams = {"application": "streams", "num.standby.replicas": 1}
+    changes = changes_of(scenario([START], **streams).resolve(None, 0, {}))
+    names = [one.name for one in changes]
+    assert {"num.standby.replicas=2", "leave_on_close"} < {*names}
+    assert not [name for name in names if name.startswith(("partition.assignment", "group.protocol"))]
+    own = lines_of({"leave_on_close": True, "num.standby.replicas": 2}, members("java", **streams))
+    assert own.of_clients == {
+        "kafka-streams": ("internal.leave.group.on.close=true", "num.standby.replicas=2")
+    }
+    of_groups = changes_of(scenario([START], **streams, **{"group.protocol": "streams"}).resolve(None, 0, {}))
+    sessions = [one.settings for one in of_groups if "session.timeout" in one.name]
+    assert sessions[0] == {"group.streams.session.timeout.ms": 6_000}
+    assert "leave_on_close" not in [one.name for one in of_groups]
 
 
 def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> None:

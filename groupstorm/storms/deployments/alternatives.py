@@ -24,14 +24,12 @@ from groupstorm.storms.scenario.group_protocol_settings import (
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
 from groupstorm.wording import counted, seconds
 
 COOPERATIVE: Final = "cooperative-sticky"
-STANDBYS: Final = "num.standby.replicas"
-LEAVE: Final = "leave_on_close"
 INSTANCE: Final = "group.instance.id"
 #: The step of all alternatives, whatever the rollout as it is.
 ROLLING: Final = "rolling-restart"

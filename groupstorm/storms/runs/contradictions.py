@@ -171,10 +171,10 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     if load.together is not None and load.arriving >= load.together:
         enough = load.enough_members()
         keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} {load.name}s",))
-        process = "process" if load.members > 1 else "processes"
+        members, process = counted(load.members, load.name), "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
-            f"{rate(load.arriving)} records a second arrive, and {counted(load.members, load.name)} {process} "
+            f"{rate(load.arriving)} records a second arrive, and {members} {process} "
             f"at most {rate(load.together)}: the lag grows{keeps_up}",
         )
         return
