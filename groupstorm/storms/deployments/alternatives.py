@@ -24,6 +24,7 @@ from groupstorm.storms.scenario.group_protocol_settings import (
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
@@ -75,7 +76,8 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
             "each rebalance, as for work across partitions"
         )
         yield Alternative(COOPERATIVE, 2, price, {STRATEGY: [COOPERATIVE]})
-    yield from _membership(settings)
+    if not is_shared(settings):
+        yield from _membership(settings)
     if is_classic and (needs := consumer_protocol_needs(settings.names("client_profile"))):
         price = f"it needs {needs}; wrong if the group needs an assignor of its own, as the broker assigns"
         yield Alternative("kip-848", 3, price, {GROUP_PROTOCOL: CONSUMER})

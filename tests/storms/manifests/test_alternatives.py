@@ -168,3 +168,9 @@ def test_alternatives_that_roll_as_the_rollout_does_are_variants_of_it() -> None
     [scenario] = scenarios_of(plan, list(alternatives_to(plan, settings_of(plan)))).values()
     assert scenario["variants"]["as-it-is"] == {}
     assert scenario["variants"]["kip-848"] == {"group.protocol": "consumer"}
+
+
+def test_a_share_group_has_no_static_members_and_no_assignor() -> None:
+    share = workload(container={**READY, "env": [{"name": "KAFKA_GROUP_PROTOCOL", "value": "share"}]})
+    assert [*of(share)] == ["more-surge"]
+    assert not any("partition.assignment.strategy" in sentence for sentence in plan_of(share).assumed)

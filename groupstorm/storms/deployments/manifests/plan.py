@@ -49,7 +49,7 @@ from groupstorm.storms.scenario.deployment_settings import (
     RUNS,
     STATEFUL_SET,
 )
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, SHARE, UNSUPPORTED
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
@@ -424,8 +424,8 @@ def _say_defaults(plan: Plan) -> None:
         plan.assumed.append(f"client_profile={profile}")
     instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
     known = PROFILES.get(profile)
-    is_classic_consumer = plan.settings.get("application") != STREAMS
-    for of_client in _CLIENT_DEFAULTS if is_classic_consumer else _CLIENT_DEFAULTS[1:]:
+    has_assignor = plan.settings.get("application") != STREAMS and plan.settings.get(GROUP_PROTOCOL) != SHARE
+    for of_client in _CLIENT_DEFAULTS if has_assignor else _CLIENT_DEFAULTS[1:]:
         name = instead.get(of_client, of_client)
         if name not in plan.settings:
             default = known.defaults.get(name, BY_NAME[name].default) if known else BY_NAME[name].default
