@@ -1,6 +1,7 @@
 """The figures of a run: computed from its trace, one row after the other, in one pass.
 
-`docs/figures.md` defines each figure; here are the rules, one file per idea. Storms and both engines of
+`docs/figures.md` defines each figure. The rules of owners, gaps, rounds and progress are those of
+`groupstorm.history`; here are their totals and the words for them. Storms and both engines of
 `groupstorm analyze` compute figures with this package, and with nothing else.
 """
 

@@ -1,4 +1,7 @@
-"""The times without an owner: their sum, the longest, and those that deployments and crashes began."""
+"""The times without an owner: their sum, the longest, and those that deployments and crashes began.
+
+When a gap begins, ends and counts is the rule of `ownership`.
+"""
 
 from __future__ import annotations
 

@@ -109,7 +109,12 @@ class Choice(NamedTuple):
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
-    """The choice; None if fewer than two can be ranked, or no figure of the ranking has a value."""
+    """The choice; None if fewer than two can be ranked, or no figure of the ranking has a value.
+
+    Others decide before whether there is anything to choose: `ranking.unfit_variants` (groups that do not
+    settle or keep up), `storms.runs.choices` (settings that nobody chooses, or that contradict themselves),
+    and `storms.runs.several` (figures that are mostly those of a group's start).
+    """
     unfit = unfit_variants(variants)
     fit = {name: runs for name, runs in variants.items() if name not in unfit}
     sound = {name: runs for name, runs in fit.items() if name not in defaults.contradictory}
