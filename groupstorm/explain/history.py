@@ -49,26 +49,62 @@ _ROWS_MAX: Final = 4
 
 
 @dataclass(slots=True)
+class _GivenUp:
+    """A row with which a member gave up partitions: how many of them have no next owner yet, and the records
+    of the others that had no commit."""
+
+    member: str
+    row: Row
+    waiting: int = 0
+    records: int = 0
+
+
+@dataclass(slots=True)
 class Uncommitted:
-    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom."""
+    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom.
+
+    A commit may still come within the callback (Kafka Streams): if the next owner begins where the old one
+    stopped, there was one.
+    """
 
     records: int = 0
     members: dict[str, None] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
+    _open: dict[str, tuple[_GivenUp, int, int]] = field(default_factory=dict)
 
     def add(self, member: str, row: Row) -> None:
         """Take a row with which ``member`` gives partitions up."""
-        records = sum(
-            position - committed
-            for position, committed in zip(row.get("positions", ()), row.get("committed", ()), strict=False)
-            if position is not None and committed is not None and committed < position
-        )
-        if not records:
+        given_up = _GivenUp(member, row)
+        both = zip(row.get("positions", ()), row.get("committed", ()), strict=False)
+        for partition, (position, committed) in zip(row["partitions"], both, strict=False):
+            self._settle(partition, None)
+            if position is not None and committed is not None and committed < position:
+                given_up.waiting += 1
+                self._open[partition] = given_up, position, position - committed
+
+    def taken(self, row: Row) -> None:
+        """Take a row with which the next owner begins."""
+        for partition, position in zip(row["partitions"], row.get("positions", ()), strict=False):
+            self._settle(partition, position)
+
+    def finish(self) -> None:
+        """Count what nobody has taken over until the end."""
+        for partition in [*self._open]:
+            self._settle(partition, None)
+
+    def _settle(self, partition: str, begins: int | None) -> None:
+        found = self._open.pop(partition, None)
+        if found is None:
             return
-        self.records += records
-        self.members[member] = None
-        del self.rows[_ROWS_MAX - 1 :]
-        self.rows.append(row)
+        given_up, position, records = found
+        given_up.waiting -= 1
+        if begins != position:  # further on after a reset to the log's end
+            given_up.records += records
+        if given_up.records and not given_up.waiting:
+            self.records += given_up.records
+            self.members[given_up.member] = None
+            del self.rows[_ROWS_MAX - 1 :]
+            self.rows.append(given_up.row)
 
 
 class Incident(NamedTuple):

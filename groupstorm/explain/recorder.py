@@ -206,6 +206,7 @@ class Recorder:
         if self._round is not None and self._round.open_us and self._round.last is not None:
             self._see_removal_at(self._round, self._round.last)
         history.work.finish(end_us)
+        history.uncommitted.finish()
         history.to_us = end_us
         if self._gone_us is not None and self._gone_us < end_us:
             history.without_members.append((max(self._gone_us, history.from_us), end_us))
@@ -368,6 +369,7 @@ class Recorder:
 
     def _given(self, row: Row) -> None:
         """Some clients have a row for each partition: those of one instant are one assignment."""
+        self._history.uncommitted.taken(row)
         given, member, now_us = self._history.assignments, self.members.name(row), row["time_us"]
         is_new = now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US
         if is_new and now_us >= self._history.from_us:

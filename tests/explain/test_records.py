@@ -52,6 +52,16 @@ def test_what_had_no_commit_is_counted_for_each_member(tmp_path: Path) -> None:
     assert not found.rebalances  # what they cost belongs to what began them
 
 
+def test_the_next_owner_shows_a_commit_that_came_within_the_callback(tmp_path: Path) -> None:
+    """Of 10 and 8 records that had no commit yet the next owner of t-0 has none again, that of t-1 all."""
+    taken = {
+        "s": 42, "source": "member", "event": "partitions_assigned", "member": "b", "member_id": "b-1",
+        "generation": 2, "partitions": ["t-0", "t-1"], "positions": [100, 42], "duration_us": 0,
+    }  # fmt: skip
+    history = history_of(tmp_path, revoked(40, "a", [100, 50], [90, 42]), taken)
+    assert (history.uncommitted.records, [*history.uncommitted.members]) == (8, ["a"])
+
+
 def test_less_than_a_tenth_is_what_every_application_has(tmp_path: Path) -> None:
     history = history_of(tmp_path, revoked(40, "a", [100], [88]))
     assert uncommitted(processed(history, 120)) is not None

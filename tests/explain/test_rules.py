@@ -39,6 +39,22 @@ def test_a_session_that_expired_names_the_last_sign_of_life(tmp_path: Path) -> N
     assert [one.cause for one in finding.rebalances] == ["session-expired"]
 
 
+@pytest.mark.parametrize(("cause", "pattern"), [("silent", "closed-silently"), ("left", "session-expired")])
+def test_a_member_that_closed_without_a_word_did_not_die(tmp_path: Path, cause: str, pattern: str) -> None:
+    """A LeaveGroup that never arrived is another matter."""
+    closed = {"s": 50, "source": "member", "event": "member_closed", "member": "b", "member_id": "b-1"}
+    rows = [
+        *FORMED,
+        {**closed, "cause": cause},
+        removed(95, "b", "b-1", "session-expired"),
+        *round_of(95, 2, "session-expired", "b-1"),
+        END_OF_FORMED,
+    ]
+    (finding,) = explained(trace_of(tmp_path, rows)).findings
+    assert finding.pattern.name == pattern
+    assert [one.cause for one in finding.rebalances] == ["session-expired"]
+
+
 def test_a_member_that_leaves_is_no_expired_session(tmp_path: Path) -> None:
     rows = [*FORMED, removed(95, "b", "b-1", "left"), *round_of(95, 2, "left", "b-1"), END_OF_FORMED]
     found = explained(trace_of(tmp_path, rows))

@@ -27,10 +27,24 @@ RESTART_US: Final = 180 * SECOND_US
 _NAMED_MAX: Final = 3
 
 
+def closed_silently(history: History) -> Match | None:
+    """Dynamic members closed without LeaveGroup, as threads of Kafka Streams do, and the coordinator removed
+    them a session later. Until then it waits for them in every round, and keeps their partitions."""
+    gone = [one for one in _expired(history) if _is_silent(one)]
+    return _match(history, gone, "had closed without LeaveGroup before") if gone else None
+
+
+def _is_silent(gone: Change) -> bool:
+    """Whether a dynamic member's own rows say that it closed, and none that it told the coordinator."""
+    if gone.instance is not None or gone.alive is None or not gone.is_closed:
+        return False
+    return gone.alive.get("cause") in ("silent", "close")
+
+
 def session_expired(history: History) -> Match | None:
     """The coordinator removed a dynamic member because it had no heartbeat for session.timeout.ms: the
     process died, hung, or lost its connection. Until then its partitions have no owner."""
-    gone = [one for one in _expired(history) if one.instance is None]
+    gone = [one for one in _expired(history) if one.instance is None and not _is_silent(one)]
     if gone:
         return _match(history, gone, "died, hung or lost the connection")
     silent = _told(history, "session-timeout")

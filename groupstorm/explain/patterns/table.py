@@ -35,6 +35,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "append-failed": group.append_failed,
     "never-rejoined": refused.never_rejoined,
     "join-refused": refused.join_refused,
+    "closed-silently": sessions.closed_silently,
     "state-lost": group.state_lost,
     "moved-cold": group.moved_cold,
     "follow-up-rebalances": group.follow_ups,
