@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.explain.advice import advice_for
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
@@ -53,6 +54,22 @@ def test_a_member_that_closed_without_a_word_did_not_die(tmp_path: Path, cause: 
     (finding,) = explained(trace_of(tmp_path, rows)).findings
     assert finding.pattern.name == pattern
     assert [one.cause for one in finding.rebalances] == ["session-expired"]
+
+
+def test_a_thread_of_kafka_streams_may_have_been_closed(tmp_path: Path) -> None:
+    """The broker's log alone does not tell; nobody else closes without LeaveGroup."""
+    for name, is_thread in (("app-1-StreamThread-1-consumer", True), ("app-1", False)):
+        rows = [
+            *FORMED,
+            removed(95, name, f"{name}-7", "session-expired"),
+            *round_of(95, 2, "session-expired", f"{name}-7"),
+            END_OF_FORMED,
+        ]
+        found = explained(trace_of(tmp_path, rows))
+        (finding,) = found.findings
+        assert ("then sends no LeaveGroup" in finding.match.sentence) == is_thread
+        advice = advice_for(finding, found.history)
+        assert ("internal.leave.group.on.close=true" in advice) == is_thread
 
 
 def test_a_member_that_leaves_is_no_expired_session(tmp_path: Path) -> None:

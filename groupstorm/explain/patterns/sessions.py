@@ -41,12 +41,20 @@ def _is_silent(gone: Change) -> bool:
     return gone.alive.get("cause") in ("silent", "close")
 
 
+def are_threads(gone: Sequence[Change]) -> bool:
+    """Whether these are threads of Kafka Streams, whose own log does not say that they ended otherwise."""
+    return all("-StreamThread-" in one.member and one.alive is None for one in gone)
+
+
 def session_expired(history: History) -> Match | None:
     """The coordinator removed a dynamic member because it had no heartbeat for session.timeout.ms: the
     process died, hung, or lost its connection. Until then its partitions have no owner."""
     gone = [one for one in _expired(history) if one.instance is None and not _is_silent(one)]
     if gone:
-        return _match(history, gone, "died, hung or lost the connection")
+        what = "died, hung or lost the connection"
+        if are_threads(gone):
+            what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
+        return _match(history, gone, what)
     silent = _told(history, "session-timeout")
     if silent is not None:
         silent.sentence = (
