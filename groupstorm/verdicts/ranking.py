@@ -116,6 +116,12 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
     )
 
 
+def ranks_unowned(variants: Runs, weights: Mapping[str, float] | None) -> bool:
+    """Whether time without an owner, from the group's start on, is among what variants are ranked by."""
+    weights = _default_ranking(variants) if weights is None else weights
+    return not weights.keys().isdisjoint({"unowned", "gap", "nobody"})
+
+
 def deciding_measure(variants: Runs, weights: Mapping[str, float] | None = None) -> Measure | None:
     """The first figure of the ranking by which the variants differ so much that a person would notice.
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
 from groupstorm.verdicts.alternatives import Alternative
@@ -36,12 +37,16 @@ _COUNTS: Final = (
 
 
 class Tried(NamedTuple):
-    """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run."""
+    """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run.
+
+    ``start_us``: the part of their un-owned time that is the group's start.
+    """
 
     changes: tuple[Alternative, ...]
     figures: tuple[Figures, ...]
     noticed_after_ms: int
     refused: str | None = None
+    start_us: int = 0
 
     @property
     def label(self) -> str:
@@ -116,7 +121,12 @@ class Search:
             return advice
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
-        singles = [(change,) for change in changes_of(self._sweep.scenario_of(Point((), {})))]
+        scenario = self._sweep.scenario_of(Point((), {}))
+        start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, {"unowned": 1})
+        if not self._goals and start is not None:
+            advice.reason = f"nothing is advised: {start}"
+            return advice
+        singles = [(change,) for change in changes_of(scenario)]
         self._run(advice, singles)
         self._choose(advice)
         if advice.chosen is None:
@@ -215,7 +225,8 @@ def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> 
     if outcome.refused is not None:
         return Tried(changes, (), 0, outcome.refused)
     settings = sweep.scenario_of(outcome.point).settings
-    return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
+    figures = tuple(outcome.figures.values())
+    return Tried(changes, figures, noticed_after_ms(settings), start_us=outcome.start_us)
 
 
 def _unfit(one: Tried) -> str | None:
