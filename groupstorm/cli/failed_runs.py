@@ -21,6 +21,7 @@ from groupstorm.figures.unsettled import (
     CONSEQUENCES,
     SETTLED_LATE,
     finding,
+    grows_in_most,
     lag_growth,
     overload_sentence,
     verdict_on,
@@ -107,12 +108,15 @@ def require_invariants(
         raise CheckFailed(failed)
 
 
-def _print_overloads(runs: Iterable[Run]) -> None:
+def _print_overloads(runs: Sequence[Run]) -> None:
     """Less is processed than arrives: by how much, why, and which values of which settings end it."""
+    seeds: dict[str, list[Figures]] = {}
     by_arithmetic: dict[tuple[str, ...], list[tuple[float, Run]]] = {}
     for run in runs:
+        seeds.setdefault(run.scenario.variant, []).append(run.figures)
+    for run in runs:
         growth = None if run.violations else lag_growth(run.figures)
-        if growth is not None:
+        if growth is not None and grows_in_most(seeds[run.scenario.variant]):
             by_arithmetic.setdefault((*_arithmetic(run.scenario, growth),), []).append((growth, run))
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
@@ -131,6 +135,13 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
         return
     if growth >= _ALL * load.arriving:
         yield f"  nobody processes any of the {rate(load.arriving)} records a second that arrive"
+        return
+    if load.of_unluckiest(load.members) < load.per_member:
+        yield from _indented(
+            f"in the mean its members process more than the {rate(load.arriving)} records a second that "
+            "arrive: perhaps one of them owns more than its share, or the run ended while a slow record was "
+            "in hand; other seeds and a longer run tell (least_duration_ms)"
+        )
         return
     yield from _indented(
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
@@ -180,8 +191,8 @@ def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> I
 
 
 def _named(runs: Sequence[Run]) -> str:
-    seeds = dict.fromkeys(run.scenario.seed for run in runs)
-    return f"{runs[0].scenario.name} ({_variants(runs)}), {seeds_named([*seeds])}"
+    seeds = sorted({run.scenario.seed for run in runs})
+    return f"{runs[0].scenario.name} ({_variants(runs)}), {seeds_named(seeds)}"
 
 
 def _variants(runs: Sequence[Run]) -> str:

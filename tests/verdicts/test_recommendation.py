@@ -59,7 +59,7 @@ def test_a_winner_within_the_spread_is_no_winner_and_the_defaults_stay() -> None
     said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
     assert said == [
         "No recommendation: between plain and other the seeds differ by as much as the settings do. Stay "
-        "with plain, the defaults."
+        "with plain, the defaults. The worst seed of other costs less than that of every other."
     ]
 
 
