@@ -68,7 +68,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     ]
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
-    of_client = _written(_client(next(iter(configurations.values())).settings))
+    of_client = _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {setting: of_client[setting] for setting in differing if setting not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
@@ -168,7 +168,8 @@ def _written(settings: Settings) -> dict[str, Any]:
     return left_out | dict(settings.written())
 
 
-def _client(settings: Settings) -> Settings:
+def client_defaults(settings: Settings) -> Settings:
+    """The defaults of the members' client libraries."""
     return Settings(("", {"client_profile": list(settings.names("client_profile"))}))
 
 
