@@ -112,8 +112,7 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """Other fields of the workload: its grace, its strategy, its surge, a readiness probe."""
     closing_ms, grace_ms = -(-closing_us(settings) // 1000), settings.optional_integer("termination_grace_ms")
-    is_killed = grace_ms is not None and closing_ms >= grace_ms and settings.choice(INSTANCE) == "none"
-    if plan.step == ROLLING and is_killed:
+    if plan.step == ROLLING and grace_ms is not None and closing_ms >= grace_ms:
         wanted_ms = -(-closing_ms * 5 // 40_000) * 10_000
         price = f"a pod that hangs while it closes is killed only after {seconds(wanted_ms / 1000)}"
         yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms})
