@@ -126,6 +126,12 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
     pause = scenario.settings.distribution("gc_pause_ms")
     longest_us = max([*silent_us, pause.largest_us])
+    session_us = scenario.settings.integer(SESSION) * 1000
+    if longest_us >= session_us:
+        return (
+            f"A {SESSION} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
+            f"for up to {seconds(longest_us / 1e6)}: figures count only the times that the scenario has."
+        )
     known = f"silent for {seconds(longest_us / 1e6)} at the longest" if longest_us else "never silent"
     return (
         f"A {SESSION} below the default removes members that are silent for longer. Here healthy processes "
