@@ -28,6 +28,9 @@ INSTANCE: Final = "group.instance.id"
 #: The step of all alternatives, whatever the rollout as it is.
 ROLLING: Final = "rolling-restart"
 
+_ROLLING_UPDATE: Final = "rolling-update"
+_SIDE_BY_SIDE: Final = "old and new pods run side by side"
+
 #: A StatefulSet that replaces several pods at once replaces so many.
 _SEVERAL: Final = PodCount(25, is_percentage=True)
 #: The period of a readiness probe, if nothing says otherwise (Kubernetes).
@@ -49,7 +52,16 @@ def scenarios_of(plan: Plan, alternatives: Sequence[Alternative]) -> dict[str, d
 
 
 def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
-    """Yield the alternatives that apply to this workload. ``settings``: those of the plan, resolved."""
+    """Yield the alternatives that apply to this workload. ``settings``: those of the plan, resolved.
+
+    All of them roll, which is a part of the price for a workload that does not.
+    """
+    for one in _alternatives(plan, settings):
+        rolls_only_here = plan.step != ROLLING and one.name != _ROLLING_UPDATE
+        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here else one
+
+
+def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     if plan.alarms:
         price = "the lines above"
         yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})
@@ -120,7 +132,7 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     limits = limits_of(settings, pods)
     several = stateful_set_limits(_SEVERAL, pods).unavailable
     if plan.step != ROLLING:
-        yield Alternative("rolling-update", 1, "old and new pods run side by side", {})
+        yield Alternative(_ROLLING_UPDATE, 1, _SIDE_BY_SIDE, {})
     elif settings.choice("deployment") == DEPLOYMENT:
         if limits.surge < pods or limits.unavailable:
             price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"
