@@ -333,4 +333,4 @@ def differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures])
 
 
 def _spread(measure: Measure, runs: Sequence[Figures]) -> Spread | None:
-    return spread_of(map(measure.read, runs))
+    return spread_of(measure.weigh(figures) for figures in runs if measure.read(figures) is not None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from groupstorm.figures import Figures
@@ -289,3 +291,12 @@ def test_settings_that_contradict_themselves_are_not_recommended_however_the_run
         "themselves."
     )
     assert said(*variants) == []
+
+
+def test_records_that_are_skipped_as_the_group_begins_set_nothing_apart() -> None:
+    variants = {
+        name: [replace(run, records_skipped=skipped, records_skipped_at_start=skipped) for run in runs(300)]
+        for name, skipped in (("plain", 480), ("other", 120))
+    }
+    said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
+    assert said[0].startswith("Recommendation: stay with plain, the defaults: other buys nothing")
