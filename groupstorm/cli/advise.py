@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from groupstorm.cli.failed_runs import requirements_of
 from groupstorm.cli.options import SeedOption, overrides, seed_range
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
@@ -25,7 +26,7 @@ from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import SUFFIXES
 from groupstorm.verdicts.measures import BY_FIGURE, Spread
-from groupstorm.verdicts.requirements import Requirement, parse
+from groupstorm.verdicts.requirements import Requirement
 from groupstorm.whatif.advising import AS_IT_IS, UNOWNED, Advice, Search, Tried
 from groupstorm.whatif.agreement import repeat
 from groupstorm.whatif.client_settings import Lines, lines_of
@@ -63,7 +64,7 @@ def advise(
     Example: groupstorm advise deploy-and-crash --variant cooperative --goal 'unowned_max_seconds<20'
     """
     chosen_shape = shape(as_json, False, as_markdown)
-    goals = [parse(text, "--goal") for text in goal or ()]
+    goals = requirements_of(goal, "--goal")
     changed = overrides(settings)
     first_seed = seed or 0
     if _is_run(target):

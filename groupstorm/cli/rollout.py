@@ -30,6 +30,7 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
 from groupstorm.storms.scenario.files import parse
@@ -94,7 +95,7 @@ def rollout(
     # a file must not name code: assignors of the user's own go with each run
     code = {STRATEGY: given[STRATEGY]} if named_code(given) is not None else {}
     as_it_is = parse(_as_yaml(plan.scenario()), "yaml", SCENARIO_FILE).resolve(None, None, code).settings
-    alternatives = [] if alone else [*alternatives_to(plan, as_it_is)]
+    alternatives = [] if alone or outlasts_polls(as_it_is) else [*alternatives_to(plan, as_it_is)]
     scenarios = scenarios_of(plan, alternatives)
     files = {
         SCENARIO_FILE if step == plan.step else f"{step}.yaml": _as_yaml(content)

@@ -44,16 +44,16 @@ class Answer:
     folder: Path
 
     def advice(self) -> Advice | None:
-        """None if no alternative was run."""
+        """None if no alternative was run. Nothing is recommended if settings contradict each other."""
+        if outlasts_polls(self.settings):
+            against = " ".join(contradictions({AS_IT_IS: self.settings}))
+            return Advice(None, [f"No recommendation, as settings contradict each other: {against}"])
         if len(self.rollouts) == 1:
             return None
         figures = {name: one.figures for name, one in self.rollouts.items()}
         never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
-        against = contradictions({AS_IT_IS: self.settings}) if outlasts_polls(self.settings) else []
         overload = growing_lag(self.settings)
-        return advise_alternative(
-            figures, self.alternatives, never, contradiction=" ".join(against), overload=" ".join(overload)
-        )
+        return advise_alternative(figures, self.alternatives, never, " ".join(overload))
 
 
 def print_rollout(answer: Answer, everything: bool) -> None:
@@ -72,7 +72,7 @@ def print_rollout(answer: Answer, everything: bool) -> None:
     print_grid(alternatives_grid(title, rollouts, None if advice is None else advice.chosen))
     if everything:
         print_grid(figures_grid(title, {name: one.figures for name, one in rollouts.items()}, True))
-    if advice is not None:
+    if advice is not None and answer.alternatives:
         _print_alternatives(answer, advice, everything)
     _print_told(plan, () if advice is None else advice.sentences)
     print()

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from groupstorm import __version__
+from groupstorm.cli.failed_runs import requirements_of
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import (
     SeedOption,
@@ -58,7 +59,6 @@ from groupstorm.storms.runs.sweep_runs import (
 )
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.parquet import import_pyarrow
-from groupstorm.verdicts.requirements import parse
 
 
 def sweep(
@@ -103,7 +103,7 @@ def sweep(
     Example: groupstorm sweep rolling-deploy --variant static --over session.timeout.ms=20s..80s:20s --seeds 3
     """
     chosen_shape = shape(as_json, as_csv, as_markdown)
-    goals = [parse(text, "--goal") for text in goal or ()]
+    goals = requirements_of(goal, "--goal")
     check_figure(figure)
     if read is None:
         wanted = _wanted(scenario, over, variant, seed, seeds, overrides(settings))

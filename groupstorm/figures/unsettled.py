@@ -3,7 +3,7 @@ with the records that arrive, by the figures at the end of the run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from groupstorm.figures.table import Figures
@@ -56,6 +56,11 @@ def lag_growth(figures: Figures) -> float | None:
     if growth is None or growth < noticed or (oldest_s is not None and oldest_s < LEAST_STALENESS_S):
         return None
     return growth
+
+
+def grows_in_most(runs: Sequence[Figures]) -> bool:
+    """Whether most of these seeds end with a lag that grows: one may end while a slow record is in hand."""
+    return 2 * sum(lag_growth(figures) is not None for figures in runs) > len(runs)
 
 
 def overload_sentence(growth: float) -> str:

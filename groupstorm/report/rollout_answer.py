@@ -14,8 +14,8 @@ from groupstorm.report.tables import RANGE, brief, range_shown
 from groupstorm.storms.deployments.alternatives import Outcome, read_outcome
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of
+from groupstorm.storms.runs.contradictions import closing_us, price_of_kill
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.deployment_settings import RUNS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.measures import spread_of
@@ -49,12 +49,11 @@ def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_tasks(runs), *_lag(runs)]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
-        grace_ms = settings.optional_integer("termination_grace_ms") or 0
-        session_timeout = of_protocol(settings, "session.timeout.ms")
+        grace = seconds((settings.optional_integer("termination_grace_ms") or 0) / 1000)
+        closing = seconds(closing_us(settings) / 1e6)
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({seconds(grace_ms / 1000)}): killed, they send no LeaveGroup, and their partitions wait for "
-            f"{session_timeout} ({seconds(settings.integer(session_timeout) / 1000)})."
+            f"({grace}; they may need {closing}): a pod that is killed {price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])
 

@@ -15,6 +15,7 @@ from groupstorm.report.tables import RANGE, brief, figure_names, figures_csv, ra
 from groupstorm.storms.runs.choices import defaults_among, is_choice
 from groupstorm.storms.runs.contradictions import by_rule, found_in
 from groupstorm.storms.runs.run import broken_invariants
+from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import VARIANT, Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.measures import BY_FIGURE, Spread, first_that_meets, furthest_from_chord, spread_of
@@ -177,11 +178,16 @@ def _recommendations(
     for befalls, among in groups.items():
         if len(among) < 2:
             return []
-        defaults = defaults_among({name: sweep.scenario_of(one.point) for name, one in among.items()})
+        scenarios = {name: sweep.scenario_of(one.point) for name, one in among.items()}
+        defaults = defaults_among(scenarios)
         if defaults is None:
             return []
         runs = {name: list(outcome.figures.values()) for name, outcome in among.items()}
-        found[befalls] = recommendation(runs, defaults, weights)
+        start_us = sum(one.start_us for one in among.values())
+        start = start_outweighs([*scenarios.values()], runs, start_us, weights)
+        found[befalls] = [f"No recommendation: {start}."]
+        if start is None:
+            found[befalls] = recommendation(runs, defaults, weights)
     return [
         f"With {befalls}: {' '.join(sentences)}" if befalls else sentence
         for befalls, sentences in found.items()

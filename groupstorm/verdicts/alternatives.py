@@ -39,22 +39,18 @@ def advise_alternative(
     runs: Runs,
     alternatives: Sequence[Alternative],
     never: Mapping[str, str],
-    contradiction: str = "",
     overload: str = "",
 ) -> Advice:
     """The advice on ``runs`` of the rollout as it is and of its alternatives.
 
-    ``never``: alternatives whose rollout never completes, with the reason. ``contradiction``: a sentence on
-    settings of the manifest that do not go together; then nothing is recommended. ``overload``: a sentence on
-    why the lag grows; it says more than that nothing can be compared.
+    ``never``: alternatives whose rollout never completes, with the reason. ``overload``: a sentence on why
+    the lag grows; it says more than that nothing can be compared.
     """
     completed = {name: each for name, each in runs.items() if name not in never}
-    unfit = unfit_variants(completed) | {name: f"it never completes: {why}" for name, why in never.items()}
+    unfit = unfit_variants(runs)
+    for name, why in never.items():
+        unfit[name] = "; ".join([f"it never completes: {why}", *([unfit[name]] if name in unfit else [])])
     left_out = not_ranked(unfit)
-    if contradiction:
-        return Advice(
-            None, [f"No recommendation, as settings contradict each other: {contradiction}", *left_out]
-        )
     in_use = Defaults(
         "as-it-is",
         {AS_IT_IS: Distance(0, 0.0)} | {one.name: Distance(one.effort, 0.0) for one in alternatives},

@@ -5,7 +5,7 @@ median of all variants, in multiples of what a person notices (`measures`). A fi
 if its median lies above the least one by a tenth of itself: what all variants pay alike decides nothing.
 Without a ranking of the scenario's or the person's own it also has to lie above it by one notice; who names a
 figure asks about less than that, too. A variant is the winner if its median cost lies below every other's by
-more than their seeds vary, and by one notice at least.
+more than the seeds of both vary, and by one notice at least: by the figures that count for one of the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES, lag_growth, overload_sentence
+from groupstorm.figures.unsettled import (
+    HELD,
+    SETTLED_LATE,
+    SETTLES,
+    grows_in_most,
+    lag_growth,
+    overload_sentence,
+)
 from groupstorm.history.migration import REFUSED
 from groupstorm.problems import InputError
 from groupstorm.verdicts.measures import BY_KEY, NOTICED_SHARE, Measure, Spread, spread_of, within_spread
@@ -90,30 +97,41 @@ def rank(variants: Runs, weights: Mapping[str, float] | None = None) -> Verdict 
         for measure in measures
     }
     leasts = {measure: min(of_variants.values()) for measure, of_variants in medians.items()}
-    costs: dict[str, Spread] = {}
-    for name, runs in variants.items():
-        counting = [
-            m for m in measures if _counts(medians[m][name], leasts[m], 0 if is_asked else notices[m])
-        ]
+
+    def cost(name: str, *counted_for: str) -> Spread:
+        """The cost by the figures that count for one of those variants."""
+        counting = [m for m in measures if any(counts(m, each) for each in counted_for)]
         spread = spread_of(
             sum(weights[m.key] * (m.weigh(figures) - leasts[m]) / notices[m] for m in counting)
-            for figures in runs
+            for figures in variants[name]
         )
         assert spread is not None
-        costs[name] = spread
+        return spread
+
+    def counts(measure: Measure, name: str) -> bool:
+        return _counts(medians[measure][name], leasts[measure], 0 if is_asked else notices[measure])
+
+    costs = {name: cost(name, name) for name in variants}
     least = min(costs, key=lambda name: costs[name].median)
-    best = [name for name in costs if name == least or not _is_less(costs[least], costs[name])]
-    tied = [name for name in best if name != least]
+    pairs = {name: (cost(least, least, name), cost(name, least, name)) for name in variants}
+    best = [name for name in costs if name == least or not _is_less(*pairs[name])]
+    tied = [pairs[name] for name in best if name != least]
     several = any(len(runs) > 1 for runs in variants.values())
     return Verdict(
         best=tuple(best),
         by=_words(measures),
         costs=costs,
         within_spread=several
-        and any(costs[name].least < costs[name].most for name in best)
-        and any(within_spread(costs[least], costs[name]) for name in tied),
+        and any(each.least < each.most for pair in tied for each in pair)
+        and any(within_spread(*pair) for pair in tied),
         measures=measures,
     )
+
+
+def ranks_unowned(variants: Runs, weights: Mapping[str, float] | None) -> bool:
+    """Whether time without an owner, from the group's start on, is among what variants are ranked by."""
+    weights = _default_ranking(variants) if weights is None else weights
+    return not weights.keys().isdisjoint({"unowned", "gap", "nobody"})
 
 
 def deciding_measure(variants: Runs, weights: Mapping[str, float] | None = None) -> Measure | None:
@@ -160,11 +178,15 @@ def _words(measures: Sequence[Measure]) -> str:
 FATAL: Final[Mapping[str, str]] = {
     "INCONSISTENT_GROUP_PROTOCOL": "they offer no assignor that all others offer",
     "FENCED_INSTANCE_ID": "another process has their group.instance.id",
+    "UNRELEASED_INSTANCE_ID": "one that has not left has their group.instance.id until its session ends",
     "GROUP_MAX_SIZE_REACHED": "the group is full, see group.max.size",
     "INVALID_SESSION_TIMEOUT": "the broker does not allow their session.timeout.ms",
     "GROUP_AUTHORIZATION_FAILED": "they may not read the group",
 }
 """Errors that end a consumer, and the reason for people."""
+
+
+_OVERLOAD: Final = "overload"
 
 
 def unfit_variants(variants: Runs) -> dict[str, str]:
@@ -175,20 +197,25 @@ def unfit_variants(variants: Runs) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, runs in variants.items():
         reasons = {kind: reason for figures in reversed(runs) for kind, reason in _reasons(figures).items()}
+        if not grows_in_most(runs):
+            reasons.pop(_OVERLOAD, None)
         if reasons:
             found[name] = "; ".join(reasons.values())
     return found
 
 
 def not_ranked(unfit: Mapping[str, str]) -> list[str]:
-    """One sentence for each reason of ``unfit`` (variant -> reason)."""
-    names: dict[str, list[str]] = {}
+    """One sentence for each kind of reason of ``unfit`` (variant -> reason), in the numbers of the first."""
+    kinds: dict[str, list[str]] = {}
     for name, why in unfit.items():
-        names.setdefault(why, []).append(name)
-    return [
-        f"Not ranked {'is' if len(alike) == 1 else 'are'} {listed(alike)}: {why}."
-        for why, alike in names.items()
-    ]
+        kinds.setdefault(why.partition(" (")[0], []).append(name)
+    sentences = []
+    for alike in kinds.values():
+        why = unfit[alike[0]]
+        if any(unfit[name] != why for name in alike):
+            why = why.replace(" (", f" ({alike[0]}: ", 1)
+        sentences.append(f"Not ranked {'is' if len(alike) == 1 else 'are'} {listed(alike)}: {why}.")
+    return sentences
 
 
 def _reasons(figures: Figures) -> dict[str, str]:
@@ -204,5 +231,5 @@ def _reasons(figures: Figures) -> dict[str, str]:
     if verdict != HELD and not verdict.startswith(SETTLED_LATE):
         reasons["restless"] = f"the group did not come to rest ({verdict})"
     elif (growth := lag_growth(figures)) is not None:
-        reasons["overload"] = f"the group cannot keep up ({overload_sentence(growth)})"
+        reasons[_OVERLOAD] = f"the group cannot keep up ({overload_sentence(growth)})"
     return reasons

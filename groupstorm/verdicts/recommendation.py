@@ -96,7 +96,8 @@ class Choice(NamedTuple):
     ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
     worse than ``chosen`` in ``worse_in``. ``perhaps_better``: those that cost less in the median by what a
     person notices, but whose seeds differ by as much; ``better_at_worst``: those that are as good in the
-    median and cost less with their worst seed.
+    median and cost less with their worst seed. ``calmest``: without a choice, the one whose worst seed costs
+    less than that of every other.
     """
 
     chosen: str | None
@@ -106,6 +107,7 @@ class Choice(NamedTuple):
     worse_in: Sequence[Measure] = ()
     perhaps_better: Sequence[Ahead] = ()
     better_at_worst: Sequence[Ahead] = ()
+    calmest: str | None = None
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
@@ -124,7 +126,10 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
     found = {name: _better_in(name, verdict, sound) for name in verdict.best}
     best = [name for name in verdict.best if not any(name in beaten for beaten in found.values())]
     if len(best) == len(sound) and verdict.within_spread:
-        return Choice(None, best)
+        worst = {name: verdict.costs[name].most for name in best}
+        calmest = min(worst, key=lambda name: worst[name])
+        is_calmer = all(worst[name] - worst[calmest] >= 1 for name in best if name != calmest)
+        return Choice(None, best, calmest=calmest if is_calmer else None)
     chosen = _nearest(verdict.best, verdict, defaults)
     if better := [name for name in best if chosen in found[name]]:
         chosen = _nearest(better, verdict, defaults)
@@ -156,7 +161,7 @@ def recommendation(
         return []
     chosen, others, is_only, *_ = choice
     if chosen is None:
-        return [_seeds_decide(others, defaults)]
+        return [_seeds_decide(others, defaults, choice.calmest)]
     if is_only:
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
@@ -261,10 +266,12 @@ def _beaten(choice: Choice) -> str:
     return f"{listed(choice.beaten)} {verb} as good by the ranking, but worse in {worse}."
 
 
-def _seeds_decide(best: Sequence[str], defaults: Defaults) -> str:
+def _seeds_decide(best: Sequence[str], defaults: Defaults, calmest: str | None) -> str:
     plain = defaults.has_them
     stay = f" Stay with {plain}, {defaults.called}." if plain in best else ""
-    return f"No recommendation: between {listed(best)} the seeds differ by as much as the settings do.{stay}"
+    calm = f" The worst seed of {calmest} costs less than that of every other." if calmest else ""
+    none = f"No recommendation: between {listed(best)} the seeds differ by as much as the settings do."
+    return f"{none}{stay}{calm}"
 
 
 def _price(runs: Sequence[Figures]) -> str:
@@ -331,4 +338,4 @@ def differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures])
 
 
 def _spread(measure: Measure, runs: Sequence[Figures]) -> Spread | None:
-    return spread_of(map(measure.read, runs))
+    return spread_of(measure.weigh(figures) for figures in runs if measure.read(figures) is not None)

@@ -13,8 +13,10 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
+from groupstorm.storms.scenario.phases import START
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, Spread, spread_of, within_spread
 from groupstorm.verdicts.ranking import unfit_variants
@@ -36,12 +38,16 @@ _COUNTS: Final = (
 
 
 class Tried(NamedTuple):
-    """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run."""
+    """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run.
+
+    ``start_us``: the part of their un-owned time that is the group's start.
+    """
 
     changes: tuple[Alternative, ...]
     figures: tuple[Figures, ...]
     noticed_after_ms: int
     refused: str | None = None
+    start_us: int = 0
 
     @property
     def label(self) -> str:
@@ -103,6 +109,7 @@ class Search:
         self._left = runs
         self._progress = progress
         self._done = 0
+        self._has_later_steps = False
 
     def advise(self) -> Advice:
         """Search. Raises InputError if the scenario itself is refused, or the runs suffice for nothing."""
@@ -116,7 +123,13 @@ class Search:
             return advice
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
-        singles = [(change,) for change in changes_of(self._sweep.scenario_of(Point((), {})))]
+        scenario = self._sweep.scenario_of(Point((), {}))
+        start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, {"unowned": 1})
+        if not self._goals and start is not None:
+            advice.reason = f"nothing is advised: {start}"
+            return advice
+        self._has_later_steps = any(step.do != START and step.at_ms for step in scenario.steps)
+        singles = [(change,) for change in changes_of(scenario)]
         self._run(advice, singles)
         self._choose(advice)
         if advice.chosen is None:
@@ -157,7 +170,7 @@ class Search:
 
     def _is_better(self, one: Tried, plain: Tried, figure: str) -> bool:
         """Whether ``one`` has less of the figure, by so much that a person would notice and that the seeds do
-        not explain."""
+        not explain. What it saves as the group starts does not count if the scenario is about later steps."""
         before, after = plain.spread(figure), one.spread(figure)
         if one.refused is not None or after is None or _unfit(one):
             return False
@@ -165,7 +178,10 @@ class Search:
             return True
         measure = BY_FIGURE.get(figure)
         least = max(measure.noticed if measure else 0, NOTICED_SHARE * before.median)
-        return before.median - after.median >= least and not within_spread(before, after)
+        saved = before.median - after.median
+        if figure == UNOWNED and self._has_later_steps:
+            saved -= max(0, plain.start_us - one.start_us) / 1e6 / len(plain.figures)
+        return saved >= least and not within_spread(before, after)
 
     def _choose(self, advice: Advice) -> None:
         if self._goals:
@@ -215,7 +231,8 @@ def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> 
     if outcome.refused is not None:
         return Tried(changes, (), 0, outcome.refused)
     settings = sweep.scenario_of(outcome.point).settings
-    return Tried(changes, tuple(outcome.figures.values()), noticed_after_ms(settings))
+    figures = tuple(outcome.figures.values())
+    return Tried(changes, figures, noticed_after_ms(settings), start_us=outcome.start_us)
 
 
 def _unfit(one: Tried) -> str | None:

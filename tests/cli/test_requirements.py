@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from groupstorm.cli.failed_runs import requirements_of
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.problems import InputError
 from groupstorm.verdicts.requirements import COMPARISONS, parse
@@ -79,3 +80,11 @@ def test_a_share_of_the_runs_may_be_enough(figures: Figures) -> None:
         "generations==1 for 75.1% was required, but 3 of 4 runs meet it"
     ]
     assert parse("generations==1").unmet_by(runs) == ["seed 0: generations is 5, but == 1 was required"]
+
+
+def test_a_limit_on_staleness_says_what_real_consumers_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [one.figure for one in requirements_of(["staleness_max_seconds<30"])] == ["staleness_max_seconds"]
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("staleness_max_seconds is too low after an outage a real consumer works off one")
+    requirements_of(["unowned_max_seconds<30", "staleness_max_seconds>30"], "--goal")
+    assert capsys.readouterr().err == ""

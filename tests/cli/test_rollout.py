@@ -177,6 +177,19 @@ def test_pods_that_are_killed_before_they_close_get_a_longer_grace(tmp_path: Pat
     assert "To paste for longer-grace: spec: template: spec: terminationGracePeriodSeconds: 100" in said
     assert "Read: stop_grace_ms=60500 (lifecycle.preStop sleeps for 60 s, then 500 ms until the" in said
     assert "preStop.exec" not in said
+    assert "terminationGracePeriodSeconds (45.0 s; they may need " in said
+    assert "): a pod that is killed sends no LeaveGroup then" in said
+
+
+@pytest.mark.slow
+def test_no_alternative_of_settings_that_contradict_each_other_is_run(tmp_path: Path) -> None:
+    """500 records of 700 ms take 350 s of the 300 s between two polls."""
+    file = manifest(tmp_path, workload(container=READY))
+    slow = ("--set", "process_ms=700", "--set", "record_rate=0.1", "--seeds", "1", "--json")
+    content = json.loads(groupstorm("rollout", file, *GIVEN, *slow, cwd=tmp_path).stdout)
+    assert content["answer"].startswith("No recommendation, as settings contradict each other: a full batch ")
+    assert content["recommended"] is None
+    assert content["alternatives"] == {}
 
 
 def test_a_hook_that_does_more_than_sleep_is_named(tmp_path: Path) -> None:

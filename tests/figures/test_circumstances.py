@@ -7,12 +7,19 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from groupstorm.figures import Figures
-from groupstorm.history.reasons import Reason, Reasons
+from groupstorm.history.reasons import Reasons
+from groupstorm.report.sweeps import sweep_answer
 from groupstorm.storms.runs.choices import by_circumstances
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.runs.several import recommended, sentences
+from groupstorm.storms.runs.sweep import Sweep, parse_axis
+from groupstorm.storms.runs.sweep_runs import run_sweep
+from groupstorm.storms.scenario.files import load
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
+from groupstorm.whatif.advising import Search
 from tests.storms.storms_in_memory import START, scenario
 from tests.storms.test_choices import resolved
 from tests.verdicts.test_comparison_sentences import unowned
@@ -125,7 +132,28 @@ def test_a_group_that_mostly_starts_says_nothing_about_its_steps(tmp_path: Path)
         for name, runs in found.items()
     }
     assert recommended(later)[0] == "Recommendation: default, which has the defaults."
-    for start_us, says_nothing in ((50, False), (51, True)):  # of 100: the start has to be more than the rest
-        shared = Reasons({Reason.INITIAL_DELAY: 100}, start_us=start_us)
-        runs = {name: [replace(one, reasons=shared) for one in each] for name, each in found.items()}
+    figures = replace(found["short"][0].figures, unowned_partition_seconds=100.0)
+    for start_us, says_nothing in (
+        (50_000_000, False),
+        (50_000_001, True),
+    ):  # it has to be more than the rest
+        half = Reasons(start_us=start_us)
+        runs = {name: [replace(each[0], figures=figures, reasons=half)] for name, each in found.items()}
         assert recommended(runs)[0].startswith("No recommendation") is says_nothing
+        assert not any("the group's start" in sentence for sentence in recommended(runs, {"load": 1}))
+
+
+def test_sweep_and_advise_know_a_start_that_outweighs_the_steps(tmp_path: Path) -> None:
+    pause = {"at_ms": 120_000, "do": "pause", "members": [0], "for_ms": 12_000}
+    file = tmp_path / "scenario.yaml"
+    written = {"name": "x", "settings": {"members": 4, "partitions": 12}, "steps": [START, pause]}
+    file.write_text(yaml.safe_dump(written), "utf-8")
+    axis = parse_axis("session.timeout.ms=10s,45s", load(str(file)))
+    swept = Sweep(str(file), None, (axis,), 0, 1, {})
+    [said] = sweep_answer(swept, run_sweep(swept, lambda done, total: None), [], None)
+    assert said.startswith("No recommendation: ")
+    assert "the group's start, and the first step (pause) comes 120 s later" in said
+    asked = Search(Sweep(str(file), None, (), 0, 1, {}), [], 400, lambda done, total: None).advise()
+    assert asked.chosen is None
+    assert asked.reason.startswith("nothing is advised: ")
+    assert not asked.tried

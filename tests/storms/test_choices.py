@@ -84,10 +84,11 @@ def test_who_replaces_pods_has_no_default_but_how_many_at_once_has() -> None:
 def test_a_session_timeout_below_the_default_is_a_caution_with_the_longest_silence() -> None:
     pause = {"at_ms": 60_000, "do": "pause", "members": [0], "for_ms": 12_000}
     found = defaults_among(
-        {str(s): resolved(pause, **{"session.timeout.ms": s * 1000}) for s in (15, 45, 60)}
+        {str(s): resolved(pause, **{"session.timeout.ms": s * 1000}) for s in (10, 15, 45, 60)}
     )
     assert found is not None
-    assert list(found.cautions) == ["15"]
+    assert list(found.cautions) == ["10", "15"]
+    assert "removes healthy members here, too, which are silent for up to 12.0 s" in found.cautions["10"]
     assert "silent for 12.0 s at the longest" in found.cautions["15"]
     quiet = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 45)})
     assert quiet is not None

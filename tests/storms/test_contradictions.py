@@ -69,7 +69,13 @@ def test_a_process_that_may_be_killed_while_it_closes_is_named() -> None:
     assert contradictions({"x": settings(**enough)}, deploy) == []
     assert contradictions({"x": settings(**enough | {"termination_grace_ms": 30_500})}, deploy) != []
     static = slow | {"group.instance.id": "ordinal"}
-    assert contradictions({"x": settings(**static)}, deploy) == [], "they never send LeaveGroup"
+    [said] = contradictions({"x": settings(**static)}, deploy)
+    assert said.endswith(
+        "it does not commit at its end then, and what it has done since its last commit is done again."
+    )
+    assert contradictions({"x": settings(**static, record_rate=0)}, deploy) == [], (
+        "they never send LeaveGroup"
+    )
 
 
 def test_a_slow_record_counts_with_all_its_retries_and_pauses() -> None:

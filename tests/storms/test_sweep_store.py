@@ -14,6 +14,7 @@ from groupstorm.storms.runs.sweep import Sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import (
     Order,
     Plan,
+    Ran,
     Result,
     RunsFile,
     SweepStore,
@@ -64,7 +65,10 @@ def test_runs_that_are_kept_are_the_runs(store: SweepStore) -> None:
     outcomes = wanted.outcomes(store.results())
     assert [outcome.point.labels for outcome in outcomes] == [("2",), ("3",), ("4",)]
     assert [[*outcome.figures] for outcome in outcomes] == [[5, 6]] * 3
-    assert outcomes[1].figures[6] == results[1, 6]
+    kept = [results[1, seed] for seed in (5, 6)]
+    ran = [one for one in kept if isinstance(one, Ran)]
+    assert [*outcomes[1].figures.values()] == [one.figures for one in ran]
+    assert outcomes[1].start_us == sum(one.start_us for one in ran) > 0
 
 
 def test_a_run_without_figures_is_kept_with_its_reason(store: SweepStore) -> None:

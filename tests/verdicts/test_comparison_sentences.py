@@ -155,6 +155,10 @@ def test_a_variant_whose_consumers_died_is_named_and_not_ranked() -> None:
     one = said(c=dead)
     assert one[0].startswith("Under c partitions were un-owned")
     assert not any(line.startswith("Not ranked") for line in one)
+    late = [figures(invariants={"group_settles": f"never at rest: {rounds} rounds"}) for rounds in (7, 9)]
+    assert ("Not ranked are c and d: the group did not come to rest (c: never at rest: 7 rounds).") in said(
+        a=unowned(100), c=late[0], d=late[1]
+    )
     both = said(c=dead, d=replace(dead, unowned_partition_seconds=900.0))
     assert both[0] == "There is no best variant: none of them can be ranked."
 
@@ -182,6 +186,9 @@ def test_seeds_are_counted_and_ties_within_them_said() -> None:
     verdict = rank(runs)
     assert verdict is not None
     assert verdict.within_spread
+    wide = rank({"a": [unowned(900), unowned(1020), unowned(1300)], "b": [unowned(1140)] * 3})
+    assert wide is not None
+    assert wide.within_spread, "the cheaper one's seeds count, too"
     alone = rank(one_run_each({"a": unowned(100), "b": unowned(100)}))
     assert alone is not None
     assert not alone.within_spread, "one seed has no spread"

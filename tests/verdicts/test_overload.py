@@ -33,6 +33,8 @@ def test_a_variant_that_cannot_keep_up_is_not_ranked_and_says_why() -> None:
         "over": "the group cannot keep up (at the end the lag still grew by 1,500 records a second: less is "
         "processed than arrives)"
     }
+    assert unfit_variants({"one of three": [over, figures(), figures()]}) == {}, "a slow record in hand"
+    assert [*unfit_variants({"two of three": [over, over, figures()]})] == ["two of three"]
     livelock = figures(lag_growth_per_second=1500, invariants={"group_settles": "livelock: 3 rounds"})
     assert unfit_variants({"both": [livelock]}) == {
         "both": "the group did not come to rest (livelock: 3 rounds)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from groupstorm.figures import Figures
@@ -59,7 +61,7 @@ def test_a_winner_within_the_spread_is_no_winner_and_the_defaults_stay() -> None
     said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
     assert said == [
         "No recommendation: between plain and other the seeds differ by as much as the settings do. Stay "
-        "with plain, the defaults."
+        "with plain, the defaults. The worst seed of other costs less than that of every other."
     ]
 
 
@@ -289,3 +291,12 @@ def test_settings_that_contradict_themselves_are_not_recommended_however_the_run
         "themselves."
     )
     assert said(*variants) == []
+
+
+def test_records_that_are_skipped_as_the_group_begins_set_nothing_apart() -> None:
+    variants = {
+        name: [replace(run, records_skipped=skipped, records_skipped_at_start=skipped) for run in runs(300)]
+        for name, skipped in (("plain", 480), ("other", 120))
+    }
+    said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
+    assert said[0].startswith("Recommendation: stay with plain, the defaults: other buys nothing")

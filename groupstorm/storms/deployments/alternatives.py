@@ -35,6 +35,9 @@ INSTANCE: Final = "group.instance.id"
 #: The step of all alternatives, whatever the rollout as it is.
 ROLLING: Final = "rolling-restart"
 
+_ROLLING_UPDATE: Final = "rolling-update"
+_SIDE_BY_SIDE: Final = "old and new pods run side by side"
+
 #: A StatefulSet that replaces several pods at once replaces so many.
 _SEVERAL: Final = PodCount(25, is_percentage=True)
 #: The period of a readiness probe, if nothing says otherwise (Kubernetes).
@@ -56,7 +59,16 @@ def scenarios_of(plan: Plan, alternatives: Sequence[Alternative]) -> dict[str, d
 
 
 def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
-    """Yield the alternatives that apply to this workload. ``settings``: those of the plan, resolved."""
+    """Yield the alternatives that apply to this workload. ``settings``: those of the plan, resolved.
+
+    All of them roll, which is a part of the price for a workload that does not.
+    """
+    for one in _alternatives(plan, settings):
+        rolls_only_here = plan.step != ROLLING and one.name != _ROLLING_UPDATE
+        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here else one
+
+
+def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     if plan.alarms:
         price = "the lines above"
         yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})
@@ -148,8 +160,7 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """Other fields of the workload: its grace, its strategy, its surge, a readiness probe."""
     closing_ms, grace_ms = -(-closing_us(settings) // 1000), settings.optional_integer("termination_grace_ms")
-    is_killed = grace_ms is not None and closing_ms >= grace_ms and settings.choice(INSTANCE) == "none"
-    if plan.step == ROLLING and is_killed:
+    if plan.step == ROLLING and grace_ms is not None and closing_ms >= grace_ms:
         wanted_ms = -(-closing_ms * 5 // 40_000) * 10_000
         price = f"a pod that hangs while it closes is killed only after {seconds(wanted_ms / 1000)}"
         yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms})
@@ -157,7 +168,7 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     limits = limits_of(settings, pods)
     several = stateful_set_limits(_SEVERAL, pods).unavailable
     if plan.step != ROLLING:
-        yield Alternative("rolling-update", 1, "old and new pods run side by side", {})
+        yield Alternative(_ROLLING_UPDATE, 1, _SIDE_BY_SIDE, {})
     elif settings.choice("deployment") == DEPLOYMENT:
         if limits.surge < pods or limits.unavailable:
             price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"

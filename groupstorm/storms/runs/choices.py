@@ -68,7 +68,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     ]
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
-    of_client = _written(_client(next(iter(configurations.values())).settings))
+    of_client = _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {setting: of_client[setting] for setting in differing if setting not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
@@ -126,6 +126,12 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
     pause = scenario.settings.distribution("gc_pause_ms")
     longest_us = max([*silent_us, pause.largest_us])
+    session_us = scenario.settings.integer(SESSION) * 1000
+    if longest_us >= session_us:
+        return (
+            f"A {SESSION} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
+            f"for up to {seconds(longest_us / 1e6)}: figures count only the times that the scenario has."
+        )
     known = f"silent for {seconds(longest_us / 1e6)} at the longest" if longest_us else "never silent"
     return (
         f"A {SESSION} below the default removes members that are silent for longer. Here healthy processes "
@@ -168,7 +174,8 @@ def _written(settings: Settings) -> dict[str, Any]:
     return left_out | dict(settings.written())
 
 
-def _client(settings: Settings) -> Settings:
+def client_defaults(settings: Settings) -> Settings:
+    """The defaults of the members' client libraries."""
     return Settings(("", {"client_profile": list(settings.names("client_profile"))}))
 
 

@@ -247,21 +247,29 @@ def closing_us(settings: Settings) -> int:
 
 
 def _killed_while_closing(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
-    """Work after SIGTERM that may outlast the time until SIGKILL; static members never send LeaveGroup."""
-    if settings.choice("group.instance.id") != "none":
-        return
+    """Work after SIGTERM that may outlast the time until SIGKILL."""
+    is_static = settings.choice("group.instance.id") != "none"
     grace_ms = settings.optional_integer("termination_grace_ms")
     us = closing_us(settings)
     if grace_ms is None or us < grace_ms * 1000 or _STOPPING.isdisjoint(step.do for step in steps):
         return
-    session = of_protocol(settings, "session.timeout.ms")
+    if is_static and not has_records(settings):
+        return
     yield Contradiction(
         "killed while closing",
         f"a process may need {seconds(us / 1e6)} from SIGTERM until it closes its consumer "
         f"(stop_grace_ms, drain_ms) and is killed after {seconds(grace_ms / 1000)} (termination_grace_ms): "
-        f"it sends no LeaveGroup then, and its partitions wait for {session} "
-        f"({seconds(settings.integer(session) / 1000)})",
+        f"it {price_of_kill(settings)}",
     )
+
+
+def price_of_kill(settings: Settings) -> str:
+    """The consequence for a process that is killed before it closes: a static one never sends LeaveGroup."""
+    if settings.choice("group.instance.id") != "none":
+        return "does not commit at its end then, and what it has done since its last commit is done again"
+    session = of_protocol(settings, "session.timeout.ms")
+    wait = seconds(settings.integer(session) / 1000)
+    return f"sends no LeaveGroup then, and its partitions wait for {session} ({wait})"
 
 
 def _polls(settings: Settings) -> Iterator[Contradiction]:

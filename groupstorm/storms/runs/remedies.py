@@ -14,6 +14,7 @@ from groupstorm.clients.profiles import ALL_FETCHED, consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES, lag_growth
 from groupstorm.storms.checks.settling import OBSERVED_US
+from groupstorm.storms.runs.choices import client_defaults
 from groupstorm.storms.runs.contradictions import endless_work, has_fatal_record, outlasts_polls
 from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
@@ -168,7 +169,8 @@ def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
     interval_ms = settings.integer("max.poll.interval.ms")
     # a batch may hold two slow records, and ordinary ones beside them
     works_ms = [work_ms, work_ms + batch_ms, 2 * work_ms]
-    enough_ms = [*map(_with_room, works_ms), _LONGEST_POLL_INTERVAL_MS]
+    default_ms = client_defaults(settings).integer("max.poll.interval.ms")
+    enough_ms = [*map(_with_room, works_ms), default_ms, _LONGEST_POLL_INTERVAL_MS]
     if enough_ms[0] < _LONGEST_POLL_INTERVAL_MS:
         yield "max.poll.interval.ms", _between(interval_ms, enough_ms, _LONGEST_POLL_INTERVAL_MS)
     if 2 * batch_ms >= interval_ms:

@@ -17,11 +17,11 @@ from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaul
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
-from groupstorm.storms.scenario.files import FIGURES_FROM, Scenario, load
+from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario, Scenario, load
 from groupstorm.storms.scenario.names import is_name
 from groupstorm.storms.scenario.phases import START
 from groupstorm.verdicts.comparison import compare_sentences
-from groupstorm.verdicts.ranking import parse_ranking
+from groupstorm.verdicts.ranking import Runs, parse_ranking, ranks_unowned
 from groupstorm.verdicts.recommendation import recommendation
 from groupstorm.wording import seconds
 
@@ -187,28 +187,32 @@ def recommended(
     defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
     if defaults is None:
         return []
-    if (instead := _start_outweighs([run for runs in variants.values() for run in runs])) is not None:
-        return [instead]
     figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
-    return recommendation(figures, defaults, weights)
+    every = [run for runs in variants.values() for run in runs]
+    start_us = sum(run.reasons.start_us for run in every)
+    start = start_outweighs([run.scenario for run in every], figures, start_us, weights)
+    return recommendation(figures, defaults, weights) if start is None else [f"No recommendation: {start}."]
 
 
-def _start_outweighs(runs: Sequence[Run]) -> str | None:
-    """The sentence on figures that are more of the group's start than of the scenario's steps, if they are.
+def start_outweighs(
+    scenarios: Sequence[ResolvedScenario], runs: Runs, start_us: int, weights: Mapping[str, float] | None
+) -> str | None:
+    """Why nothing is recommended: figures that are more of the group's start than of the scenario's steps.
 
-    A scenario that does nothing but start a group is about its start.
+    A scenario that does nothing but start a group is about its start, and a ranking without un-owned time
+    does not ask for it. ``start_us``: the part of the un-owned time of all ``runs`` that is the start.
     """
-    steps = [step for run in runs for step in run.scenario.steps if step.do != START]
+    steps = [step for scenario in scenarios for step in scenario.steps if step.do != START]
     first = min(steps, key=lambda step: step.at_ms, default=None)
-    start_us = sum(run.reasons.start_us for run in runs)
-    total_us = sum(sum(run.reasons.us.values()) for run in runs)
-    counted_later = any(run.scenario.figures_from_ms for run in runs)
-    if first is None or not first.at_ms or counted_later or start_us * 2 <= total_us:
+    counted_later = any(scenario.figures_from_ms for scenario in scenarios)
+    total_s = sum(figures.unowned_partition_seconds or 0 for each in runs.values() for figures in each)
+    percent = start_us / 10_000 / total_s if total_s else 0
+    if first is None or not first.at_ms or counted_later or percent <= 50 or not ranks_unowned(runs, weights):
         return None
     return (
-        f"No recommendation: {100 * start_us // total_us} % of the un-owned time of all these runs is the "
-        f"group's start, and the first step ({first.do}) comes {seconds(first.at_ms / 1000)} later. "
-        f"`{FIGURES_FROM}: {first.at_ms}` in the scenario leaves the start out of all figures."
+        f"{int(percent)} % of the un-owned time of all these runs is the group's start, and the first step "
+        f"({first.do}) comes {seconds(first.at_ms / 1000)} later. "
+        f"`{FIGURES_FROM}: {first.at_ms}` in the scenario leaves the start out of all figures"
     )
 
 

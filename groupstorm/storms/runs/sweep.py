@@ -55,11 +55,15 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A point's runs by seed, or why the scenario refuses these settings."""
+    """A point's runs by seed, or why the scenario refuses these settings.
+
+    ``start_us``: the part of their un-owned time that is the group's start.
+    """
 
     point: Point
     figures: Mapping[int, Figures]
     refused: str | None = None
+    start_us: int = 0
 
     @property
     def broken(self) -> int:

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 from groupstorm.assignors.registry import is_plug_in
 from groupstorm.figures import Figures
+from groupstorm.history.reasons import GapReasons
 from groupstorm.problems import InputError, writing
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.run_folder import as_folder, json_text, write_text
@@ -51,8 +52,16 @@ _FIELDS = {
 #: A run of a sweep: the place of its point among the points, and its seed.
 Key = tuple[int, int]
 
-#: The figures of a run, or why its settings are refused.
-Result = Figures | str
+
+class Ran(NamedTuple):
+    """A finished run. ``start_us``: the part of its un-owned time that is the group's start."""
+
+    figures: Figures
+    start_us: int = 0
+
+
+#: A finished run, or why its settings are refused.
+Result = Ran | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +106,14 @@ class Plan:
     def _outcome(self, place: int, point: Point, results: Mapping[Key, Result]) -> Outcome:
         if place in self.refused:
             return Outcome(point, {}, self.refused[place])
-        figures: dict[int, Figures] = {}
+        ran: dict[int, Ran] = {}
         for seed in self._seeds:
             result = results[place, seed]
             if isinstance(result, str):
                 return Outcome(point, {}, result)
-            figures[seed] = result
-        return Outcome(point, figures)
+            ran[seed] = result
+        figures = {seed: one.figures for seed, one in ran.items()}
+        return Outcome(point, figures, start_us=sum(one.start_us for one in ran.values()))
 
 
 def checksum(sweep: Sweep, scenario: ResolvedScenario) -> str:
@@ -129,8 +139,10 @@ def run_one(order: Order) -> Result:
     assignors = chosen_assignors(scenario)
     if checksum(sweep, scenario) != order.checksum:
         raise InputError(f"{sweep.scenario}: it, a file that it names or groupstorm is not the sweep's here")
+    gaps = GapReasons()
     try:
-        return simulate(scenario, assignors, NullSink())
+        figures = simulate(scenario, assignors, NullSink(), gaps=gaps)
+        return Ran(figures, gaps.reasons().start_us)
     except InputError as problem:
         return str(problem)
 
@@ -205,7 +217,9 @@ class RunsFile:
 
     def add(self, key: Key, result: Result) -> None:
         """Keep a run, whatever happens to this process afterwards. Raises OutputError."""
-        found = {"refused": result} if isinstance(result, str) else {"figures": result.to_json()}
+        found: dict[str, Any] = {"refused": result}
+        if not isinstance(result, str):
+            found = {"figures": result.figures.to_json(), "start_us": result.start_us}
         line = json.dumps({"point": key[0], "seed": key[1], **found}, ensure_ascii=False) + "\n"
         with writing(self._folder):
             if self._file is None:
@@ -313,8 +327,11 @@ class SweepStore:
             for number, line in enumerate(lines[:-1], start=1):  # behind the last line break: incomplete
                 try:
                     row = json.loads(line)
-                    result = row["refused"] if "refused" in row else Figures(**row["figures"])
-                    found[row["point"], row["seed"]] = result
+                    key = row["point"], row["seed"]
+                    is_refused = "refused" in row
+                    found[key] = (
+                        row["refused"] if is_refused else Ran(Figures(**row["figures"]), row["start_us"])
+                    )
                 except (KeyError, TypeError, ValueError) as problem:
                     raise InputError(
                         f"{file}:{number}: not a finished run: remove the file, and its runs are done again"

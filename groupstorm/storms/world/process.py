@@ -332,13 +332,19 @@ _DISCONNECTED: Final = Disconnected()
 
 
 class PositionCommits:
-    """Commits what the application of one process has processed."""
+    """Commits what the application of one process has processed.
 
-    __slots__ = ("_environment", "_process")
+    The response to a commit may come after that to a later one, as each has a latency of its own. The
+    coordinator has taken them in their order.
+    """
+
+    __slots__ = ("_accepted", "_environment", "_process", "_sent")
 
     def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
         self._environment = environment
         self._process = process
+        #: The number of commits sent, and that of the last one known to be accepted.
+        self._sent = self._accepted = 0
 
     def send(
         self,
@@ -349,14 +355,16 @@ class PositionCommits:
         """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
         `Disconnected`."""
         process = self._process
+        self._sent += 1
         process.connection.send(
             commit_request(process.config, positions, sent),
             process.config.request_timeout_ms,
-            partial(self._answered, positions, sent, then),
+            partial(self._answered, self._sent, positions, sent, then),
         )
 
     def _answered(
         self,
+        number: int,
         positions: Mapping[TopicPartition, int],
         sent: Generation,
         then: Callable[[Error | Disconnected], None],
@@ -367,7 +375,8 @@ class PositionCommits:
             then(_DISCONNECTED)
             return
         error = first_error(response)
-        if error is NO_ERROR:
+        if error is NO_ERROR and number > self._accepted:
+            self._accepted = number
             error = self._environment.commit(positions)
         if error is NO_ERROR:
             process.periodic_requests.commits_superseded()

@@ -156,6 +156,7 @@ def test_items_of_a_list_and_empty_documents() -> None:
         ("kind: Deployment\nspec: {{ .Values.spec }}\n{{- end }}", "render it first, `helm template"),
         ("[]", "expected names with values"),
         ("a: 1", "kind: missing"),
+        ("replicaCount: 3", "values of a Helm chart become some with `helm template CHART"),
         ("kind: A\nkind: B", "second value under this key"),
         ("!!python/object/apply:os.system [ls]", "not YAML"),
     ],

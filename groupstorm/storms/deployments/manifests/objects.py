@@ -160,7 +160,10 @@ def _objects(document: Any, where: str, deeper: int) -> Iterator[KubernetesObjec
     if not kind and "services" in fields:
         raise InputError(f"{where}: a Docker Compose file: {_COMPOSE}")
     if not kind:
-        raise InputError(f"{where}: kind: missing: expected a Kubernetes object")
+        raise InputError(
+            f"{where}: kind: missing: expected a Kubernetes object; values of a Helm chart become some with "
+            "`helm template CHART | groupstorm rollout -`"
+        )
     if kind.endswith("List") and "items" in fields and deeper:
         for item in fields.objects("items"):
             yield from _objects(item.content, item.where, deeper - 1)
