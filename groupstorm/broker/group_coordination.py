@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from groupstorm.broker.apis.api import OFFSETS_TOPIC, AskCoordinator, BrokerState, KioMessage
-from groupstorm.broker.apis.internal_topics import move_internal_topic
+from groupstorm.broker.apis.coordinators import move_internal_topic
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator

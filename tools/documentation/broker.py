@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.apis.key_51_alter_user_scram_credentials import ITERATIONS_MAX
-from groupstorm.broker.apis.key_75_describe_topic_partitions import PARTITIONS_DESCRIBED
+from groupstorm.broker.apis.authentication import ITERATIONS_MAX
+from groupstorm.broker.apis.metadata import PARTITIONS_DESCRIBED
 from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST
 from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS

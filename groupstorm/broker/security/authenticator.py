@@ -16,9 +16,8 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.broker.apis.api import Api
-from groupstorm.broker.apis.key_17_sasl_handshake import API as SASL_HANDSHAKE
-from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
-from groupstorm.broker.apis.key_36_sasl_authenticate import API as SASL_AUTHENTICATE
+from groupstorm.broker.apis.api_versions import API_VERSIONS
+from groupstorm.broker.apis.authentication import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.scram import (
     OTHER_AUTHORIZATION_ID,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from groupstorm.broker.apis.key_12_heartbeat import API as HEARTBEAT_API
+from groupstorm.broker.apis.classic_groups import HEARTBEAT as HEARTBEAT_API
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.surface import Peer
 from groupstorm.clients.config import ConsumerConfig
