@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
-from groupstorm.broker.authorization.acls import (
+from groupstorm.broker.authorization import (
     Acl,
     AclFilter,
     Operation,

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.broker.releases import Feature, features
 from groupstorm.broker.releases import features as features_of
 from groupstorm.coordinator.errors import Error

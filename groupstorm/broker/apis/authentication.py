@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
 from groupstorm.broker.security.users import SCRAM_MECHANISMS
 from groupstorm.coordinator.errors import Error

@@ -7,15 +7,8 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, on_cluster
-from groupstorm.broker.authorization.acls import Operation
-from groupstorm.broker.quotas.entities import (
-    Component,
-    Entity,
-    check_entity,
-    check_filter,
-    check_value,
-    is_found,
-)
+from groupstorm.broker.authorization import Operation
+from groupstorm.broker.quotas import Component, Entity, check_entity, check_filter, check_value, is_found
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused
 from groupstorm.javahash import hash_order

@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.broker.config_entries import (
     Entry,
     broker_entries,

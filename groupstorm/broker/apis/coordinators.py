@@ -12,7 +12,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, error_without, group_error
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.cluster import Coordinators
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error

@@ -11,7 +11,7 @@ from groupstorm.assignors.streams.groups import Task
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
 from groupstorm.broker.apis.rights import authorized_operations, group_error, topic_error
 from groupstorm.broker.apis.streams_groups import task_ids
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error

@@ -9,7 +9,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Done, milliseconds
 from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic, topic_error
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse

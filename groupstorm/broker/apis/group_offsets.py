@@ -25,7 +25,7 @@ from groupstorm.broker.apis.lookup import (
     topics_with_errors,
 )
 from groupstorm.broker.apis.rights import READ_GROUP, group_error, topic_error
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error

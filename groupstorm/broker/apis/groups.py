@@ -7,7 +7,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, CoordinatorsApi
 from groupstorm.broker.apis.rights import group_error, may_on_cluster
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns

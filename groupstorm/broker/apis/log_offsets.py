@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_log
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,

@@ -18,7 +18,7 @@ from groupstorm.broker.apis.rights import (
     topic_error,
 )
 from groupstorm.broker.apis.topics import COST_OF_PARTITION, COST_OF_TOPIC
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, check_name
 from groupstorm.coordinator.errors import Error

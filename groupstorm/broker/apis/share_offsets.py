@@ -8,7 +8,7 @@ from uuid import UUID
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, CoordinatorsApi, Right
 from groupstorm.broker.apis.rights import READ_GROUP, SENTENCES, group_error, topic_error
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.share.persister import share_key

@@ -17,9 +17,9 @@ from groupstorm.broker.apis.api import (
     milliseconds,
 )
 from groupstorm.broker.apis.rights import READ_GROUP, topic_error
-from groupstorm.broker.authorization.acls import Operation
+from groupstorm.broker.authorization import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH
-from groupstorm.broker.quotas.entities import CONSUMER_BYTE_RATE
+from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
 from groupstorm.broker.share.logs import id_of, key_of, topic_of
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns

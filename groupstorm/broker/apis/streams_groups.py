@@ -24,7 +24,7 @@ from groupstorm.broker.apis.topics import (
     checked_configs,
     replication_factor,
 )
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.topics import INTERNAL_TOPICS, MAX_PARTITIONS_PER_REQUEST, check_name
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.faults import Refused

@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, CoordinatorsApi, Done, timestamp
 from groupstorm.broker.apis.lookup import find_log, find_topic
 from groupstorm.broker.apis.rights import SENTENCES, error_without, may, may_describe_topic
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.transactions import NONE, Transaction, TransactionState
 from groupstorm.coordinator.consumer.regexes import matcher_of

@@ -33,7 +33,7 @@ from groupstorm.broker.apis.rights import (
     may_write_anywhere,
     topic_error,
 )
-from groupstorm.broker.authorization.acls import Operation, ResourceType
+from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.transactions import NONE, Partition, Producer
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
