@@ -18,8 +18,7 @@ from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
 from groupstorm.broker.share.persister import SharePersister
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record
 from groupstorm.problems import InputError
 from groupstorm.share_records.config import ShareConfig

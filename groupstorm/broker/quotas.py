@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE = "producer_byte_rate", "consumer_byte_rate"

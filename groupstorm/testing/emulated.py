@@ -14,7 +14,7 @@ from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.clients.consumer.records import ConsumerRecord
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Refused
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.arguments import (
     Setting,

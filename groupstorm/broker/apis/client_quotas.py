@@ -9,8 +9,7 @@ from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.quotas import Component, Entity, check_entity, check_filter, check_value, is_found
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.javahash import hash_order
 from groupstorm.turns import Turns
 

@@ -20,8 +20,7 @@ from groupstorm.broker.config_entries import (
 from groupstorm.broker.dynamic_configs import ALL_BROKERS, DYNAMIC_OPTIONS, kept_option
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
 from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.group_configs import check_group, group_options
 from groupstorm.turns import Turns, in_turns
 

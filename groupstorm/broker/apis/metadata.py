@@ -21,8 +21,7 @@ from groupstorm.broker.apis.topics import COST_OF_PARTITION, COST_OF_TOPIC
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, check_name
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.protocol.codec import encode_in_turns
 from groupstorm.turns import Turns, in_turns
 

@@ -12,8 +12,7 @@ from groupstorm.broker.apis.rights import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.kafka_configs import kafka_configs
 from groupstorm.broker.log.topics import Topic
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.turns import Turns, in_turns
 
 _UNKNOWN_BYTES = -1

@@ -26,9 +26,7 @@ from groupstorm.broker.apis.topics import (
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.topics import INTERNAL_TOPICS, MAX_PARTITIONS_PER_REQUEST, check_name
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
-from groupstorm.coordinator.streams.configuration import Status
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.streams.messages import (
     EndpointPartitions,
     StreamsGroupHeartbeat,
@@ -36,7 +34,7 @@ from groupstorm.coordinator.streams.messages import (
     UpdateTopologyDescription,
     UpdateTopologyDescriptionResponse,
 )
-from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
+from groupstorm.coordinator.streams.topology import CopartitionGroup, Status, Subtopology, TopicInfo, Topology
 from groupstorm.javahash import hash_order
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns

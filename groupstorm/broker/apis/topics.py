@@ -14,8 +14,7 @@ from groupstorm.broker.config_entries import topic_entries
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config_options import ConfigError, check
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.turns import Turns, in_turns
 
 _DEFAULT = -1

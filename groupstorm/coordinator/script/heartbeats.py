@@ -7,13 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.coordinator.config import INT_MAX, Compatibility
-from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.coordinator.group_configs import group_options as group_options_of
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
+from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
 from groupstorm.coordinator.script.fields import Fields, whole_number
 from groupstorm.coordinator.script.names import topic_uuid
-from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
 
 _WITHOUT_EFFECT = set(group_options_of(Compatibility.KAFKA_4_4_0)) - {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
 

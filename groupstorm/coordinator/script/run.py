@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, cast
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
 from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused, refuse_blank
+from groupstorm.coordinator.errors import Error, Refused, refuse_blank
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.streams.configuration import ConfiguredTopology
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat
+from groupstorm.coordinator.streams.topology import ConfiguredTopology
 
 
 def invalid(message: str) -> Refused:
