@@ -7,8 +7,7 @@ from pathlib import Path
 from groupstorm.cli.import_logs import print_imported
 from groupstorm.cli.printing import print_paragraph, print_progress
 from groupstorm.clients.brokers.contract import read_addresses
-from groupstorm.clients.wire.client_properties import read_client_properties
-from groupstorm.clients.wire.security import PLAINTEXT
+from groupstorm.clients.wire.security import PLAINTEXT, read_client_properties
 from groupstorm.imports.capture.shell import Progress, Watch
 from groupstorm.imports.capture.shell import capture as watch_cluster
 from groupstorm.imports.importing import Options, import_sources

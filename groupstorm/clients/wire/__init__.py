@@ -8,9 +8,9 @@
 * `classic_driver`: the classic protocol (`groupstorm.clients.membership`); `heartbeats`: its thread;
 * `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`);
 * `polling`: the application's polls; `topic_watch`: topic metadata;
-* `owned_partitions`: the listener; `positions`, `offsets`, `commits`: positions and committed offsets;
-* `log_requests`, `logs`: the logs of topics;
-* `admin`: topics and groups of a run; `security`, `client_properties`: TLS and SASL.
+* `owned_partitions`: the listener; `positions`, `offsets`: positions and committed offsets;
+* `logs`: the logs of topics;
+* `admin`: topics and groups of a run; `security`: TLS and SASL.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 
-from groupstorm.clients.wire.commits import Commits
-from groupstorm.clients.wire.offsets import OffsetLookup
+from groupstorm.clients.wire.offsets import Commits, OffsetLookup
 from groupstorm.clients.wire.owned_partitions import OwnedPartitions
 from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
 from groupstorm.clients.wire.polling import ApplicationPolling
