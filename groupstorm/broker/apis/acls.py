@@ -112,11 +112,6 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, resources=tuple(resources)))
 
 
-DESCRIBE_ACLS = Api(
-    29, "DescribeAcls", 1, 3, describe_acls, older=(2, 3), needs=(on_cluster(Operation.DESCRIBE),)
-)
-
-
 def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:
     make = call.types.make
     described = yield from in_turns((make("AclDescription", **entry_fields(acl)) for acl in acls), work=2)
@@ -151,12 +146,6 @@ def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-CREATE_ACLS = Api(
-    30, "CreateAcls", 1, 3, create_acls, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
-    errors={"creations": "results"},
-)  # fmt: skip
-
-
 def _creation_result(call: Call, error: Error, sentence: str | None) -> Any:
     return call.types.make("AclCreationResult", error_code=error, error_message=sentence)
 
@@ -185,12 +174,6 @@ def delete_acls(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(filter_results=tuple(results)))
 
 
-DELETE_ACLS = Api(
-    31, "DeleteAcls", 1, 3, delete_acls, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
-    errors={"filters": "filter_results"},
-)  # fmt: skip
-
-
 def _deletion_result(
     call: Call, acls: list[Acl], error: Error = Error.NONE, sentence: str | None = None
 ) -> Turns[Any]:
@@ -212,4 +195,14 @@ def _deletion_result(
     return make("DeleteAclsFilterResult", error_code=error, error_message=sentence, matching_acls=matching)
 
 
-APIS = (DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS)
+APIS = (
+    Api(29, "DescribeAcls", 1, 3, describe_acls, older=(2, 3), needs=(on_cluster(Operation.DESCRIBE),)),
+    Api(
+        30, "CreateAcls", 1, 3, create_acls, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
+        errors={"creations": "results"},
+    ),
+    Api(
+        31, "DeleteAcls", 1, 3, delete_acls, older=(2, 3), needs=(on_cluster(Operation.ALTER),),
+        errors={"filters": "filter_results"},
+    ),
+)  # fmt: skip

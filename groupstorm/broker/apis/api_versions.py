@@ -118,11 +118,6 @@ def update_features(state: BrokerState, call: Call) -> Done:
     return Done(call.types.response(error_code=error, error_message=sentence, results=results))
 
 
-UPDATE_FEATURES = Api(
-    57, "UpdateFeatures", 0, 2, update_features, older=(0, 1), needs=(on_cluster(Operation.ALTER),)
-)
-
-
 def _problem(state: BrokerState, asked: Any) -> str | None:
     """Kafka's sentence about an update that it refuses, or ours (FeatureControlManager.updateFeature)."""
     level = asked.max_version_level
@@ -146,4 +141,7 @@ def _problem(state: BrokerState, asked: Any) -> str | None:
     return None if level == known.level else f"{wrong}The features of this broker cannot change."
 
 
-APIS = (API_VERSIONS, UPDATE_FEATURES)
+APIS = (
+    API_VERSIONS,
+    Api(57, "UpdateFeatures", 0, 2, update_features, older=(0, 1), needs=(on_cluster(Operation.ALTER),)),
+)

@@ -61,17 +61,6 @@ def describe_user_scram_credentials(state: BrokerState, call: Call) -> Turns[Don
     return Done(call.types.response(error_code=Error.NONE, error_message=None, results=tuple(results)))
 
 
-DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
-    50,
-    "DescribeUserScramCredentials",
-    0,
-    0,
-    describe_user_scram_credentials,
-    needs=(on_cluster(Operation.DESCRIBE, None),),
-    errors={"users": "results"},
-)
-
-
 def _described_result(state: BrokerState, call: Call, name: str, is_repeated: bool) -> Any:
     make = call.types.make
     error, sentence, iterations = Error.NONE, None, state.credentials.iterations_of(name)
@@ -124,12 +113,6 @@ def alter_user_scram_credentials(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=results))
 
 
-ALTER_USER_SCRAM_CREDENTIALS = Api(
-    51, "AlterUserScramCredentials", 0, 0, alter_user_scram_credentials, needs=(on_cluster(Operation.ALTER),),
-    errors={"deletions": "results", "upsertions": "results"}, error_names={"user": "name"},
-)  # fmt: skip
-
-
 def _problem(state: BrokerState, one: Any, is_repeated: bool) -> _Problem | None:
     """The error of one deletion or upsertion. A request changes each user once, whatever the mechanism."""
     if is_repeated:
@@ -162,4 +145,16 @@ def _altered_result(call: Call, name: str, problem: _Problem | None) -> Any:
     )
 
 
-APIS = (SASL_HANDSHAKE, SASL_AUTHENTICATE, DESCRIBE_USER_SCRAM_CREDENTIALS, ALTER_USER_SCRAM_CREDENTIALS)
+APIS = (
+    SASL_HANDSHAKE,
+    SASL_AUTHENTICATE,
+    Api(
+        50, "DescribeUserScramCredentials", 0, 0, describe_user_scram_credentials,
+        needs=(on_cluster(Operation.DESCRIBE, None),), errors={"users": "results"},
+    ),
+    Api(
+        51, "AlterUserScramCredentials", 0, 0, alter_user_scram_credentials,
+        needs=(on_cluster(Operation.ALTER),), errors={"deletions": "results", "upsertions": "results"},
+        error_names={"user": "name"},
+    ),
+)  # fmt: skip

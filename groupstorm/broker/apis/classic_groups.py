@@ -51,9 +51,6 @@ def join_group(state: BrokerState, call: Call) -> AskCoordinator:
     return AskCoordinator((request,), lambda answers: _join_response(call, *answers), may_match)
 
 
-JOIN_GROUP = AskingApi(11, "JoinGroup", 0, 9, join_group, older=(7, 9), needs=(READ_GROUP,))
-
-
 def _join_response(call: Call, answer: messages.JoinGroupResponse) -> Any:
     protocol = answer.protocol or None
     members = tuple(
@@ -133,9 +130,6 @@ def leave_group(_state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator((request,), lambda answers: _leave_response(call, *answers))
 
 
-LEAVE_GROUP = AskingApi(13, "LeaveGroup", 0, 5, leave_group, older=(4, 5), needs=(READ_GROUP,))
-
-
 def _leave_response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[Any]:
     if call.version < _FIRST_BATCHED_VERSION:
         errors = (answer.error, *(member.error for member in answer.members))
@@ -184,9 +178,6 @@ def sync_group(_state: BrokerState, call: Call) -> AskCoordinator | Done:
     return AskCoordinator((request,), lambda answers: _sync_response(call, *answers))
 
 
-SYNC_GROUP = AskingApi(14, "SyncGroup", 0, 5, sync_group, needs=(READ_GROUP,))
-
-
 def _sync_response(call: Call, answer: messages.SyncGroupResponse) -> Any:
     return call.types.response(
         error_code=answer.error,
@@ -196,4 +187,9 @@ def _sync_response(call: Call, answer: messages.SyncGroupResponse) -> Any:
     )
 
 
-APIS = (JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP)
+APIS = (
+    AskingApi(11, "JoinGroup", 0, 9, join_group, older=(7, 9), needs=(READ_GROUP,)),
+    HEARTBEAT,
+    AskingApi(13, "LeaveGroup", 0, 5, leave_group, older=(4, 5), needs=(READ_GROUP,)),
+    AskingApi(14, "SyncGroup", 0, 5, sync_group, needs=(READ_GROUP,)),
+)

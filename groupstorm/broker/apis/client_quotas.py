@@ -33,16 +33,6 @@ def describe_client_quotas(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, entries=tuple(entries)))
 
 
-DESCRIBE_CLIENT_QUOTAS = Api(
-    48,
-    "DescribeClientQuotas",
-    0,
-    1,
-    describe_client_quotas,
-    needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),),
-)
-
-
 def _described_entry(call: Call, entity: Entity, values: Mapping[str, float]) -> Any:
     make = call.types.make
     return make(
@@ -83,13 +73,6 @@ def alter_client_quotas(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(entries=tuple(entries)))
 
 
-ALTER_CLIENT_QUOTAS = Api(
-    49, "AlterClientQuotas", 0, 1, alter_client_quotas,
-    needs=(on_cluster(Operation.ALTER_CONFIGS, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
-    errors={"entries": "entries"},
-)  # fmt: skip
-
-
 def _parts(entry: Any) -> dict[str, str | None]:
     """Name by type, in the order in which Kafka's ``HashMap`` of them answers."""
     parts = {part.entity_type: part.entity_name for part in entry.entity}
@@ -114,4 +97,14 @@ def _altered_entry(call: Call, parts: dict[str, str | None], error: Error, sente
     )
 
 
-APIS = (DESCRIBE_CLIENT_QUOTAS, ALTER_CLIENT_QUOTAS)
+APIS = (
+    Api(
+        48, "DescribeClientQuotas", 0, 1, describe_client_quotas,
+        needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),),
+    ),
+    Api(
+        49, "AlterClientQuotas", 0, 1, alter_client_quotas,
+        needs=(on_cluster(Operation.ALTER_CONFIGS, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
+        errors={"entries": "entries"},
+    ),
+)  # fmt: skip

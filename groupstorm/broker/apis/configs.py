@@ -64,12 +64,6 @@ def describe_configs(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-DESCRIBE_CONFIGS = Api(
-    32, "DescribeConfigs", 1, 4, describe_configs, on_topics=Operation.DESCRIBE_CONFIGS,
-    on_groups=Operation.DESCRIBE_CONFIGS, errors={"resources": "results"},
-)  # fmt: skip
-
-
 def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
@@ -254,18 +248,6 @@ def alter_configs(state: BrokerState, call: Call) -> Turns[Done]:
     return change_configs(state, call, _replaced)
 
 
-ALTER_CONFIGS = Api(
-    33,
-    "AlterConfigs",
-    0,
-    2,
-    alter_configs,
-    on_topics=Operation.ALTER_CONFIGS,
-    on_groups=Operation.ALTER_CONFIGS,
-    errors={"resources": "responses"},
-)
-
-
 def _replaced(
     _state: BrokerState, _options: Mapping[str, Option], _present: Mapping[str, str], configs: Any
 ) -> dict[str, str]:
@@ -283,12 +265,6 @@ def incremental_alter_configs(state: BrokerState, call: Call) -> Turns[Done]:
     * Of brokers the settings of `DYNAMIC_OPTIONS` can change.
     """
     return change_configs(state, call, _changed)
-
-
-INCREMENTAL_ALTER_CONFIGS = Api(
-    44, "IncrementalAlterConfigs", 0, 1, incremental_alter_configs, on_topics=Operation.ALTER_CONFIGS,
-    on_groups=Operation.ALTER_CONFIGS, errors={"resources": "responses"},
-)  # fmt: skip
 
 
 def _changed(
@@ -353,10 +329,21 @@ def list_config_resources(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, config_resources=found))
 
 
-LIST_CONFIG_RESOURCES = Api(
-    74, "ListConfigResources", 0, 1, list_config_resources, older=(None, 0),
-    needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),),
+APIS = (
+    Api(
+        32, "DescribeConfigs", 1, 4, describe_configs, on_topics=Operation.DESCRIBE_CONFIGS,
+        on_groups=Operation.DESCRIBE_CONFIGS, errors={"resources": "results"},
+    ),
+    Api(
+        33, "AlterConfigs", 0, 2, alter_configs, on_topics=Operation.ALTER_CONFIGS,
+        on_groups=Operation.ALTER_CONFIGS, errors={"resources": "responses"},
+    ),
+    Api(
+        44, "IncrementalAlterConfigs", 0, 1, incremental_alter_configs, on_topics=Operation.ALTER_CONFIGS,
+        on_groups=Operation.ALTER_CONFIGS, errors={"resources": "responses"},
+    ),
+    Api(
+        74, "ListConfigResources", 0, 1, list_config_resources, older=(None, 0),
+        needs=(on_cluster(Operation.DESCRIBE_CONFIGS, None),),
+    ),
 )  # fmt: skip
-
-
-APIS = (DESCRIBE_CONFIGS, ALTER_CONFIGS, INCREMENTAL_ALTER_CONFIGS, LIST_CONFIG_RESOURCES)

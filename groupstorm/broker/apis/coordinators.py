@@ -89,12 +89,6 @@ def find_coordinator(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(types.response(coordinators=coordinators))
 
 
-FIND_COORDINATOR = Api(
-    10, "FindCoordinator", 0, 6, find_coordinator, older=(3, 6), on_groups=Operation.DESCRIBE,
-    errors={"coordinator_keys": "coordinators"},
-)  # fmt: skip
-
-
 def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str, Any]:
     is_batched = call.version >= _FIRST_BATCHED_VERSION
     if key_type == _GROUP:
@@ -115,4 +109,9 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
     return {**said, "node_id": node, **state.address(node, call)}
 
 
-APIS = (FIND_COORDINATOR,)
+APIS = (
+    Api(
+        10, "FindCoordinator", 0, 6, find_coordinator, older=(3, 6), on_groups=Operation.DESCRIBE,
+        errors={"coordinator_keys": "coordinators"},
+    ),
+)  # fmt: skip

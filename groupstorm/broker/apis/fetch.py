@@ -117,12 +117,6 @@ def fetch(state: BrokerState, call: Call) -> Turns[Done | Encoded | Wait]:
     return Wait(call.now_ms + max_wait_ms, logs, is_ready, finish)
 
 
-FETCH = Api(
-    1, "Fetch", 4, 18, fetch, older=(12, 17), on_topics=Operation.READ,
-    errors={"topics.partitions": "responses.partitions"}, last_with_errors=12, is_repeated=True,
-)  # fmt: skip
-
-
 def _session(
     state: BrokerState, call: Call, wanted: Mapping[PartitionKey, Any]
 ) -> tuple[FetchSession | None, bool, Error]:
@@ -328,4 +322,9 @@ def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[
     )
 
 
-APIS = (FETCH,)
+APIS = (
+    Api(
+        1, "Fetch", 4, 18, fetch, older=(12, 17), on_topics=Operation.READ,
+        errors={"topics.partitions": "responses.partitions"}, last_with_errors=12, is_repeated=True,
+    ),
+)  # fmt: skip

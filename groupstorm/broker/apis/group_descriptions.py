@@ -124,11 +124,6 @@ def describe_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return describe(state, call, requests, _CLASSIC_DESCRIPTION)
 
 
-DESCRIBE_GROUPS = AskingApi(
-    15, "DescribeGroups", 0, 6, describe_groups, older=(5, 5), on_groups=Operation.DESCRIBE
-)
-
-
 def _classic_member(_: BrokerState, call: Call, member: messages.DescribedMember) -> Any:
     return call.types.make(
         "DescribedGroupMember",
@@ -164,12 +159,6 @@ def consumer_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordina
     return describe(state, call, requests, _CONSUMER_DESCRIPTION)
 
 
-CONSUMER_GROUP_DESCRIBE = AskingApi(
-    69, "ConsumerGroupDescribe", 0, 1, consumer_group_describe, older=(), on_topics=Operation.DESCRIBE,
-    on_groups=Operation.DESCRIBE,
-)  # fmt: skip
-
-
 def _consumer_member(state: BrokerState, call: Call, member: messages.DescribedConsumerMember) -> Any:
     kind = _CLASSIC if member.is_classic else _CONSUMER
     return call.types.make(
@@ -198,12 +187,6 @@ def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator
     """
     requests = (DescribeShareGroup(group, call.version) for group in call.message.group_ids)
     return describe(state, call, requests, _SHARE_DESCRIPTION)
-
-
-SHARE_GROUP_DESCRIBE = AskingApi(
-    77, "ShareGroupDescribe", 1, 1, share_group_describe, older=(), on_topics=Operation.DESCRIBE,
-    on_groups=Operation.DESCRIBE,
-)  # fmt: skip
 
 
 def _share_member(state: BrokerState, call: Call, member: DescribedShareMember) -> Any:
@@ -236,12 +219,6 @@ def streams_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinat
         DescribeStreamsGroup(group, with_description, call.version) for group in call.message.group_ids
     )
     return describe(state, call, requests, _STREAMS_DESCRIPTION)
-
-
-STREAMS_GROUP_DESCRIBE = AskingApi(
-    89, "StreamsGroupDescribe", 0, 1, streams_group_describe, older=(), on_topics=Operation.DESCRIBE,
-    on_groups=Operation.DESCRIBE,
-)  # fmt: skip
 
 
 def _topics(answer: DescribeStreamsGroupResponse) -> set[str]:
@@ -328,4 +305,18 @@ def _assignment(call: Call, tasks: Tasks) -> Any:
 _STREAMS_DESCRIPTION = Description(_streams_member, _streams_fields, _topics, _HIDDEN_TOPICS)
 
 
-APIS = (DESCRIBE_GROUPS, CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE)
+APIS = (
+    AskingApi(15, "DescribeGroups", 0, 6, describe_groups, older=(5, 5), on_groups=Operation.DESCRIBE),
+    AskingApi(
+        69, "ConsumerGroupDescribe", 0, 1, consumer_group_describe, older=(), on_topics=Operation.DESCRIBE,
+        on_groups=Operation.DESCRIBE,
+    ),
+    AskingApi(
+        77, "ShareGroupDescribe", 1, 1, share_group_describe, older=(), on_topics=Operation.DESCRIBE,
+        on_groups=Operation.DESCRIBE,
+    ),
+    AskingApi(
+        89, "StreamsGroupDescribe", 0, 1, streams_group_describe, older=(), on_topics=Operation.DESCRIBE,
+        on_groups=Operation.DESCRIBE,
+    ),
+)  # fmt: skip

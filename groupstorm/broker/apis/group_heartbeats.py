@@ -110,18 +110,6 @@ def heartbeat_response(
     )
 
 
-CONSUMER_GROUP_HEARTBEAT = CoordinatorsApi(
-    68,
-    "ConsumerGroupHeartbeat",
-    0,
-    1,
-    consumer_group_heartbeat,
-    older=(),
-    needs=(READ_GROUP,),
-    on_topics=Operation.DESCRIBE,
-)
-
-
 _MEMBER_ID_MAX = 36
 
 
@@ -157,16 +145,13 @@ def share_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordinato
     return AskCoordinator((request,), finish)
 
 
-SHARE_GROUP_HEARTBEAT = CoordinatorsApi(
-    76,
-    "ShareGroupHeartbeat",
-    1,
-    1,
-    share_group_heartbeat,
-    older=(),
-    needs=(READ_GROUP,),
-    on_topics=Operation.DESCRIBE,
-)
-
-
-APIS = (CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT)
+APIS = (
+    CoordinatorsApi(
+        68, "ConsumerGroupHeartbeat", 0, 1, consumer_group_heartbeat, older=(), needs=(READ_GROUP,),
+        on_topics=Operation.DESCRIBE,
+    ),
+    CoordinatorsApi(
+        76, "ShareGroupHeartbeat", 1, 1, share_group_heartbeat, older=(), needs=(READ_GROUP,),
+        on_topics=Operation.DESCRIBE,
+    ),
+)  # fmt: skip

@@ -81,12 +81,6 @@ def offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
     return AskCoordinator((request,), finish)
 
 
-OFFSET_COMMIT = CoordinatorsApi(
-    8, "OffsetCommit", 2, 10, offset_commit, older=(8, 9), needs=(READ_GROUP,), on_topics=Operation.READ,
-    errors=EACH_PARTITION,
-)  # fmt: skip
-
-
 def _retention_ms(message: Any) -> int:
     retention = getattr(message, "retention_time", None)
     return _NO_RETENTION if retention is None else milliseconds(retention)
@@ -168,18 +162,6 @@ def offset_fetch(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
         return (yield from _fetch_response(state, call, answered))
 
     return AskCoordinator([one.request for one in questions if one.error is Error.NONE], finish)
-
-
-OFFSET_FETCH = AskingApi(
-    9,
-    "OffsetFetch",
-    1,
-    10,
-    offset_fetch,
-    older=(7, 9),
-    on_topics=Operation.DESCRIBE,
-    on_groups=Operation.DESCRIBE,
-)
 
 
 def _question(state: BrokerState, call: Call, group: Any) -> Turns[_Question]:
@@ -344,15 +326,22 @@ def offset_delete(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
     return AskCoordinator((messages.OffsetDelete(call.message.group_id, partitions, call.client_id),), finish)
 
 
-OFFSET_DELETE = AskingApi(
-    47, "OffsetDelete", 0, 0, offset_delete, needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id"),),
-    on_topics=Operation.READ,
-)  # fmt: skip
-
-
 def _delete_response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
     topics = yield from topics_with_errors(call, "OffsetDelete", errors)
     return call.types.response(error_code=Error.NONE, topics=topics)
 
 
-APIS = (OFFSET_COMMIT, OFFSET_FETCH, OFFSET_DELETE)
+APIS = (
+    CoordinatorsApi(
+        8, "OffsetCommit", 2, 10, offset_commit, older=(8, 9), needs=(READ_GROUP,), on_topics=Operation.READ,
+        errors=EACH_PARTITION,
+    ),
+    AskingApi(
+        9, "OffsetFetch", 1, 10, offset_fetch, older=(7, 9), on_topics=Operation.DESCRIBE,
+        on_groups=Operation.DESCRIBE,
+    ),
+    AskingApi(
+        47, "OffsetDelete", 0, 0, offset_delete,
+        needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id"),), on_topics=Operation.READ,
+    ),
+)  # fmt: skip

@@ -49,9 +49,6 @@ def list_groups(state: BrokerState, call: Call) -> AskCoordinator:
     return AskCoordinator((request,), finish)
 
 
-LIST_GROUPS = CoordinatorsApi(16, "ListGroups", 0, 5, list_groups, older=(4, 5), on_groups=Operation.DESCRIBE)
-
-
 def delete_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     """DeleteGroups (key 42), versions 0-3: empty groups go, with their offsets (KIP-229).
 
@@ -73,7 +70,7 @@ def delete_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
     return AskCoordinator(requests, finish)
 
 
-DELETE_GROUPS = AskingApi(42, "DeleteGroups", 0, 3, delete_groups, older=(2, 2), on_groups=Operation.DELETE)
-
-
-APIS = (LIST_GROUPS, DELETE_GROUPS)
+APIS = (
+    CoordinatorsApi(16, "ListGroups", 0, 5, list_groups, older=(4, 5), on_groups=Operation.DESCRIBE),
+    AskingApi(42, "DeleteGroups", 0, 3, delete_groups, older=(2, 2), on_groups=Operation.DELETE),
+)

@@ -52,11 +52,6 @@ def list_offsets(state: BrokerState, call: Call) -> Turns[Done]:
     return answer_partitions(state, call, "ListOffsetsTopicResponse", _listed_partition)
 
 
-LIST_OFFSETS = Api(
-    2, "ListOffsets", 1, 11, list_offsets, older=(6, 9), on_topics=Operation.DESCRIBE, errors=EACH_PARTITION
-)
-
-
 def _listed_partition(state: BrokerState, call: Call, topic: Found, asked: Any) -> Any:
     error, found = _look_up(state, call, asked, topic)
     return call.types.make(
@@ -103,11 +98,6 @@ def delete_records(state: BrokerState, call: Call) -> Turns[Done]:
     return answer_partitions(state, call, "DeleteRecordsTopicResult", _deleted_partition)
 
 
-DELETE_RECORDS = Api(
-    21, "DeleteRecords", 0, 2, delete_records, on_topics=Operation.DELETE, errors=EACH_PARTITION
-)
-
-
 def _deleted_partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
     error, low_watermark = _delete(state, call, found, asked)
     return call.types.make(
@@ -141,12 +131,6 @@ def offset_for_leader_epoch(state: BrokerState, call: Call) -> Turns[Done]:
     return answer_partitions(state, call, "OffsetForLeaderTopicResult", _epoch_partition, "topic")
 
 
-OFFSET_FOR_LEADER_EPOCH = Api(
-    23, "OffsetForLeaderEpoch", 2, 4, offset_for_leader_epoch, on_topics=Operation.DESCRIBE,
-    on_all_topics=Operation.CLUSTER_ACTION, errors=EACH_PARTITION,
-)  # fmt: skip
-
-
 def _epoch_partition(state: BrokerState, call: Call, found: Found, asked: Any) -> Any:
     log, error = find_log(call, found, asked.partition, asked.current_leader_epoch)
     is_known = error is Error.NONE and log is not None and asked.leader_epoch == LEADER_EPOCH
@@ -159,4 +143,14 @@ def _epoch_partition(state: BrokerState, call: Call, found: Found, asked: Any) -
     )
 
 
-APIS = (LIST_OFFSETS, DELETE_RECORDS, OFFSET_FOR_LEADER_EPOCH)
+APIS = (
+    Api(
+        2, "ListOffsets", 1, 11, list_offsets, older=(6, 9), on_topics=Operation.DESCRIBE,
+        errors=EACH_PARTITION,
+    ),
+    Api(21, "DeleteRecords", 0, 2, delete_records, on_topics=Operation.DELETE, errors=EACH_PARTITION),
+    Api(
+        23, "OffsetForLeaderEpoch", 2, 4, offset_for_leader_epoch, on_topics=Operation.DESCRIBE,
+        on_all_topics=Operation.CLUSTER_ACTION, errors=EACH_PARTITION,
+    ),
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from heapq import merge
 from typing import Any, NamedTuple
 
@@ -69,11 +69,6 @@ def metadata(state: BrokerState, call: Call) -> Turns[Done | Encoded]:
         if state.topics.changes == key[_CHANGES]:
             _keep(state.metadata_cache, key, body)
     return Encoded(body)
-
-
-METADATA = Api(
-    3, "Metadata", 0, 13, metadata, older=(11, 12), on_topics=Operation.DESCRIBE, errors=EACH_TOPIC
-)
 
 
 def _keep(kept: dict[_Key, list[bytes]], key: _Key, body: list[bytes]) -> None:
@@ -199,7 +194,10 @@ def _metadata_topic(state: BrokerState, call: Call, found: _Found) -> Turns[Any]
     topic = None if error is not Error.NONE else state.topics.get_by_id(topic_id)
     partitions: tuple[Any, ...] = ()
     if topic is not None:
-        partitions = yield from in_turns(_partitions(call, topic))
+        partitions = yield from in_turns(
+            _partition(call, "MetadataResponsePartition", topic, index)
+            for index in range(len(topic.partitions))
+        )
     yield 2
     return call.types.make(
         "MetadataResponseTopic",
@@ -212,21 +210,19 @@ def _metadata_topic(state: BrokerState, call: Call, found: _Found) -> Turns[Any]
     )
 
 
-def _partitions(call: Call, topic: Topic) -> Iterator[Any]:
-    make = call.types.make
-    return (
-        make(
-            "MetadataResponsePartition",
-            error_code=Error.NONE,
-            partition_index=index,
-            leader_id=replicas[0],
-            leader_epoch=LEADER_EPOCH,
-            replica_nodes=replicas,
-            isr_nodes=replicas,
-            offline_replicas=(),
-        )
-        for index in range(len(topic.partitions))
-        for replicas in (topic.replicas[index],)
+def _partition(call: Call, structure: str, topic: Topic, index: int) -> Any:
+    replicas = topic.replicas[index]
+    return call.types.make(
+        structure,
+        error_code=Error.NONE,
+        partition_index=index,
+        leader_id=replicas[0],
+        leader_epoch=LEADER_EPOCH,
+        replica_nodes=replicas,
+        isr_nodes=replicas,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+        offline_replicas=(),
     )
 
 
@@ -259,9 +255,6 @@ def describe_cluster(state: BrokerState, call: Call) -> Done:
         cluster_authorized_operations=cluster_operations(state, call, asked),
     )
     return Done(response)
-
-
-DESCRIBE_CLUSTER = Api(60, "DescribeCluster", 0, 2, describe_cluster, older=(0, 1))
 
 
 #: max.request.partition.size.limit
@@ -315,18 +308,6 @@ def describe_topic_partitions(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(topics), next_cursor=next_cursor))
 
 
-DESCRIBE_TOPIC_PARTITIONS = Api(
-    75,
-    "DescribeTopicPartitions",
-    0,
-    0,
-    describe_topic_partitions,
-    older=(),
-    on_topics=Operation.DESCRIBE,
-    errors=EACH_TOPIC,
-)
-
-
 def _described_topic(
     call: Call,
     name: str,
@@ -335,31 +316,25 @@ def _described_topic(
     numbers: Iterable[int] = (),
     operations: int = NO_AUTHORIZED_OPERATIONS,
 ) -> Any:
+    structure = "DescribeTopicPartitionsResponsePartition"
     return call.types.make(
         "DescribeTopicPartitionsResponseTopic",
         error_code=error,
         name=name,
         topic_id=None if topic is None else topic.topic_id,
         is_internal=topic is not None and topic.is_internal,
-        partitions=() if topic is None else tuple(_partition(call, topic, number) for number in numbers),
+        partitions=()
+        if topic is None
+        else tuple(_partition(call, structure, topic, number) for number in numbers),
         topic_authorized_operations=operations,
     )
 
 
-def _partition(call: Call, topic: Topic, number: int) -> Any:
-    replicas = topic.replicas[number]
-    return call.types.make(
-        "DescribeTopicPartitionsResponsePartition",
-        error_code=Error.NONE,
-        partition_index=number,
-        leader_id=replicas[0],
-        leader_epoch=LEADER_EPOCH,
-        replica_nodes=replicas,
-        isr_nodes=replicas,
-        eligible_leader_replicas=(),
-        last_known_elr=(),
-        offline_replicas=(),
-    )
-
-
-APIS = (METADATA, DESCRIBE_CLUSTER, DESCRIBE_TOPIC_PARTITIONS)
+APIS = (
+    Api(3, "Metadata", 0, 13, metadata, older=(11, 12), on_topics=Operation.DESCRIBE, errors=EACH_TOPIC),
+    Api(60, "DescribeCluster", 0, 2, describe_cluster, older=(0, 1)),
+    Api(
+        75, "DescribeTopicPartitions", 0, 0, describe_topic_partitions, older=(),
+        on_topics=Operation.DESCRIBE, errors=EACH_TOPIC,
+    ),
+)  # fmt: skip

@@ -52,17 +52,6 @@ def describe_log_dirs(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(error_code=Error.NONE, results=(folder,)))
 
 
-DESCRIBE_LOG_DIRS = Api(
-    35,
-    "DescribeLogDirs",
-    1,
-    5,
-    describe_log_dirs,
-    older=(2, 4),
-    needs=(on_cluster(Operation.DESCRIBE, None),),
-)
-
-
 def _asked(state: BrokerState, call: Call) -> Iterable[tuple[Topic, Iterable[int]]]:
     """Topics with the partitions that the request is about; null: all."""
     if call.message.topics is None:
@@ -98,12 +87,6 @@ def elect_leaders(state: BrokerState, call: Call) -> Turns[Done]:
         )
         results.append(make("ReplicaElectionResult", topic=asked.topic, partition_result=partitions))
     return Done(call.types.response(error_code=Error.NONE, replica_election_results=tuple(results)))
-
-
-ELECT_LEADERS = Api(
-    43, "ElectLeaders", 0, 2, elect_leaders, needs=(on_cluster(Operation.ALTER),),
-    errors={"topic_partitions.partitions": "replica_election_results.partition_result"},
-)  # fmt: skip
 
 
 def _elect_partition(state: BrokerState, call: Call, name: str, index: int) -> Any:
@@ -148,18 +131,6 @@ def alter_partition_reassignments(state: BrokerState, call: Call) -> Turns[Done]
     return Done(response)
 
 
-ALTER_PARTITION_REASSIGNMENTS = Api(
-    45,
-    "AlterPartitionReassignments",
-    0,
-    1,
-    alter_partition_reassignments,
-    older=(0, 0),
-    needs=(on_cluster(Operation.ALTER),),
-    errors={"topics.partitions": "responses.partitions"},
-)
-
-
 def _reassign(state: BrokerState, name: str, asked: Any, may_change_factor: bool) -> None:
     """Raises Refused (ReplicationControlManager.alterPartitionReassignment)."""
     topic, index, replicas = state.topics.get(name), asked.partition_index, asked.replicas
@@ -195,16 +166,6 @@ def list_partition_reassignments(_state: BrokerState, call: Call) -> Done:
     return Done(call.types.response(error_code=Error.NONE, error_message=None, topics=()))
 
 
-LIST_PARTITION_REASSIGNMENTS = Api(
-    46,
-    "ListPartitionReassignments",
-    0,
-    0,
-    list_partition_reassignments,
-    needs=(on_cluster(Operation.DESCRIBE),),
-)
-
-
 _METADATA_TOPIC = "__cluster_metadata"
 _UNKNOWN = "This server does not host this topic-partition."
 
@@ -235,17 +196,6 @@ def describe_quorum(state: BrokerState, call: Call) -> Done:
     return Done(make(call.types.root.__name__, **values))  # it has no throttle time
 
 
-DESCRIBE_QUORUM = Api(
-    55,
-    "DescribeQuorum",
-    0,
-    2,
-    describe_quorum,
-    older=(None, 2),
-    needs=(on_cluster(Operation.DESCRIBE, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
-)
-
-
 def _quorum_partition(state: BrokerState, call: Call, topic: str, asked: Any) -> Any:
     is_known = topic == _METADATA_TOPIC and asked.partition_index == 0
     controller, *others = state.cluster.nodes if is_known else (0,)
@@ -274,9 +224,24 @@ def _replica(call: Call, node: int) -> Any:
 
 
 APIS = (
-    DESCRIBE_LOG_DIRS,
-    ELECT_LEADERS,
-    ALTER_PARTITION_REASSIGNMENTS,
-    LIST_PARTITION_REASSIGNMENTS,
-    DESCRIBE_QUORUM,
-)
+    Api(
+        35, "DescribeLogDirs", 1, 5, describe_log_dirs, older=(2, 4),
+        needs=(on_cluster(Operation.DESCRIBE, None),),
+    ),
+    Api(
+        43, "ElectLeaders", 0, 2, elect_leaders, needs=(on_cluster(Operation.ALTER),),
+        errors={"topic_partitions.partitions": "replica_election_results.partition_result"},
+    ),
+    Api(
+        45, "AlterPartitionReassignments", 0, 1, alter_partition_reassignments, older=(0, 0),
+        needs=(on_cluster(Operation.ALTER),), errors={"topics.partitions": "responses.partitions"},
+    ),
+    Api(
+        46, "ListPartitionReassignments", 0, 0, list_partition_reassignments,
+        needs=(on_cluster(Operation.DESCRIBE),),
+    ),
+    Api(
+        55, "DescribeQuorum", 0, 2, describe_quorum, older=(None, 2),
+        needs=(on_cluster(Operation.DESCRIBE, SENTENCES[Error.CLUSTER_AUTHORIZATION_FAILED]),),
+    ),
+)  # fmt: skip

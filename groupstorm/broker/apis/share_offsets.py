@@ -72,18 +72,6 @@ def _names_none(state: BrokerState, group: Any) -> bool:
     return any(number < 0 for topic in known for number in topic.partitions)
 
 
-DESCRIBE_SHARE_GROUP_OFFSETS = AskingApi(
-    90,
-    "DescribeShareGroupOffsets",
-    0,
-    1,
-    describe_share_group_offsets,
-    older=(),
-    on_topics=Operation.DESCRIBE,
-    on_groups=Operation.DESCRIBE,
-)
-
-
 def _group(call: Call, name: str, error: Error, topics: Sequence[Any], sentence: str | None = None) -> Any:
     return call.types.make(
         "DescribeShareGroupOffsetsResponseGroup",
@@ -230,13 +218,6 @@ def alter_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoordi
     return AskCoordinator((AlterShareGroupOffsets(call.message.group_id, wanted),), finish)
 
 
-ALTER_SHARE_GROUP_OFFSETS = CoordinatorsApi(
-    91, "AlterShareGroupOffsets", 0, 0, alter_share_group_offsets, older=(),
-    needs=(READ_GROUP._replace(sentence=SENTENCES[Error.GROUP_AUTHORIZATION_FAILED]),),
-    on_topics=Operation.READ,
-)  # fmt: skip
-
-
 _DENIED = SENTENCES[Error.GROUP_AUTHORIZATION_FAILED]
 
 
@@ -274,10 +255,18 @@ def delete_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoord
     return AskCoordinator((DeleteShareGroupOffsets(call.message.group_id, tuple(allowed)),), finish)
 
 
-DELETE_SHARE_GROUP_OFFSETS = CoordinatorsApi(
-    92, "DeleteShareGroupOffsets", 0, 0, delete_share_group_offsets, older=(),
-    needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id", _DENIED),), on_topics=Operation.READ,
+APIS = (
+    AskingApi(
+        90, "DescribeShareGroupOffsets", 0, 1, describe_share_group_offsets, older=(),
+        on_topics=Operation.DESCRIBE, on_groups=Operation.DESCRIBE,
+    ),
+    CoordinatorsApi(
+        91, "AlterShareGroupOffsets", 0, 0, alter_share_group_offsets, older=(),
+        needs=(READ_GROUP._replace(sentence=SENTENCES[Error.GROUP_AUTHORIZATION_FAILED]),),
+        on_topics=Operation.READ,
+    ),
+    CoordinatorsApi(
+        92, "DeleteShareGroupOffsets", 0, 0, delete_share_group_offsets, older=(),
+        needs=(Right(Operation.DELETE, ResourceType.GROUP, "group_id", _DENIED),), on_topics=Operation.READ,
+    ),
 )  # fmt: skip
-
-
-APIS = (DESCRIBE_SHARE_GROUP_OFFSETS, ALTER_SHARE_GROUP_OFFSETS, DELETE_SHARE_GROUP_OFFSETS)

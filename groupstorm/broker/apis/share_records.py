@@ -205,11 +205,6 @@ def share_fetch(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
     return ask(state, call, ShareFetch, own, partial(_fetch_respond, state, call))
 
 
-SHARE_FETCH = Api(
-    78, "ShareFetch", 1, 2, share_fetch, older=(), needs=(READ_GROUP,), on_topics=Operation.READ
-)
-
-
 def _fetch_respond(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Turns[Any]:
     topics = AnswerTopics(state, call)
     for one, found in answer.partitions.items():
@@ -268,11 +263,6 @@ def share_acknowledge(state: BrokerState, call: Call) -> Turns[AskShareBroker | 
     return ask(state, call, ShareAcknowledge, {}, partial(_acknowledge_respond, state, call))
 
 
-SHARE_ACKNOWLEDGE = Api(
-    79, "ShareAcknowledge", 1, 2, share_acknowledge, older=(), needs=(READ_GROUP,), on_topics=Operation.READ
-)
-
-
 def _acknowledge_respond(state: BrokerState, call: Call, answer: ShareAcknowledgeResponse) -> Turns[Any]:
     topics = AnswerTopics(state, call)
     for one, (error, sentence) in answer.partitions.items():
@@ -281,4 +271,10 @@ def _acknowledge_respond(state: BrokerState, call: Call, answer: ShareAcknowledg
     return response(call, lock_ms=answer.lock_ms, **topics.fields("ShareAcknowledgeTopicResponse"))
 
 
-APIS = (SHARE_FETCH, SHARE_ACKNOWLEDGE)
+APIS = (
+    Api(78, "ShareFetch", 1, 2, share_fetch, older=(), needs=(READ_GROUP,), on_topics=Operation.READ),
+    Api(
+        79, "ShareAcknowledge", 1, 2, share_acknowledge, older=(), needs=(READ_GROUP,),
+        on_topics=Operation.READ,
+    ),
+)  # fmt: skip

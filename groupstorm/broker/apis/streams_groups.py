@@ -100,18 +100,6 @@ def streams_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordina
     return AskCoordinator((request,), finish)
 
 
-STREAMS_GROUP_HEARTBEAT = CoordinatorsApi(
-    88,
-    "StreamsGroupHeartbeat",
-    0,
-    1,
-    streams_group_heartbeat,
-    older=(),
-    needs=(READ_GROUP,),
-    on_topics=Operation.DESCRIBE,
-)
-
-
 def _refused(error: Error, sentence: str | None = None) -> StreamsGroupHeartbeatResponse:
     return StreamsGroupHeartbeatResponse(error, error_message=sentence)
 
@@ -310,15 +298,13 @@ def streams_group_topology_description_update(_state: BrokerState, call: Call) -
     return AskCoordinator((request,), finish)
 
 
-STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE = AskingApi(
-    93,
-    "StreamsGroupTopologyDescriptionUpdate",
-    0,
-    0,
-    streams_group_topology_description_update,
-    older=(),
-    needs=(READ_GROUP,),
-)
-
-
-APIS = (STREAMS_GROUP_HEARTBEAT, STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE)
+APIS = (
+    CoordinatorsApi(
+        88, "StreamsGroupHeartbeat", 0, 1, streams_group_heartbeat, older=(), needs=(READ_GROUP,),
+        on_topics=Operation.DESCRIBE,
+    ),
+    AskingApi(
+        93, "StreamsGroupTopologyDescriptionUpdate", 0, 0, streams_group_topology_description_update,
+        older=(), needs=(READ_GROUP,),
+    ),
+)  # fmt: skip

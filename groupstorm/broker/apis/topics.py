@@ -57,12 +57,6 @@ def create_topics(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(results)))
 
 
-CREATE_TOPICS = Api(
-    19, "CreateTopics", 2, 7, create_topics, on_topics=Operation.CREATE, on_all_topics=Operation.CREATE,
-    errors=EACH_TOPIC,
-)  # fmt: skip
-
-
 def _partitions(state: BrokerState, asked: Any) -> int:
     """The number of partitions that the request wants for the topic
     (ReplicationControlManager.validateTotalNumberOfPartitions)."""
@@ -225,12 +219,6 @@ def delete_topics(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(responses=tuple(responses)))
 
 
-DELETE_TOPICS = Api(
-    20, "DeleteTopics", 1, 6, delete_topics, on_topics=Operation.DELETE, on_all_topics=Operation.DELETE,
-    errors={"topic_names": "responses", "topics": "responses"},
-)  # fmt: skip
-
-
 def _asked(call: Call) -> Iterator[tuple[str | None, Any]]:
     if call.version < _FIRST_WITH_IDS:
         return ((name, None) for name in call.message.topic_names)
@@ -299,11 +287,6 @@ def create_partitions(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(results=tuple(results)))
 
 
-CREATE_PARTITIONS = Api(
-    37, "CreatePartitions", 0, 3, create_partitions, on_topics=Operation.ALTER, errors={"topics": "results"}
-)
-
-
 def _grow(state: BrokerState, call: Call, asked: Any) -> None:
     topic = state.topics.get(asked.name)
     if topic is None:
@@ -329,4 +312,17 @@ def _grow(state: BrokerState, call: Call, asked: Any) -> None:
         state.grow_topic(topic, asked.count, replicas)
 
 
-APIS = (CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS)
+APIS = (
+    Api(
+        19, "CreateTopics", 2, 7, create_topics, on_topics=Operation.CREATE, on_all_topics=Operation.CREATE,
+        errors=EACH_TOPIC,
+    ),
+    Api(
+        20, "DeleteTopics", 1, 6, delete_topics, on_topics=Operation.DELETE, on_all_topics=Operation.DELETE,
+        errors={"topic_names": "responses", "topics": "responses"},
+    ),
+    Api(
+        37, "CreatePartitions", 0, 3, create_partitions, on_topics=Operation.ALTER,
+        errors={"topics": "results"},
+    ),
+)  # fmt: skip

@@ -38,12 +38,6 @@ def describe_producers(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(call.types.response(topics=tuple(topics)))
 
 
-DESCRIBE_PRODUCERS = Api(
-    61, "DescribeProducers", 0, 0, describe_producers, on_topics=Operation.READ,
-    errors={"topics.partition_indexes": "topics.partitions"},
-)  # fmt: skip
-
-
 def _partition(state: BrokerState, call: Call, asked: Any, index: int) -> Turns[Any]:
     found = topic, _ = find_topic(state, call, asked)
     log, error = find_log(call, found, index)
@@ -84,12 +78,6 @@ def describe_transactions(state: BrokerState, call: Call) -> Turns[Done]:
     """
     found = yield from in_turns(_described(state, call, one) for one in call.message.transactional_ids)
     return Done(call.types.response(transaction_states=found))
-
-
-DESCRIBE_TRANSACTIONS = CoordinatorsApi(
-    65, "DescribeTransactions", 0, 0, describe_transactions, older=(None, 0),
-    errors={"transactional_ids": "transaction_states"},
-)  # fmt: skip
 
 
 def _described(state: BrokerState, call: Call, transactional_id: str) -> Any:
@@ -162,9 +150,6 @@ def list_transactions(state: BrokerState, call: Call) -> Turns[Done]:
     return Done(_response(call, Error.NONE, unknown, found))
 
 
-LIST_TRANSACTIONS = CoordinatorsApi(66, "ListTransactions", 0, 2, list_transactions, older=(None, 1))
-
-
 def _is_wanted(call: Call, transaction: Transaction) -> bool:
     message = call.message
     duration_ms = getattr(message, "duration_filter", _ANY_DURATION)
@@ -188,4 +173,14 @@ def _response(call: Call, error: Error, unknown: tuple[str, ...], found: Iterabl
     return call.types.response(error_code=error, unknown_state_filters=unknown, transaction_states=states)
 
 
-APIS = (DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS)
+APIS = (
+    Api(
+        61, "DescribeProducers", 0, 0, describe_producers, on_topics=Operation.READ,
+        errors={"topics.partition_indexes": "topics.partitions"},
+    ),
+    CoordinatorsApi(
+        65, "DescribeTransactions", 0, 0, describe_transactions, older=(None, 0),
+        errors={"transactional_ids": "transaction_states"},
+    ),
+    CoordinatorsApi(66, "ListTransactions", 0, 2, list_transactions, older=(None, 1)),
+)  # fmt: skip

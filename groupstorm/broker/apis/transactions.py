@@ -59,11 +59,6 @@ def init_producer_id(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
-INIT_PRODUCER_ID = CoordinatorsApi(
-    22, "InitProducerId", 0, 5, init_producer_id, older=(4, 5), needs=(WRITE_TRANSACTIONAL_ID,)
-)
-
-
 def _init(state: BrokerState, call: Call) -> Producer:
     message = call.message
     expected = getattr(message, "producer_id", NONE), getattr(message, "producer_epoch", NONE)
@@ -120,12 +115,6 @@ def add_partitions_to_txn(state: BrokerState, call: Call) -> Turns[Done]:
         results.append(made)
         yield 1
     return Done(call.types.response(error_code=Error.NONE, results_by_transaction=tuple(results)))
-
-
-ADD_PARTITIONS_TO_TXN = CoordinatorsApi(
-    24, "AddPartitionsToTxn", 0, 5, add_partitions_to_txn, older=(3, 5), on_topics=Operation.WRITE,
-    errors={"v3_and_below_topics.partitions": "results_by_topic_v3_and_below.results_by_partition"},
-)  # fmt: skip
 
 
 def _denied(state: BrokerState, call: Call) -> Turns[dict[Partition, Error]]:
@@ -209,11 +198,6 @@ def add_offsets_to_txn(state: BrokerState, call: Call) -> Done:
     return Done(call.types.response(error_code=producer_error(call, error)))
 
 
-ADD_OFFSETS_TO_TXN = CoordinatorsApi(
-    25, "AddOffsetsToTxn", 0, 4, add_offsets_to_txn, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP)
-)
-
-
 _FIRST_OF_TRANSACTION_VERSION_2 = 5
 
 
@@ -240,9 +224,6 @@ def end_txn(state: BrokerState, call: Call) -> Done:
         producer_epoch=producer.epoch,
     )
     return Done(response)
-
-
-END_TXN = CoordinatorsApi(26, "EndTxn", 0, 5, end_txn, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID,))
 
 
 _FIRST_SAYING_ABORTABLE = 4
@@ -295,12 +276,6 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
     return AskCoordinator((request,), finish)
 
 
-TXN_OFFSET_COMMIT = CoordinatorsApi(
-    28, "TxnOffsetCommit", 0, 6, txn_offset_commit, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
-    on_topics=Operation.READ, errors=EACH_PARTITION,
-)  # fmt: skip
-
-
 def _check(state: BrokerState, call: Call) -> Error:
     message = call.message
     if not message.group_id:
@@ -323,4 +298,21 @@ def _response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[An
     return call.types.response(topics=topics)
 
 
-APIS = (INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, ADD_OFFSETS_TO_TXN, END_TXN, TXN_OFFSET_COMMIT)
+APIS = (
+    CoordinatorsApi(
+        22, "InitProducerId", 0, 5, init_producer_id, older=(4, 5), needs=(WRITE_TRANSACTIONAL_ID,),
+    ),
+    CoordinatorsApi(
+        24, "AddPartitionsToTxn", 0, 5, add_partitions_to_txn, older=(3, 5), on_topics=Operation.WRITE,
+        errors={"v3_and_below_topics.partitions": "results_by_topic_v3_and_below.results_by_partition"},
+    ),
+    CoordinatorsApi(
+        25, "AddOffsetsToTxn", 0, 4, add_offsets_to_txn, older=(3, 4),
+        needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP),
+    ),
+    CoordinatorsApi(26, "EndTxn", 0, 5, end_txn, older=(3, 4), needs=(WRITE_TRANSACTIONAL_ID,)),
+    CoordinatorsApi(
+        28, "TxnOffsetCommit", 0, 6, txn_offset_commit, older=(3, 4),
+        needs=(WRITE_TRANSACTIONAL_ID, READ_GROUP), on_topics=Operation.READ, errors=EACH_PARTITION,
+    ),
+)  # fmt: skip

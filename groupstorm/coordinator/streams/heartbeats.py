@@ -20,7 +20,6 @@ from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_
 from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.checks import check_heartbeat, check_tasks, invalid
 from groupstorm.coordinator.streams.endpoints import endpoints_of
 from groupstorm.coordinator.streams.group import (
     NO_TASKS,
@@ -29,7 +28,16 @@ from groupstorm.coordinator.streams.group import (
     TaskOffsets,
 )
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
-from groupstorm.coordinator.streams.membership import check_room, find_member, group_of, group_to_join, leave
+from groupstorm.coordinator.streams.membership import (
+    check_heartbeat,
+    check_room,
+    check_tasks,
+    find_member,
+    group_of,
+    group_to_join,
+    invalid,
+    leave,
+)
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import Holders, Reconciliation, reconcile
 from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTopologyRecord
