@@ -30,7 +30,7 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
-from groupstorm.broker.dynamic_configs import DynamicConfigs
+from groupstorm.broker.described_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.segments import Cleanable

@@ -98,9 +98,6 @@ def heartbeat_response(types: ResponseTypes, error: Error) -> Any:
     return types.response(error_code=error)
 
 
-HEARTBEAT = AskingApi(12, "Heartbeat", 0, 4, heartbeat, needs=(READ_GROUP,), is_repeated=True)
-
-
 _FIRST_BATCHED_VERSION = 3
 
 
@@ -189,7 +186,7 @@ def _sync_response(call: Call, answer: messages.SyncGroupResponse) -> Any:
 
 APIS = (
     AskingApi(11, "JoinGroup", 0, 9, join_group, older=(7, 9), needs=(READ_GROUP,)),
-    HEARTBEAT,
+    AskingApi(12, "Heartbeat", 0, 4, heartbeat, needs=(READ_GROUP,), is_repeated=True),
     AskingApi(13, "LeaveGroup", 0, 5, leave_group, older=(4, 5), needs=(READ_GROUP,)),
     AskingApi(14, "SyncGroup", 0, 5, sync_group, needs=(READ_GROUP,)),
 )

@@ -10,14 +10,16 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.config_entries import (
+from groupstorm.broker.described_configs import (
+    ALL_BROKERS,
+    DYNAMIC_OPTIONS,
     Entry,
     broker_entries,
     entries_of_all_brokers,
     group_entries,
+    kept_option,
     topic_entries,
 )
-from groupstorm.broker.dynamic_configs import ALL_BROKERS, DYNAMIC_OPTIONS, kept_option
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
 from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check
 from groupstorm.coordinator.errors import Error, Refused

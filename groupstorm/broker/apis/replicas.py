@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.kafka_configs import kafka_configs
+from groupstorm.broker.described_configs import kafka_configs
 from groupstorm.broker.log.topics import Topic
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.turns import Turns, in_turns

@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS, EACH_TOPIC, Api, BrokerState, Call, Done
 from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
-from groupstorm.broker.config_entries import topic_entries
+from groupstorm.broker.described_configs import topic_entries
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config_options import ConfigError, check
