@@ -161,7 +161,7 @@ def _default(name: str) -> list[Synonym]:
     return [Synonym(name, known.default, ConfigSource.DEFAULT)]
 
 
-def static_synonyms(name: str, value: str) -> list[Synonym]:
+def _static_synonyms(name: str, value: str) -> list[Synonym]:
     """The sources of a setting that a broker was started with."""
     return [Synonym(name, value, ConfigSource.STATIC_BROKER), *_default(name)]
 
@@ -274,7 +274,7 @@ def broker_entries(
     known = kafka_configs("broker")
     found = {entry.name: entry for entry in _coordinator_entries(coordinator)}
     for name in {*OPTIONS, *known, *broker.changed()} - found.keys():
-        synonyms = static_synonyms(name, of_node[name]) if name in of_node else broker.synonyms(name)
+        synonyms = _static_synonyms(name, of_node[name]) if name in of_node else broker.synonyms(name)
         found[name] = _broker_entry(name, synonyms)
     documented = (
         entry._replace(documentation=known[name].documentation) if name in known else entry

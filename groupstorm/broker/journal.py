@@ -369,7 +369,7 @@ class Checkpoint(NamedTuple):
                 f"it has {len(journal)} bytes, and its checkpoint tells of {self.taken.journal_bytes}: "
                 "records or commits that clients were told of are lost"
             )
-        if journal_checksum(journal, self.taken.journal_bytes) != self.taken.checksum:
+        if _journal_checksum(journal, self.taken.journal_bytes) != self.taken.checksum:
             raise JournalError("it is not the one that its checkpoint was written from")
 
 
@@ -396,6 +396,6 @@ def read_checkpoint(data: bytes) -> Checkpoint | None:
     return Checkpoint(taken, changes if magic == _MAGIC else None)
 
 
-def journal_checksum(journal: Bytes, end: int) -> int:
+def _journal_checksum(journal: Bytes, end: int) -> int:
     """The checksum of the last bytes in front of ``end``."""
     return crc32c.crc32c(journal[max(0, end - RECOGNISED_BYTES) : end])

@@ -79,7 +79,7 @@ def _steps(as_json: bool) -> None:
         _print_entry(" ".join([kind.name, *fields]), kind.meaning)
 
 
-class Entry(NamedTuple):
+class _Entry(NamedTuple):
     """``use``: the beginning of a command line that uses it."""
 
     kind: str
@@ -114,7 +114,7 @@ def find(
         )
 
 
-def _entries() -> Iterator[Entry]:
+def _entries() -> Iterator[_Entry]:
     from groupstorm.cli.commands import COMMANDS
     from groupstorm.explain.patterns.table import PATTERNS
     from groupstorm.storms.scenario.settings_table import SETTINGS
@@ -122,17 +122,17 @@ def _entries() -> Iterator[Entry]:
 
     for preset in preset_summaries():
         meaning = f"{' '.join(preset.question.split())} Variants: {', '.join(preset.variants)}."
-        yield Entry("preset", preset.name, meaning, f"groupstorm compare {preset.name}")
+        yield _Entry("preset", preset.name, meaning, f"groupstorm compare {preset.name}")
     for row in SETTINGS:
-        yield Entry(
+        yield _Entry(
             "setting",
             row.name,
             f"{row.meaning} ({shown_values(row)})",
             f"groupstorm compare ... --set {row.name}=",
         )
     for kind in STEP_KINDS:
-        yield Entry("step", kind.name, kind.meaning, f"steps: [{{at_ms: 60s, do: {kind.name}, ...}}]")
+        yield _Entry("step", kind.name, kind.meaning, f"steps: [{{at_ms: 60s, do: {kind.name}, ...}}]")
     for pattern in PATTERNS:
-        yield Entry("pattern", pattern.name, f"{pattern.title}. {pattern.advice}", "groupstorm explain ...")
+        yield _Entry("pattern", pattern.name, f"{pattern.title}. {pattern.advice}", "groupstorm explain ...")
     for name, summary in COMMANDS.items():
-        yield Entry("command", name, summary, f"groupstorm {name} --help")
+        yield _Entry("command", name, summary, f"groupstorm {name} --help")

@@ -133,9 +133,9 @@ def rollout(
         answer = _never(plan, stuck, folder, first_seed, code)
     found = Answer(plan, as_it_is, alternatives, rollouts, answer, folder)
     if as_json:
-        print_json(rollout_content(found))
+        print_json(_rollout_content(found))
     else:
-        print_rollout(found, everything)
+        _print_rollout(found, everything)
     every = [run for one in rollouts.values() for run in one.runs]
     print_assignor_failures(every)
     require_invariants(every)
@@ -241,7 +241,7 @@ class Answer:
         )
 
 
-def print_rollout(answer: Answer, everything: bool) -> None:
+def _print_rollout(answer: Answer, everything: bool) -> None:
     """Print the answer first, then the figures, then the lines to paste, then what was read and assumed."""
     plan, advice, rollouts = answer.plan, answer.advice(), answer.rollouts
     plain = rollouts[AS_IT_IS]
@@ -322,7 +322,7 @@ def _described(answer: Answer) -> str:
     )
 
 
-def rollout_content(answer: Answer) -> dict[str, Any]:
+def _rollout_content(answer: Answer) -> dict[str, Any]:
     """The content of --json."""
     plan, advice = answer.plan, answer.advice()
     workload = plan.consumer.workload

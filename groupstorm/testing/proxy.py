@@ -52,7 +52,7 @@ class FaultProxy:
         self._refusing = make_broker({}, {})
 
     async def start(self) -> None:
-        self.bootstrap = tuple([await self._reached_at(Node(_UNKNOWN_NODE, one)) for one in self._brokers])
+        self.bootstrap = tuple([await self._reached_at(_Node(_UNKNOWN_NODE, one)) for one in self._brokers])
 
     async def stop(self) -> None:
         for listener in self._listeners.values():
@@ -111,11 +111,11 @@ class FaultProxy:
 
     async def told(self, request: bytes, response: bytes) -> bytes:
         """The response with our addresses. Raises CodecError."""
-        answered = Answered(request, response)
+        answered = _Answered(request, response)
         places = {node.endpoint: await self._reached_at(node) for node in answered.nodes()}
         return answered.bytes(places.__getitem__)
 
-    async def _reached_at(self, node: Node) -> Endpoint:
+    async def _reached_at(self, node: _Node) -> Endpoint:
         listener = self._listeners.get(node.endpoint)
         if listener is None:
             listener = self._listeners[node.endpoint] = _Listener(self, node)
@@ -149,7 +149,7 @@ class FaultProxy:
 class _Listener:
     """Where clients reach one broker."""
 
-    def __init__(self, proxy: FaultProxy, node: Node) -> None:
+    def __init__(self, proxy: FaultProxy, node: _Node) -> None:
         self.node_id = node.id
         self.broker = node.endpoint
         self.at = Endpoint("", 0)
@@ -223,7 +223,7 @@ class _Connection:
             if await self._is_taken(request):
                 continue
             to_broker.write(_LENGTH.pack(len(request)) + request)
-            if not expects_response(request):
+            if not _expects_response(request):
                 continue
             response = await self._proxy.told(request, await responses.get())
             await self._send(_LENGTH.pack(len(response)) + response)
@@ -278,17 +278,17 @@ _NAMING_BROKERS = frozenset((0, 1, 3, 10, 60, 78, 79))
 _ERROR_BYTES = 2
 
 #: The address at which clients reach a broker, of the broker's own.
-Replace = Callable[[Endpoint], Endpoint]
+_Replace = Callable[[Endpoint], Endpoint]
 
 
-class Node(NamedTuple):
+class _Node(NamedTuple):
     """A broker that a response names; ``id``: its node id."""
 
     id: int
     endpoint: Endpoint
 
 
-class Answered:
+class _Answered:
     """The response to one request, read if it names brokers or versions; else its bytes stay as they are."""
 
     def __init__(self, request: bytes, response: bytes) -> None:
@@ -308,12 +308,12 @@ class Answered:
         message, _ = decoder(types.root)(response, self._body_at)
         self._message = _with_known_versions(message) if api_key == _API_VERSIONS else message
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[_Node]:
         """The brokers that the response names."""
         for place in _places(self._message):
-            yield Node(_node_id(place), Endpoint(place.host, place.port))
+            yield _Node(_node_id(place), Endpoint(place.host, place.port))
 
-    def bytes(self, replace: Replace) -> bytes:
+    def bytes(self, replace: _Replace) -> bytes:
         """The response, without its length, with other addresses."""
         if self._message is None:
             return self._response
@@ -321,7 +321,7 @@ class Answered:
         return b"".join((self._response[: self._body_at], *encoder(self._root)(replaced)))
 
 
-def expects_response(request: bytes) -> bool:
+def _expects_response(request: bytes) -> bool:
     """Whether the broker answers the request: not if it is Produce with acks=0. Raises CodecError."""
     api_key, version = _key_and_version(request)
     if api_key != _PRODUCE or version > APIS[_PRODUCE].max_version:
@@ -371,7 +371,7 @@ def _node_id(place: Any) -> int:
     return int(place.broker_id if hasattr(place, "broker_id") else place.node_id)
 
 
-def _replaced(value: Any, replace: Replace) -> Any:
+def _replaced(value: Any, replace: _Replace) -> Any:
     changes: dict[str, Any] = {}
     for field in dataclasses.fields(value):
         inner = getattr(value, field.name)

@@ -29,10 +29,10 @@ _Code = TypeVar("_Code", bound=IntEnum)
 
 _UNKNOWN = 0
 #: Kafka's sentence about a request without an authorizer (SECURITY_DISABLED).
-NO_AUTHORIZER = "No Authorizer is configured."
+_NO_AUTHORIZER = "No Authorizer is configured."
 
 
-def read_acl(asked: Any) -> Acl:
+def _read_acl(asked: Any) -> Acl:
     """A rule that a client wants to add. Codes that no enumeration has are UNKNOWN.
 
     Raises CodecError for the code of UNKNOWN: Kafka closes the connection (CreateAclsRequest.validate).
@@ -48,8 +48,8 @@ def read_acl(asked: Any) -> Acl:
     )
 
 
-def read_filter(asked: Any) -> AclFilter:
-    """The filter of a client. Raises CodecError as `read_acl` does (DescribeAclsRequest,
+def _read_filter(asked: Any) -> AclFilter:
+    """The filter of a client. Raises CodecError as `_read_acl` does (DescribeAclsRequest,
     DeleteAclsRequest)."""
     return AclFilter(
         _read_code(ResourceType, asked.resource_type_filter),
@@ -71,7 +71,7 @@ def _read_code(kind: type[_Code], code: int) -> _Code:
         return kind(_UNKNOWN)
 
 
-def entry_fields(acl: Acl) -> dict[str, Any]:
+def _entry_fields(acl: Acl) -> dict[str, Any]:
     """The fields of a rule apart from its resource."""
     return {
         "principal": acl.principal,
@@ -81,7 +81,7 @@ def entry_fields(acl: Acl) -> dict[str, Any]:
     }
 
 
-def resource_fields(acl: Acl) -> dict[str, Any]:
+def _resource_fields(acl: Acl) -> dict[str, Any]:
     return {
         "resource_type": acl.resource_type,
         "resource_name": acl.resource_name,
@@ -94,11 +94,11 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs DESCRIBE on the cluster.
     """
-    wanted = read_filter(call.message)
+    wanted = _read_filter(call.message)
     if state.authorizer is None:
         response = call.types.response(
             error_code=Error.SECURITY_DISABLED,
-            error_message=f"{NO_AUTHORIZER[:-1]} on the broker",
+            error_message=f"{_NO_AUTHORIZER[:-1]} on the broker",
             resources=(),
         )
         return Done(response)
@@ -114,9 +114,9 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
 def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:
     make = call.types.make
-    described = yield from in_turns((make("AclDescription", **entry_fields(acl)) for acl in acls), work=2)
+    described = yield from in_turns((make("AclDescription", **_entry_fields(acl)) for acl in acls), work=2)
     yield 2
-    return make("DescribeAclsResource", **resource_fields(acls[0]), acls=described)
+    return make("DescribeAclsResource", **_resource_fields(acls[0]), acls=described)
 
 
 def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
@@ -124,9 +124,9 @@ def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs ALTER on the cluster.
     """
-    acls = yield from in_turns(read_acl(asked) for asked in call.message.creations)
+    acls = yield from in_turns(_read_acl(asked) for asked in call.message.creations)
     if state.authorizer is None:
-        refused = _creation_result(call, Error.SECURITY_DISABLED, NO_AUTHORIZER)
+        refused = _creation_result(call, Error.SECURITY_DISABLED, _NO_AUTHORIZER)
         return Done(call.types.response(results=(refused,) * len(acls)))
     if any((yield from in_turns(map(is_filter, acls)))):
         return Done(
@@ -155,9 +155,9 @@ def delete_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs ALTER on the cluster.
     """
-    filters = yield from in_turns(read_filter(asked) for asked in call.message.filters)
+    filters = yield from in_turns(_read_filter(asked) for asked in call.message.filters)
     if state.authorizer is None:
-        refused = yield from _deletion_result(call, [], Error.SECURITY_DISABLED, NO_AUTHORIZER)
+        refused = yield from _deletion_result(call, [], Error.SECURITY_DISABLED, _NO_AUTHORIZER)
         return Done(call.types.response(filter_results=(refused,) * len(filters)))
     problems = [problem_of_filter(one) for one in filters]
     found: list[list[Acl]] = []
@@ -184,8 +184,8 @@ def _deletion_result(
                 "DeleteAclsMatchingAcl",
                 error_code=Error.NONE,
                 error_message=None,
-                **resource_fields(acl),
-                **entry_fields(acl),
+                **_resource_fields(acl),
+                **_entry_fields(acl),
             )
             for acl in acls
         ),

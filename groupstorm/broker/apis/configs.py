@@ -32,7 +32,7 @@ TOPIC, BROKER, GROUP = 2, 4, 32
 _OF_CLUSTER = (BROKER, 8, 16)
 
 
-def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_brokers: Operation) -> None:
+def _check_rights(state: BrokerState, call: Call, kind: int, name: str, on_brokers: Operation) -> None:
     """Raises Refused if the client may not do this to the configurations of the resource."""
     error = Error.NONE
     if kind == TOPIC:
@@ -45,7 +45,7 @@ def check_rights(state: BrokerState, call: Call, kind: int, name: str, on_broker
         raise Refused(error, SENTENCES[error])
 
 
-def broker_of(state: BrokerState, call: Call, name: str) -> str:
+def _broker_of(state: BrokerState, call: Call, name: str) -> str:
     """The name of a resource that is this broker, or all of them. Raises Refused for another one."""
     if name and not re.fullmatch(r"[+-]?[0-9]{1,10}", name):
         raise Refused(Error.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
@@ -70,7 +70,7 @@ def _result(state: BrokerState, call: Call, asked: Any) -> Turns[Any]:
     error, sentence, entries = Error.NONE, "", list[Entry]()
     try:
         names = asked.configuration_keys or None  # an empty list asks for all as well
-        check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
+        _check_rights(state, call, asked.resource_type, asked.resource_name, Operation.DESCRIBE_CONFIGS)
         entries = [entry for entry in _entries(state, call, asked) if names is None or entry.name in names]
     except Refused as problem:
         error, sentence = problem.error, str(problem)
@@ -101,7 +101,7 @@ def _entries(state: BrokerState, call: Call, asked: Any) -> Iterable[Entry]:
             raise Refused(Error.INVALID_REQUEST, "Group name must not be empty")
         return group_entries(state.group_configs.get(name, {}), state.coordinator_config)
     if kind == BROKER:
-        if not broker_of(state, call, name):
+        if not _broker_of(state, call, name):
             return entries_of_all_brokers(state.dynamic_configs)
         return broker_entries(state.dynamic_configs, state.coordinator_config, _of_node(state, call))
     raise Refused(Error.INVALID_REQUEST, f"resources of type {kind} are not served")
@@ -147,10 +147,10 @@ def _entry(call: Call, entry: Entry) -> Any:
 
 #: Gives the configurations of a resource after its changes, unchecked: of the resource's options, its present
 #: configurations, and the changes. Raises Refused.
-Changing = Callable[[BrokerState, Mapping[str, Option], Mapping[str, str], Any], dict[str, str]]
+_Changing = Callable[[BrokerState, Mapping[str, Option], Mapping[str, str], Any], dict[str, str]]
 
 
-def change_configs(state: BrokerState, call: Call, changing: Changing) -> Turns[Done]:
+def _change_configs(state: BrokerState, call: Call, changing: _Changing) -> Turns[Done]:
     """Answer for each resource; a wrong change leaves its resource as it is.
 
     Source: ConfigAdminManager and ConfigurationControlManager.
@@ -182,7 +182,7 @@ def change_configs(state: BrokerState, call: Call, changing: Changing) -> Turns[
     return Done(call.types.response(responses=tuple(responses)))
 
 
-def check_values(values: Mapping[str, str | None]) -> dict[str, str]:
+def _check_values(values: Mapping[str, str | None]) -> dict[str, str]:
     """Raises Refused if one is null."""
     missing = [name for name, value in values.items() if value is None]
     if missing:
@@ -190,11 +190,11 @@ def check_values(values: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> None:
+def _change(state: BrokerState, call: Call, asked: Any, changing: _Changing) -> None:
     kind, name = asked.resource_type, asked.resource_name
     if kind == BROKER and not may_on_cluster(state, call, Operation.ALTER_CONFIGS):
         raise Refused(Error.CLUSTER_AUTHORIZATION_FAILED, "")  # Kafka 4.4.0 says nothing about it
-    check_rights(state, call, kind, name, Operation.ALTER_CONFIGS)
+    _check_rights(state, call, kind, name, Operation.ALTER_CONFIGS)
     if len({one.name for one in asked.configs}) < len(asked.configs):
         raise Refused(Error.INVALID_REQUEST, "Error due to duplicate config keys")
     if kind == TOPIC:
@@ -214,7 +214,7 @@ def _change(state: BrokerState, call: Call, asked: Any, changing: Changing) -> N
         raise Refused(Error.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
-def _change_topic(state: BrokerState, call: Call, asked: Any, changing: Changing) -> None:
+def _change_topic(state: BrokerState, call: Call, asked: Any, changing: _Changing) -> None:
     name = asked.resource_name
     if not name:
         raise Refused(Error.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -227,8 +227,8 @@ def _change_topic(state: BrokerState, call: Call, asked: Any, changing: Changing
         state.configure_topic(topic, configs)
 
 
-def _change_broker(state: BrokerState, call: Call, asked: Any, changing: Changing) -> None:
-    name = broker_of(state, call, asked.resource_name)
+def _change_broker(state: BrokerState, call: Call, asked: Any, changing: _Changing) -> None:
+    name = _broker_of(state, call, asked.resource_name)
     present = state.dynamic_configs.by_broker.get(name, {})
     changed = changing(state, DYNAMIC_OPTIONS, present, asked.configs)
     options = {key: DYNAMIC_OPTIONS.get(key) or kept_option(key) for key in changed}
@@ -247,13 +247,13 @@ def _change_broker(state: BrokerState, call: Call, asked: Any, changing: Changin
 
 def alter_configs(state: BrokerState, call: Call) -> Turns[Done]:
     """AlterConfigs (key 33), versions 0-2: all configurations of a resource are replaced (KIP-133)."""
-    return change_configs(state, call, _replaced)
+    return _change_configs(state, call, _replaced)
 
 
 def _replaced(
     _state: BrokerState, _options: Mapping[str, Option], _present: Mapping[str, str], configs: Any
 ) -> dict[str, str]:
-    return check_values({one.name: one.value for one in configs})
+    return _check_values({one.name: one.value for one in configs})
 
 
 #: AlterConfigOp.OpType
@@ -266,13 +266,13 @@ def incremental_alter_configs(state: BrokerState, call: Call) -> Turns[Done]:
     * Operations: set, delete, and for lists append and subtract. A wrong one leaves its resource unchanged.
     * Of brokers the settings of `DYNAMIC_OPTIONS` can change.
     """
-    return change_configs(state, call, _changed)
+    return _change_configs(state, call, _changed)
 
 
 def _changed(
     state: BrokerState, options: Mapping[str, Option], present: Mapping[str, str], changes: Any
 ) -> dict[str, str]:
-    values = check_values({one.name: one.value for one in changes if one.config_operation != _DELETE})
+    values = _check_values({one.name: one.value for one in changes if one.config_operation != _DELETE})
     configs = dict(present)
     for one in changes:
         if one.config_operation == _DELETE:

@@ -31,7 +31,7 @@ def ensure_internal_topic(state: BrokerState, name: str) -> Topic:
     if topic is not None:
         return topic
     count = min(_REPLICAS, len(state.cluster.nodes))
-    coordinators = coordinators_of(state, name)
+    coordinators = _coordinators_of(state, name)
     return state.create_topic(
         name, coordinators.partitions, count, _configs(name, count), coordinators.replicas(count)
     )
@@ -41,10 +41,10 @@ def move_internal_topic(state: BrokerState, name: str) -> None:
     """The leaders of an internal topic follow its coordinators, after these have moved."""
     topic = state.topics.get(name)
     if topic is not None:
-        state.topics.place(topic, coordinators_of(state, name).replicas(topic.replication_factor))
+        state.topics.place(topic, _coordinators_of(state, name).replicas(topic.replication_factor))
 
 
-def coordinators_of(state: BrokerState, name: str) -> Coordinators:
+def _coordinators_of(state: BrokerState, name: str) -> Coordinators:
     """The leaders of an internal topic."""
     return state.cluster.groups if name == OFFSETS_TOPIC else state.cluster.transactions
 
@@ -103,7 +103,7 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
         sentence = "" if is_batched else SENTENCES[error]
         return {**_NOWHERE, "error_code": error, "error_message": sentence}
     ensure_internal_topic(state, topic)
-    node = coordinators_of(state, topic).node_of(key)
+    node = _coordinators_of(state, topic).node_of(key)
     # From version 4 on Kafka leaves the message empty, before it says NONE.
     said = {"error_code": Error.NONE, "error_message": "" if is_batched else "NONE"}
     return {**said, "node_id": node, **state.address(node, call)}

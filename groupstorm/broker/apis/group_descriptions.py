@@ -26,10 +26,10 @@ from groupstorm.coordinator.streams.messages import (
 from groupstorm.coordinator.streams.topology import Subtopology, TopicInfo, Topology
 from groupstorm.turns import Turns, in_turns
 
-Request = DescribeGroup | DescribeConsumerGroup | DescribeStreamsGroup | DescribeShareGroup
+_Request = DescribeGroup | DescribeConsumerGroup | DescribeStreamsGroup | DescribeShareGroup
 
 
-class Description(NamedTuple):
+class _Description(NamedTuple):
     """The parts in which descriptions differ. ``fields``: the fields of an answer beside those of all kinds.
 
     ``topics``: those that the client must be allowed to describe, or it is told ``hidden`` alone.
@@ -41,11 +41,11 @@ class Description(NamedTuple):
     hidden: str = ""
 
 
-def describe(
-    state: BrokerState, call: Call, requests: Iterable[Request], description: Description
+def _describe(
+    state: BrokerState, call: Call, requests: Iterable[_Request], description: _Description
 ) -> Turns[AskCoordinator]:
     """Ask for the groups that the client may describe, and answer with one description each."""
-    allowed: list[Request] = []
+    allowed: list[_Request] = []
     denied: list[Response] = []
     for request in requests:
         error = group_error(state, call, request.group)
@@ -69,7 +69,7 @@ def describe(
     return AskCoordinator(allowed, finish)
 
 
-def _group(state: BrokerState, call: Call, answer: Any, description: Description) -> Turns[Any]:
+def _group(state: BrokerState, call: Call, answer: Any, description: _Description) -> Turns[Any]:
     asked = getattr(call.message, "include_authorized_operations", False) and answer.error is Error.NONE
     members = yield from in_turns(
         (description.member(state, call, member) for member in answer.members), work=10
@@ -87,7 +87,7 @@ def _group(state: BrokerState, call: Call, answer: Any, description: Description
     )
 
 
-def epochs(_: Call, answer: Any) -> dict[str, Any]:
+def _epochs(_: Call, answer: Any) -> dict[str, Any]:
     """The fields of groups whose broker assigns."""
     return {
         "group_epoch": answer.epoch,
@@ -96,7 +96,7 @@ def epochs(_: Call, answer: Any) -> dict[str, Any]:
     }
 
 
-def topics_of_members(answer: Any) -> set[str]:
+def _topics_of_members(answer: Any) -> set[str]:
     """The topics of which members have, or are to have, partitions."""
     return {
         topic for member in answer.members for topic in (*member.assignment, *getattr(member, "target", ()))
@@ -121,7 +121,7 @@ def describe_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
       which is the coordinator's to decide.
     """
     requests = (messages.DescribeGroup(group, call.version) for group in call.message.groups)
-    return describe(state, call, requests, _CLASSIC_DESCRIPTION)
+    return _describe(state, call, requests, _CLASSIC_DESCRIPTION)
 
 
 def _classic_member(_: BrokerState, call: Call, member: messages.DescribedMember) -> Any:
@@ -140,7 +140,7 @@ def _classic_fields(_: Call, answer: messages.DescribeGroupResponse) -> dict[str
     return {"protocol_type": answer.protocol_type, "protocol_data": answer.protocol}
 
 
-_CLASSIC_DESCRIPTION = Description(_classic_member, _classic_fields)
+_CLASSIC_DESCRIPTION = _Description(_classic_member, _classic_fields)
 
 
 _FIRST_MEMBER_TYPE = 1
@@ -156,7 +156,7 @@ def consumer_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordina
     * A client needs DESCRIBE on the group and on each topic of which a member has partitions.
     """
     requests = (messages.DescribeConsumerGroup(group, call.version) for group in call.message.group_ids)
-    return describe(state, call, requests, _CONSUMER_DESCRIPTION)
+    return _describe(state, call, requests, _CONSUMER_DESCRIPTION)
 
 
 def _consumer_member(state: BrokerState, call: Call, member: messages.DescribedConsumerMember) -> Any:
@@ -177,7 +177,7 @@ def _consumer_member(state: BrokerState, call: Call, member: messages.DescribedC
     )
 
 
-_CONSUMER_DESCRIPTION = Description(_consumer_member, epochs, topics_of_members, HIDDEN_TOPICS)
+_CONSUMER_DESCRIPTION = _Description(_consumer_member, _epochs, _topics_of_members, HIDDEN_TOPICS)
 
 
 def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
@@ -186,7 +186,7 @@ def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator
     * A client needs DESCRIBE on the group and on each topic of which a member has partitions.
     """
     requests = (DescribeShareGroup(group, call.version) for group in call.message.group_ids)
-    return describe(state, call, requests, _SHARE_DESCRIPTION)
+    return _describe(state, call, requests, _SHARE_DESCRIPTION)
 
 
 def _share_member(state: BrokerState, call: Call, member: DescribedShareMember) -> Any:
@@ -202,7 +202,7 @@ def _share_member(state: BrokerState, call: Call, member: DescribedShareMember) 
     )
 
 
-_SHARE_DESCRIPTION = Description(_share_member, epochs, topics_of_members, HIDDEN_TOPICS)
+_SHARE_DESCRIPTION = _Description(_share_member, _epochs, _topics_of_members, HIDDEN_TOPICS)
 
 
 _HIDDEN_TOPICS = "The described group uses topics that the client is not authorized to describe."
@@ -218,7 +218,7 @@ def streams_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinat
     requests = (
         DescribeStreamsGroup(group, with_description, call.version) for group in call.message.group_ids
     )
-    return describe(state, call, requests, _STREAMS_DESCRIPTION)
+    return _describe(state, call, requests, _STREAMS_DESCRIPTION)
 
 
 def _topics(answer: DescribeStreamsGroupResponse) -> set[str]:
@@ -230,7 +230,7 @@ def _topics(answer: DescribeStreamsGroupResponse) -> set[str]:
 
 
 def _streams_fields(call: Call, answer: DescribeStreamsGroupResponse) -> dict[str, Any]:
-    return epochs(call, answer) | {
+    return _epochs(call, answer) | {
         "topology": None if answer.topology is None else _topology(call, answer.topology),
         "topology_description": None,
         "topology_description_status": answer.description_status,
@@ -302,7 +302,7 @@ def _assignment(call: Call, tasks: Tasks) -> Any:
     return call.types.make("Assignment", active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
-_STREAMS_DESCRIPTION = Description(_streams_member, _streams_fields, _topics, _HIDDEN_TOPICS)
+_STREAMS_DESCRIPTION = _Description(_streams_member, _streams_fields, _topics, _HIDDEN_TOPICS)
 
 
 APIS = (

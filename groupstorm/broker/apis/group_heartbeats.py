@@ -54,7 +54,7 @@ def consumer_group_heartbeat(
     request = read._replace(client_host=call.client_host)
 
     def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
-        return heartbeat_response(call, answers[0])
+        return _heartbeat_response(call, answers[0])
 
     def ask(error: Error) -> AskCoordinator | Done:
         if error is not Error.NONE:
@@ -62,13 +62,13 @@ def consumer_group_heartbeat(
         return AskCoordinator((request,), finish, partial(may_describe_topic, state, call))
 
     def ask_in_turns() -> Turns[AskCoordinator | Done]:
-        return ask((yield from topics_error(state, call, request.topics)))
+        return ask((yield from _topics_error(state, call, request.topics)))
 
     is_short = state.authorizer is None and len(request.topics or ()) < _FEW_NAMES
     return ask(_size_error(state, request.topics)) if is_short else ask_in_turns()
 
 
-def topics_error(state: BrokerState, call: Call, topics: tuple[str, ...] | None) -> Turns[Error]:
+def _topics_error(state: BrokerState, call: Call, topics: tuple[str, ...] | None) -> Turns[Error]:
     """Why the member cannot subscribe to these topics."""
     for name in topics or ():
         if topic_error(state, call, name) is not Error.NONE:
@@ -90,7 +90,7 @@ def _owned(listed: Any) -> tuple[tuple[uuid.UUID, tuple[int, ...]], ...] | None:
     return tuple((topic.topic_id or _ZERO, topic.partitions) for topic in listed)
 
 
-def heartbeat_response(
+def _heartbeat_response(
     call: Call, answer: messages.ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 ) -> Any:
     """The response to a heartbeat; those of consumer and share groups have the same fields."""
@@ -113,7 +113,7 @@ def heartbeat_response(
 _MEMBER_ID_MAX = 36
 
 
-def read_share_heartbeat(message: Any, version: int, client_id: str) -> ShareGroupHeartbeat:
+def _read_share_heartbeat(message: Any, version: int, client_id: str) -> ShareGroupHeartbeat:
     """The request of kio's message of this version."""
     return ShareGroupHeartbeat(
         group=message.group_id,
@@ -131,15 +131,15 @@ def share_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordinato
 
     * A member needs READ on its group and DESCRIBE on each topic to which it subscribes.
     """
-    read = read_share_heartbeat(call.message, call.version, call.client_id)
+    read = _read_share_heartbeat(call.message, call.version, call.client_id)
     request = read._replace(client_host=call.client_host)
 
     def finish(answers: Sequence[ShareGroupHeartbeatResponse]) -> Any:
-        return heartbeat_response(call, answers[0])
+        return _heartbeat_response(call, answers[0])
 
     error = Error.INVALID_REQUEST
     if 0 < len(request.member_id) <= _MEMBER_ID_MAX:
-        error = yield from topics_error(state, call, request.topics)
+        error = yield from _topics_error(state, call, request.topics)
     if error is not Error.NONE:
         return Done(finish([ShareGroupHeartbeatResponse(error)]))
     return AskCoordinator((request,), finish)

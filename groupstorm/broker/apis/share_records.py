@@ -45,7 +45,7 @@ _FIRST_WITH_RENEWAL = 2
 _MOVED = (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH)
 
 
-def ask(
+def _ask(
     state: BrokerState,
     call: Call,
     kind: Callable[..., Request],
@@ -55,7 +55,7 @@ def ask(
     """Ask with a request of this kind; ``own``: the fields that only this kind has."""
     message = call.message
     if message.group_id is None:
-        return Done(response(call, Error.INVALID_REQUEST))
+        return Done(_response(call, Error.INVALID_REQUEST))
     partitions, malformed = yield from _read_partitions(call)
     request = kind(
         message.group_id,
@@ -69,12 +69,12 @@ def ask(
     )
 
     def finish(answer: Response) -> Any:
-        return respond(answer) if answer.error is Error.NONE else response(call, answer.error)
+        return respond(answer) if answer.error is Error.NONE else _response(call, answer.error)
 
     return AskShareBroker(request, finish)
 
 
-def response(call: Call, error: Error = Error.NONE, lock_ms: int = 0, **fields: Any) -> Any:
+def _response(call: Call, error: Error = Error.NONE, lock_ms: int = 0, **fields: Any) -> Any:
     return call.types.response(
         error_code=error,
         error_message=None,
@@ -122,7 +122,7 @@ def _denied_topics(state: BrokerState, call: Call, partitions: Iterable[TopicPar
     return frozenset(denied)
 
 
-class AnswerTopics:
+class _AnswerTopics:
     """The partitions of an answer by topic, and the brokers that lead those that the asked one does not."""
 
     def __init__(self, state: BrokerState, call: Call) -> None:
@@ -202,11 +202,11 @@ def share_fetch(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
         "is_mode_known": mode in (_BATCH_OPTIMIZED, _RECORD_LIMIT),
         "connection": call.connection,
     }
-    return ask(state, call, ShareFetch, own, partial(_fetch_respond, state, call))
+    return _ask(state, call, ShareFetch, own, partial(_fetch_respond, state, call))
 
 
 def _fetch_respond(state: BrokerState, call: Call, answer: ShareFetchResponse) -> Turns[Any]:
-    topics = AnswerTopics(state, call)
+    topics = _AnswerTopics(state, call)
     for one, found in answer.partitions.items():
         records, error = _records(state, one, found)
         topics.add(
@@ -221,10 +221,10 @@ def _fetch_respond(state: BrokerState, call: Call, answer: ShareFetchResponse) -
             ),
         )
         yield 2 + len(found.acquired) + len(records) // _BYTES_PER_WORK
-    whole = response(call, lock_ms=answer.lock_ms, **topics.fields("ShareFetchableTopicResponse"))
+    whole = _response(call, lock_ms=answer.lock_ms, **topics.fields("ShareFetchableTopicResponse"))
     throttle_ms = yield from _throttle_ms(state, call, whole)
     if throttle_ms:
-        return response(call, lock_ms=answer.lock_ms, throttle_time=throttle_ms * MILLISECOND)
+        return _response(call, lock_ms=answer.lock_ms, throttle_time=throttle_ms * MILLISECOND)
     return whole
 
 
@@ -242,11 +242,11 @@ def _records(state: BrokerState, one: TopicPartition, found: FetchedPartition) -
         return b"", Error.KAFKA_STORAGE_ERROR
 
 
-def _throttle_ms(state: BrokerState, call: Call, response: Any) -> Turns[int]:
+def _throttle_ms(state: BrokerState, call: Call, _response: Any) -> Turns[int]:
     """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
     if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None:
         return 0
-    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(response))))
+    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(_response))))
     row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
     throttle_ms = state.quotas.record(*row)
     if throttle_ms:
@@ -260,15 +260,15 @@ def share_acknowledge(state: BrokerState, call: Call) -> Turns[AskShareBroker | 
     * v2: renewal of locks (KIP-1222); the response says for how long records are locked.
     * A client needs READ on the group and on each topic.
     """
-    return ask(state, call, ShareAcknowledge, {}, partial(_acknowledge_respond, state, call))
+    return _ask(state, call, ShareAcknowledge, {}, partial(_acknowledge_respond, state, call))
 
 
 def _acknowledge_respond(state: BrokerState, call: Call, answer: ShareAcknowledgeResponse) -> Turns[Any]:
-    topics = AnswerTopics(state, call)
+    topics = _AnswerTopics(state, call)
     for one, (error, sentence) in answer.partitions.items():
         topics.add(one, error, error_message=sentence)
         yield 2
-    return response(call, lock_ms=answer.lock_ms, **topics.fields("ShareAcknowledgeTopicResponse"))
+    return _response(call, lock_ms=answer.lock_ms, **topics.fields("ShareAcknowledgeTopicResponse"))
 
 
 APIS = (

@@ -71,7 +71,7 @@ def streams_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordina
 
     * v1: the acceptable recovery lag, whether the topology's description is wanted, MISSING_CLIENT_TAGS.
     * A member needs READ on its group and DESCRIBE on each topic of its topology. The broker creates the
-      internal topics that the group lacks if the member may create them (`create_missing`).
+      internal topics that the group lacks if the member may create them (`_create_missing`).
     """
     topology = call.message.topology
     yield 0 if topology is None else len(topology.subtopologies)
@@ -80,14 +80,14 @@ def streams_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordina
 
     def finish(answers: Sequence[StreamsGroupHeartbeatResponse]) -> Turns[Any]:
         (answer,) = answers
-        statuses = yield from create_missing(state, call, answer)
+        statuses = yield from _create_missing(state, call, answer)
         return _response(call, answer._replace(statuses=statuses))
 
     if request.topology is not None:
         yield len(request.topology.subtopologies)
         names = list(dict.fromkeys(_topics(request.topology)))
         try:
-            yield from check_names(names)
+            yield from _check_names(names)
             for name in names:
                 yield 2
                 if topic_error(state, call, name) is not Error.NONE:
@@ -203,10 +203,10 @@ _DEFAULT = -1
 #: So many errors are told.
 _TOLD = 3
 
-Statuses = tuple[tuple[int, str], ...]
+_Statuses = tuple[tuple[int, str], ...]
 
 
-def check_names(names: Sequence[str]) -> Turns[None]:
+def _check_names(names: Sequence[str]) -> Turns[None]:
     """Raises Refused if a topology names topics that it must not have, or that nobody can have."""
     internal = [name for name in names if name in INTERNAL_TOPICS]
     if internal:
@@ -228,7 +228,9 @@ def _invalid(sentence: str) -> Refused:
     return Refused(Error.STREAMS_INVALID_TOPOLOGY, sentence)
 
 
-def create_missing(state: BrokerState, call: Call, answer: StreamsGroupHeartbeatResponse) -> Turns[Statuses]:
+def _create_missing(
+    state: BrokerState, call: Call, answer: StreamsGroupHeartbeatResponse
+) -> Turns[_Statuses]:
     """Create the repartition and changelog topics that an answer names, and give the answer's statuses, which
     say what stands in the way.
 
@@ -260,7 +262,7 @@ def _denied(state: BrokerState, call: Call, topics: Mapping[str, TopicInfo]) -> 
     return [name for name in topics if not may(state, call, Operation.CREATE, ResourceType.TOPIC, name)]
 
 
-def _with_detail(statuses: Statuses, detail: str) -> Statuses:
+def _with_detail(statuses: _Statuses, detail: str) -> _Statuses:
     """The status of the missing topics says this, too."""
     missing = Status.MISSING_INTERNAL_TOPICS
     return tuple((code, f"{said}; {detail}" if code == missing else said) for code, said in statuses)

@@ -69,7 +69,7 @@ def _wanted_partitions(state: BrokerState, asked: Any) -> int:
 
 def _create(state: BrokerState, call: Call, asked: Any) -> tuple[Topic | None, int, int]:
     """The topic (none if the request is for validation only), its partitions and replicas of each."""
-    replicas = assigned_replicas(state, asked.assignments)
+    replicas = _assigned_replicas(state, asked.assignments)
     configs = _configs(asked)
     if replicas:
         if asked.num_partitions != _DEFAULT or asked.replication_factor != _DEFAULT:
@@ -105,7 +105,7 @@ def replication_factor(state: BrokerState, asked: int) -> int:
     return factor
 
 
-def assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
+def _assigned_replicas(state: BrokerState, assignments: Any, first: int = 0) -> list[tuple[int, ...]]:
     """The replicas that a request names, by partition from ``first`` on; [] if it names none.
 
     Raises Refused for gaps, unknown brokers, and unequal numbers of replicas.
@@ -304,7 +304,7 @@ def _grow(state: BrokerState, call: Call, asked: Any) -> None:
             SimpleNamespace(partition_index=present + index, broker_ids=one.broker_ids)
             for index, one in enumerate(asked.assignments)
         ]
-        replicas = assigned_replicas(state, placed, present)
+        replicas = _assigned_replicas(state, placed, present)
         if len(replicas) != asked.count - present:
             sentence = f"{len(replicas)} assignments for {asked.count - present} new partitions"
             raise Refused(Error.INVALID_REPLICA_ASSIGNMENT, sentence)

@@ -111,7 +111,7 @@ class ShareBrokers:
         if node not in self._brokers:
             state = self._state
             cluster = BrokersCluster(state.topics, node)
-            ports = Ports(cluster, self._persister, DeadLetters(state))
+            ports = Ports(cluster, self._persister, _DeadLetters(state))
             broker = ShareBroker(state.share_config, ports, self._timers, partial(self._carry_out, node))
             for group, own in state.group_configs.items():
                 broker.set_group_options(group, own)
@@ -138,7 +138,7 @@ _NOTHING = varint(-1) * 2
 _RECORD_HEAD_BYTES = 20
 
 
-class DeadLetters:
+class _DeadLetters:
     """Appends to the queues at once.
 
     A group's queue is a topic that has to exist, to allow it, and to have the prefix of such names. Otherwise

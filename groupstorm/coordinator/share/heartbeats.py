@@ -114,12 +114,12 @@ def _heartbeat(
     noticed = _notice(shard, group, before, after, topics, records)
     yield len(topics)
     try:
-        target = yield from update_target(shard, group, noticed, after, records)
+        target = yield from _update_target(shard, group, noticed, after, records)
     except CoordinatorFault:
         if shard.config.compatibility.is_to_the_letter and request.member_id not in group.members:
             group.set_member(request.member_id, before)  # Kafka adds it first, and leaves it
         raise
-    taken = take_target(shard, after, target, bumps=noticed.bumps)
+    taken = _take_target(shard, after, target, bumps=noticed.bumps)
     if taken != after:
         records.append(group.current_record(taken))
     options = shard.group_options.share(group.name)
@@ -171,7 +171,7 @@ def _notice(
     after: ShareMember,
     topics: SubscribedTopics,
     records: list[Record],
-) -> Noticed:
+) -> _Noticed:
     """Count the group epoch up if the member subscribes to other topics, if subscribed topics are not as they
     were, or if partitions wait for a target."""
     if after != before:
@@ -180,7 +180,7 @@ def _notice(
     if group.assignment_epoch >= group.epoch:
         bumps = group.has_unassigned(shard.topics) or bumps
     if not bumps and not group.is_refresh_due(shard.now_ms):
-        return Noticed(group.epoch, bumps, group.is_homogeneous)
+        return _Noticed(group.epoch, bumps, group.is_homogeneous)
     metadata_hash = shard.topics.hash_of(topics)
     bumps = bumps or metadata_hash != group.metadata_hash
     epoch = group.epoch + bumps
@@ -188,7 +188,7 @@ def _notice(
         records.append(ShareEpochRecord(group.name, epoch, metadata_hash))
     group.refresh_ms, group.refresh_epoch = shard.now_ms + INT_MAX, epoch
     members = len(group.members) + (after.member_id not in group.members)
-    return Noticed(epoch, bumps, names_alone_are_equal(topics, members))
+    return _Noticed(epoch, bumps, names_alone_are_equal(topics, members))
 
 
 def _fence(
@@ -217,7 +217,7 @@ def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | Non
     return None if member is None else _fence(shard, group, member, Cause.SESSION_EXPIRED)
 
 
-class Noticed(NamedTuple):
+class _Noticed(NamedTuple):
     """The group after a heartbeat was compared with it. ``bumps``: the group epoch counted up."""
 
     epoch: int
@@ -225,16 +225,16 @@ class Noticed(NamedTuple):
     is_homogeneous: bool
 
 
-class MemberTarget(NamedTuple):
+class _MemberTarget(NamedTuple):
     """One member's target and the epoch for which it was computed."""
 
     epoch: int
     partitions: Target
 
 
-def update_target(
-    shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMember, records: list[Record]
-) -> Turns[MemberTarget]:
+def _update_target(
+    shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember, records: list[Record]
+) -> Turns[_MemberTarget]:
     """The member's target, computed anew if the group has changed since the last one was.
 
     At most once per `group.share.assignment.interval.ms`: until then the old target counts.
@@ -244,17 +244,17 @@ def update_target(
     """
     interval_ms = shard.group_options.share(group.name).assignment_interval_ms
     if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
-        return MemberTarget(group.assignment_epoch, group.target(member.member_id))
+        return _MemberTarget(group.assignment_epoch, group.target(member.member_id))
     targets = yield from _assign(shard, group, noticed, member)
     for member_id, target in targets.items():
         if target is not group.targets.get(member_id):
             records.append(ShareTargetRecord(group.name, member_id, target))
     records.append(ShareTargetEpochRecord(group.name, noticed.epoch, shard.now_ms))
-    return MemberTarget(noticed.epoch, targets[member.member_id])
+    return _MemberTarget(noticed.epoch, targets[member.member_id])
 
 
 def _assign(
-    shard: Shard, group: ShareGroup, noticed: Noticed, member: ShareMember
+    shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember
 ) -> Turns[dict[str, Target]]:
     """Every member's target; a target that stays is the same object."""
     specs: JavaHashMap[str, MemberSpec] = JavaHashMap()
@@ -274,7 +274,7 @@ def _assign(
         raise CoordinatorFault(f"simple cannot assign in epoch {noticed.epoch}: {problem}") from problem
 
 
-def take_target(shard: Shard, member: ShareMember, target: MemberTarget, *, bumps: bool) -> ShareMember:
+def _take_target(shard: Shard, member: ShareMember, target: _MemberTarget, *, bumps: bool) -> ShareMember:
     """The member with its whole target, cut to its topics, if the target or the group is new to it."""
     if not bumps and member.is_reconciled_to(target.epoch):
         return member

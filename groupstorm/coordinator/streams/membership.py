@@ -84,13 +84,13 @@ def find_member(group: StreamsGroup, request: StreamsGroupHeartbeat, records: li
         return group.replaced(known, member_id, records)
     if joins:
         return group.members.get(member_id) or StreamsMember(member_id)
-    member = known_sender(group, member_id, instance)
+    member = _known_sender(group, member_id, instance)
     owned = (request.active, request.standby, request.warmup)
     check_epoch(group.kind, member, request.member_epoch, member.assigned.contains(owned))
     return member
 
 
-def known_sender(group: StreamsGroup, member_id: str, instance: str | None) -> StreamsMember:
+def _known_sender(group: StreamsGroup, member_id: str, instance: str | None) -> StreamsMember:
     """The member with this id, and with this instance id if it gives one; else `Refused`."""
     if instance is None:
         return known_member(group, member_id)
@@ -104,7 +104,7 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
     group = group_of(shard, request.group)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka
-    member = known_sender(group, request.member_id, request.group_instance_id)
+    member = _known_sender(group, request.member_id, request.group_instance_id)
     response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
