@@ -19,7 +19,7 @@ LONG_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ModernConfig:
-    """The options that both kinds have, under Kafka's names; times are in milliseconds."""
+    """The options that all kinds have, under Kafka's names; times are in milliseconds."""
 
     kind: ClassVar[str]
     #: The fields that one group may have of its own, and the least and greatest values that may be set.
