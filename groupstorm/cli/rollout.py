@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,13 @@ import yaml
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import SeedOption, overrides
-from groupstorm.cli.printing import (
-    print_command,
-    print_grid,
-    print_json,
-    print_line,
-    print_paragraph,
-    print_paragraphs,
-)
+from groupstorm.cli.printing import print_json
 from groupstorm.cli.rollout_against import compare_versions
+from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
-from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.progress import runs_progress
-from groupstorm.report.rollout_answer import Rollouts, alternatives_grid, pods_of, rollout_answer
-from groupstorm.report.rollout_lines import lines_to_paste
-from groupstorm.report.tables import figures_grid, seeds_named
+from groupstorm.report.rollout_answer import Rollouts, rollout_answer
 from groupstorm.storms.deployments.alternatives import (
     ROLLING,
     alternatives_to,
@@ -40,14 +30,13 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.runs.contradictions import contradictions, growing_lag, outlasts_polls
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
-from groupstorm.storms.scenario.settings import Settings, read
-from groupstorm.verdicts.alternatives import AS_IT_IS, Advice, Alternative, advise_alternative
+from groupstorm.storms.scenario.settings import read
+from groupstorm.verdicts.alternatives import AS_IT_IS
 from groupstorm.whatif.measuring import measure
 from groupstorm.yaml_documents import read_text, text_of
 
@@ -133,9 +122,9 @@ def rollout(
         answer = _never(plan, stuck, folder, first_seed, code)
     found = Answer(plan, as_it_is, alternatives, rollouts, answer, folder)
     if as_json:
-        print_json(_rollout_content(found))
+        print_json(rollout_content(found))
     else:
-        _print_rollout(found, everything)
+        print_rollout(found, everything)
     every = [run for one in rollouts.values() for run in one.runs]
     print_assignor_failures(every)
     require_invariants(every)
@@ -200,158 +189,3 @@ def _never(plan: Plan, stuck: str, folder: Path, seed: int, code: Mapping[str, A
     )
     cure = f" Tried and complete: {'; '.join(tried)}." if tried else ""
     return f"This rollout never completes: {stuck}. {reported}{cure}"
-
-
-#: Why objects of some kinds are not used, and those of all others.
-_WHY_UNUSED = {
-    "ConfigMap": "no Kafka setting in it",
-    "Deployment": "not the consumer",
-    "HorizontalPodAutoscaler": "scales another workload",
-    "KafkaTopic": "the settings name another topic, or none",
-    "PodDisruptionBudget": "of other pods",
-    "ScaledObject": "scales another workload",
-    "Secret": "not read",
-    "StatefulSet": "not the consumer",
-}
-_NO_PART = "no part in a rollout"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """``rollouts``: those that were run, by the names of the alternatives. ``as_it_is``: the paragraph on the
-    rollout without a change; ``settings``: its settings."""
-
-    plan: Plan
-    settings: Settings
-    alternatives: Sequence[Alternative]
-    rollouts: dict[str, Rollouts]
-    as_it_is: str
-    folder: Path
-
-    def advice(self) -> Advice | None:
-        """None if no alternative was run."""
-        if len(self.rollouts) == 1:
-            return None
-        figures = {name: one.figures for name, one in self.rollouts.items()}
-        never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
-        against = contradictions({AS_IT_IS: self.settings}) if outlasts_polls(self.settings) else []
-        overload = growing_lag(self.settings)
-        return advise_alternative(
-            figures, self.alternatives, never, contradiction=" ".join(against), overload=" ".join(overload)
-        )
-
-
-def _print_rollout(answer: Answer, everything: bool) -> None:
-    """Print the answer first, then the figures, then the lines to paste, then what was read and assumed."""
-    plan, advice, rollouts = answer.plan, answer.advice(), answer.rollouts
-    plain = rollouts[AS_IT_IS]
-    print_paragraph(f"{plan.consumer.workload}: {_described(answer)}", emphasized=True)
-    _print_alarms(plan)
-    if advice is not None:
-        print_paragraph(" ".join(advice.sentences))
-        print()
-    print_paragraph(f"As it is: {answer.as_it_is}")
-    print_paragraphs(reasons_sentences({"rollout": [run.reasons for run in plain.runs]}))
-    print()
-    title = f"{plan.name}, {seeds_named([run.scenario.seed for run in plain.runs])}"
-    print_grid(alternatives_grid(title, rollouts, None if advice is None else advice.chosen))
-    if everything:
-        print_grid(figures_grid(title, {name: one.figures for name, one in rollouts.items()}, True))
-    if advice is not None:
-        _print_alternatives(answer, advice, everything)
-    _print_told(plan, () if advice is None else advice.sentences)
-    print()
-    print_paragraph(f"The scenarios and their runs: {answer.folder}")
-    print_command("The story of it:", "trace", str(plain.runs[0].folder))
-
-
-def _print_alternatives(answer: Answer, advice: Advice, everything: bool) -> None:
-    """The price of each, and the lines of the recommended one."""
-    for one in answer.alternatives:
-        print_paragraph(f"{one.name}: {one.price}.")
-    print()
-    for one in answer.alternatives:
-        if everything or one.name == advice.chosen:
-            print_paragraph(f"To paste for {one.name}:", emphasized=True)
-            for line in lines_to_paste(one.settings, answer.plan, answer.settings):
-                print_line(line)
-            print()
-    if not everything:
-        print_paragraph("--all prints the lines of every alternative.")
-        print()
-
-
-def _print_alarms(plan: Plan) -> None:
-    """Faults of the manifest that no figure outweighs, each with the lines that mend it."""
-    print_paragraphs(plan.warnings)
-    for alarm in plan.alarms:
-        said, *mend = alarm.splitlines()
-        print_paragraph(said)
-        for line in mend:
-            print_line(line)
-
-
-def _print_told(plan: Plan, answer: Sequence[str]) -> None:
-    """Print what was read and assumed, and the findings that the answer has not said."""
-    measured = f"Measured in {plan.trace}"
-    for heading, sentences in (("Read", plan.read), (measured, plan.measured), ("Assumed", plan.assumed)):
-        if sentences:
-            print_paragraph(f"{heading}: {'; '.join(sentences)}.")
-    if plan.unknown:
-        print_paragraph(f"Not known: {'; '.join(plan.unknown)}: give them with --set; defaults are taken.")
-    unused = plan.consumer.unused.items()
-    kinds = [f"{count} {kind} ({_WHY_UNUSED.get(kind, _NO_PART)})" for kind, count in unused]
-    if plan.unused or kinds:
-        print_paragraph(f"Not used: {'; '.join([*plan.unused, *kinds])}.")
-    said = " ".join(answer).lower()
-    print_paragraphs([finding for finding in plan.findings if finding.lower() not in said])
-
-
-def _described(answer: Answer) -> str:
-    settings, plan = answer.settings, answer.plan
-    surge, missing = settings.pods("max_surge").as_written, settings.pods("max_unavailable").as_written
-    strategy = "Recreate" if plan.step == "recreate" else f"maxSurge {surge}, maxUnavailable {missing}"
-    grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
-    partition = settings.integer("update_partition")
-    kept = f"partition {partition}, " if partition else ""
-    min_ready_s = settings.integer("min_ready_ms") // 1000
-    ready = f"minReadySeconds {min_ready_s}, " if min_ready_s else ""
-    return (
-        f"{pods_of(settings)}, {kept}{strategy}, {ready}"
-        f"terminationGracePeriodSeconds {grace_s}, ready_when {settings.choice('ready_when')}"
-    )
-
-
-def _rollout_content(answer: Answer) -> dict[str, Any]:
-    """The content of --json."""
-    plan, advice = answer.plan, answer.advice()
-    workload = plan.consumer.workload
-    return {
-        "workload": {"kind": workload.kind, "name": workload.name, "namespace": workload.namespace},
-        "settings": plan.settings,
-        "read": plan.read,
-        "measured": plan.measured,
-        "assumed": plan.assumed,
-        "unknown": plan.unknown,
-        "findings": [*plan.warnings, *plan.alarms, *plan.findings],
-        "unused": dict(plan.consumer.unused),
-        "unused_fields": plan.unused,
-        "seeds": dict(_seeds(answer.rollouts[AS_IT_IS])),
-        "alternatives": {
-            one.name: {
-                "settings": one.settings,
-                "price": one.price,
-                "lines": lines_to_paste(one.settings, plan, answer.settings),
-                "seeds": dict(_seeds(answer.rollouts[one.name])),
-            }
-            for one in answer.alternatives
-            if one.name in answer.rollouts
-        },
-        "recommended": None if advice is None else advice.chosen,
-        "answer": " ".join([*(() if advice is None else advice.sentences), answer.as_it_is]),
-    }
-
-
-def _seeds(rollouts: Rollouts) -> Iterator[tuple[str, dict[str, Any]]]:
-    for run, outcome in zip(rollouts.runs, rollouts.outcomes, strict=True):
-        yield str(run.scenario.seed), {"rollout": outcome._asdict(), "figures": run.figures.to_json()}
