@@ -31,22 +31,28 @@ from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopolog
 _WITHOUT_EFFECT = set(group_options_of(Compatibility.KAFKA_4_4_0)) - {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
 
 
-def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:
-    """The request of a step, filled in from the client's memory."""
+def _head(fields: Fields, label: str, scene: Scene) -> dict[str, Any]:
+    """The fields that heartbeats of all kinds have, filled in from the client's memory."""
     epoch = scene.clients.number("epoch", label, fields.value("epoch", "$"), lambda client: client.epoch)
+    return {
+        "group": fields.text("group", "g"),
+        "member_id": scene.clients.member_id(label, fields.value("member", "$")),
+        "member_epoch": whole_number("epoch", epoch, INT_MAX),
+        "rack": fields.optional_text("rack"),
+        "client_id": fields.text("client_id", "client"),
+    }
+
+
+def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:
     return ConsumerGroupHeartbeat(
-        group=fields.text("group", "g"),
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        member_epoch=whole_number("epoch", epoch, INT_MAX),
+        **_head(fields, label, scene),
         group_instance_id=fields.optional_text("instance"),
-        rack=fields.optional_text("rack"),
         rebalance_timeout_ms=fields.int32("rebalance", -1),
         topics=_topics(fields.value("topics")),
         regex=fields.optional_text("regex"),
         assignor=fields.optional_text("assignor"),
         owned=_owned(fields.value("owned"), scene.clients.get(label)),
         version=fields.version(1, 0, 1),
-        client_id=fields.text("client_id", "client"),
     )
 
 
@@ -107,16 +113,10 @@ def group_options(value: Any) -> Mapping[str, int | str]:
 
 
 def share_heartbeat(fields: Fields, label: str, scene: Scene) -> ShareGroupHeartbeat:
-    """The request of a step, filled in from the client's memory."""
-    epoch = scene.clients.number("epoch", label, fields.value("epoch", "$"), lambda client: client.epoch)
     return ShareGroupHeartbeat(
-        group=fields.text("group", "g"),
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        member_epoch=whole_number("epoch", epoch, INT_MAX),
-        rack=fields.optional_text("rack"),
+        **_head(fields, label, scene),
         topics=None if fields.value("topics") is None else fields.texts("topics"),
         version=fields.version(1, 1, 1),
-        client_id=fields.text("client_id", "client"),
     )
 
 
@@ -132,19 +132,14 @@ _KINDS = ("active", "standby", "warmup")
 
 
 def streams_heartbeat(fields: Fields, label: str, scene: Scene) -> StreamsGroupHeartbeat:
-    """The request of a step, filled in from the client's memory."""
     clients, client = scene.clients, scene.clients.get(label)
-    epoch = clients.number("epoch", label, fields.value("epoch", "$"), lambda one: one.epoch)
     endpoint_epoch = clients.number(
         "endpoint_epoch", label, fields.value("endpoint_epoch", "$"), lambda one: one.endpoint_epoch
     )
     active, standby, warmup = (_tasks(kind, fields.value(kind), client) for kind in _KINDS)
     return StreamsGroupHeartbeat(
-        group=fields.text("group", "g"),
-        member_id=clients.member_id(label, fields.value("member", "$")),
-        member_epoch=whole_number("epoch", epoch, INT_MAX),
+        **_head(fields, label, scene),
         group_instance_id=fields.optional_text("instance"),
-        rack=fields.optional_text("rack"),
         rebalance_timeout_ms=fields.int32("rebalance", -1),
         process=fields.optional_text("process"),
         endpoint=_endpoint(fields.value("endpoint")),
@@ -158,7 +153,6 @@ def streams_heartbeat(fields: Fields, label: str, scene: Scene) -> StreamsGroupH
         shutdown=fields.flag("shutdown"),
         endpoint_epoch=whole_number("endpoint_epoch", endpoint_epoch, INT_MAX),
         version=fields.version(0, 0, 1),
-        client_id=fields.text("client_id", "client"),
     )
 
 
