@@ -65,6 +65,7 @@ _PANELS = {
 }  # fmt: skip
 #: The commands whose names are not those of their modules and functions -> their modules and functions.
 _PLACES = {
+    "capture": ("import_logs", "capture"),
     "find": ("presets", "find"),
     "import": ("import_logs", "import_"),
     "list": ("presets", "list_presets"),
