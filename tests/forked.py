@@ -25,7 +25,6 @@ _PRELOADED = [
     "groupstorm.cli.app",
     "groupstorm.cli.run",
     "groupstorm.cli.compare",
-    "groupstorm.cli.replay",
     "groupstorm.cli.trace",
     "groupstorm.cli.check_assignor",
     "groupstorm.cli.advise",

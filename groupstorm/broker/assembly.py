@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from groupstorm.broker.apis.api import BrokerState
-from groupstorm.broker.authorization.authorizer import Authorizer
-from groupstorm.broker.authorization.principals import read_super_users
+from groupstorm.broker.authorization import Authorizer, read_super_users
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.cluster import Cluster
-from groupstorm.broker.config import INT32_MAX, BrokerConfig
+from groupstorm.broker.config import INT32_MAX, BrokerConfig, read_settings
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.topics import Topics
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.restoring import restore
-from groupstorm.broker.settings import read_settings
 from groupstorm.broker.share.persister import SharePersister
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record
 from groupstorm.problems import InputError
 from groupstorm.share_records.config import ShareConfig
@@ -45,7 +42,7 @@ def make_broker(
     ``journal``: the changes of an earlier broker; ``now_ms``: the time at which this one begins. A topic of
     the journal stays as it was.
 
-    Raises InputError for a setting that `groupstorm.broker.settings` does not know, for a wrong value, and
+    Raises InputError for a setting that `read_settings` does not know, for a wrong value, and
     for a topic that Kafka would refuse.
     """
     config, coordinator_config = read_settings(options)

@@ -27,10 +27,9 @@ from groupstorm.broker.apis.api import (
     Outcome,
     Wait,
 )
+from groupstorm.broker.apis.api_versions import API_VERSIONS, unsupported_version
 from groupstorm.broker.apis.error_answers import error_answer
-from groupstorm.broker.apis.key_00_produce import API as PRODUCE
-from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
-from groupstorm.broker.apis.key_18_api_versions import unsupported_version
+from groupstorm.broker.apis.produce import PRODUCE
 from groupstorm.broker.apis.rights import missing_right
 from groupstorm.broker.changes import Change
 from groupstorm.broker.decoding import Decoded, Decoder

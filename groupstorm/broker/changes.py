@@ -9,11 +9,11 @@ from __future__ import annotations
 import uuid
 from typing import NamedTuple
 
-from groupstorm.broker.authorization.acls import Acl
+from groupstorm.broker.authorization import Acl
 from groupstorm.broker.log.columns import IN_MEMORY
 from groupstorm.broker.log.partition import LogState
-from groupstorm.broker.log.transactions import AbortedTransaction
-from groupstorm.broker.quotas.entities import Entity
+from groupstorm.broker.log.producers import AbortedTransaction
+from groupstorm.broker.quotas import Entity
 from groupstorm.broker.security.scram import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (

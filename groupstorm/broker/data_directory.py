@@ -23,16 +23,19 @@ from typing import TypeAlias
 import crc32c
 
 from groupstorm.broker.changes import BatchAppended, BatchRewritten, Change, CheckpointTaken
-from groupstorm.broker.checkpoint import RECOGNISED_BYTES, Checkpoint, read_checkpoint, write_checkpoint
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.journal import (
     BEGINNING,
+    RECOGNISED_BYTES,
     VERSION,
     Bytes,
+    Checkpoint,
     JournalError,
     JournalReader,
     Link,
     frames,
+    read_checkpoint,
+    write_checkpoint,
 )
 from groupstorm.broker.log.batches import parse_stored
 from groupstorm.problems import InputError, OutputError

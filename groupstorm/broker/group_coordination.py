@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 from groupstorm.broker.apis.api import OFFSETS_TOPIC, AskCoordinator, BrokerState, KioMessage
-from groupstorm.broker.apis.internal_topics import move_internal_topic
+from groupstorm.broker.apis.coordinators import move_internal_topic
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
 from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished
-from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import GroupRequest, JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
-from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
+from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.turns import Turns

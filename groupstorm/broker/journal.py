@@ -1,4 +1,4 @@
-"""The format of the journal of `serve --data`: changes to bytes, and back.
+"""The formats of the journal of `serve --data` and of its checkpoints: changes to bytes, and back.
 
 One frame holds all changes of one step of the broker: a kill leaves the whole step or nothing of it. A frame
 is four bytes of length, four of crc32c, a line of JSON, and the byte strings to which the line points. The
@@ -17,13 +17,13 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from mmap import mmap
 from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import crc32c
 
-from groupstorm.broker.changes import BatchAppended, BatchRewritten, Change
+from groupstorm.broker.changes import BatchAppended, BatchRewritten, Change, CheckpointTaken
 
 #: A journal in memory or a file of it.
 Bytes: TypeAlias = bytes | mmap
@@ -340,3 +340,62 @@ def _named_tuple_reader(kind: Any) -> _Reader:
 
 
 _READERS: dict[str, _Reader] = {kind.__name__: _named_tuple_reader(kind) for kind in typing.get_args(Change)}
+
+
+_MAGIC = b"groupstorm checkpoint 2\n"
+#: The mark of a checkpoint whose journal has frames without numbers.
+_OLD_MAGIC = b"groupstorm checkpoint 1\n"
+#: Length and checksum of the bytes behind them.
+_CHECKPOINT_HEAD = struct.Struct(">QI")
+#: By so many bytes in front of its position a checkpoint recognises its journal.
+RECOGNISED_BYTES = 4096
+
+
+class Checkpoint(NamedTuple):
+    """The state at one position of the journal, and where its batches are. ``changes``: to the state; None if
+    the whole journal has to be read for it (version 1).
+
+    A restart reads the checkpoint and the journal behind that position. The journal reaches the disk before
+    its checkpoint does: one that is shorter, or ends in other bytes there, has lost what clients were told.
+    """
+
+    taken: CheckpointTaken
+    changes: Sequence[Change] | None
+
+    def check(self, journal: Bytes) -> None:
+        """Raises JournalError if the journal has lost what was in it."""
+        if len(journal) < self.taken.journal_bytes:
+            raise JournalError(
+                f"it has {len(journal)} bytes, and its checkpoint tells of {self.taken.journal_bytes}: "
+                "records or commits that clients were told of are lost"
+            )
+        if _journal_checksum(journal, self.taken.journal_bytes) != self.taken.checksum:
+            raise JournalError("it is not the one that its checkpoint was written from")
+
+
+def write_checkpoint(changes: Iterable[Change], taken: CheckpointTaken) -> bytes:
+    """``changes``: to the state that comes from the part of the journal in ``taken``."""
+    payload = b"".join(one.data for one in frames(chain([taken], changes)))
+    return _MAGIC + _CHECKPOINT_HEAD.pack(len(payload), crc32c.crc32c(payload)) + payload
+
+
+def read_checkpoint(data: bytes) -> Checkpoint | None:
+    """None if it is damaged or of a version that is not known."""
+    magic = data[: len(_MAGIC)]
+    payload = data[len(_MAGIC) + _CHECKPOINT_HEAD.size :]
+    if magic not in (_MAGIC, _OLD_MAGIC) or len(data) < len(_MAGIC) + _CHECKPOINT_HEAD.size:
+        return None
+    if _CHECKPOINT_HEAD.unpack_from(data, len(_MAGIC)) != (len(payload), crc32c.crc32c(payload)):
+        return None
+    try:
+        changes, _ = decode(payload)
+    except JournalError:
+        return None  # another version's changes
+    if not changes or not isinstance(taken := changes[0], CheckpointTaken):
+        return None
+    return Checkpoint(taken, changes if magic == _MAGIC else None)
+
+
+def _journal_checksum(journal: Bytes, end: int) -> int:
+    """The checksum of the last bytes in front of ``end``."""
+    return crc32c.crc32c(journal[max(0, end - RECOGNISED_BYTES) : end])

@@ -40,7 +40,7 @@ from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.share.persister import kept, share_key
 from groupstorm.broker.transactions import Transaction, TransactionState
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Refused
 from groupstorm.coordinator.records import Record
 from groupstorm.share_records.coordinator import ShareState
 from groupstorm.share_records.ports import WriteState

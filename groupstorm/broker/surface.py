@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from groupstorm.broker.authorization.principals import ANONYMOUS
+from groupstorm.broker.authorization import ANONYMOUS
 from groupstorm.broker.changes import Change
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.messages import Request

@@ -17,8 +17,7 @@ from groupstorm.assignors.check.properties import Verdict
 from groupstorm.assignors.check.rendering import report_to_json
 from groupstorm.assignors.check.speed import Speed, measure
 from groupstorm.assignors.contract import Assignor, MapOrder
-from groupstorm.cli.cpu_limit import Limited
-from groupstorm.cli.other_hash_seeds import other_processes
+from groupstorm.cli.assignors_under_test import Limited, other_processes
 from groupstorm.cli.printing import print_json
 from groupstorm.problems import CheckFailed
 from groupstorm.report.assignor_check import failures, findings_table, speed_table, summary

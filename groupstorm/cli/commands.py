@@ -63,8 +63,14 @@ _PANELS = {
     "Traces and results": ("trace", "analyze", "report", "diff", "replay"),
     "Tests of clients, services and assignors": ("serve", "chaos", "assign", "check-assignor", "script"),
 }  # fmt: skip
-#: The commands whose names are no names of functions in Python -> their modules and functions.
-_PLACES = {"list": ("presets", "list_presets"), "import": ("import_logs", "import_")}
+#: The commands whose names are not those of their modules and functions -> their modules and functions.
+_PLACES = {
+    "capture": ("import_logs", "capture"),
+    "find": ("presets", "find"),
+    "import": ("import_logs", "import_"),
+    "list": ("presets", "list_presets"),
+    "replay": ("run", "replay"),
+}
 
 
 def place_of(name: str) -> tuple[str, str]:

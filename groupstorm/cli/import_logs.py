@@ -1,22 +1,28 @@
-"""`groupstorm import`: logs of brokers and clients, and what coordinators have written, become a trace."""
+"""`groupstorm import` and `groupstorm capture`: a trace from logs and __consumer_offsets, or from a running
+cluster.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from groupstorm.cli.printing import print_command, print_line, print_paragraph
+from groupstorm.cli.printing import print_command, print_line, print_paragraph, print_progress
 from groupstorm.imports.envelopes import user_envelope
 from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.output import Imported
+from groupstorm.imports.output import Imported, check_folder
 from groupstorm.imports.source import LogSource, shapes_of
 from groupstorm.imports.timeline.group import GroupSummary
 from groupstorm.imports.times import Instant, instant, shown, zone
 from groupstorm.problems import InputError
+from groupstorm.units import duration_us
 from groupstorm.wording import counted, seconds
+
+if TYPE_CHECKING:
+    from groupstorm.imports.capture.shell import Progress
 
 _T = TypeVar("_T")
 _SHAPES_SHOWN = 40
@@ -58,7 +64,7 @@ def import_(
         if unknown:
             _print_unknown(logs)
         raise
-    print_imported(done, out)
+    _print_imported(done, out)
     if unknown:
         _print_unknown(logs)
     elif any(log.not_understood for log in done.logs):
@@ -66,7 +72,7 @@ def import_(
         print_paragraph(f"{counted(count, 'line')} of Kafka's not understood: --unknown shows them.")
 
 
-def print_imported(done: Imported, out: Path) -> None:
+def _print_imported(done: Imported, out: Path) -> None:
     """Print a summary of the sources and of each group, and where the trace is."""
     for log in done.logs:
         print_paragraph(_log(log, done))
@@ -165,3 +171,54 @@ def _print_unknown(logs: Sequence[LogSource]) -> None:
         print_line(f"{count:8,}  {place}: {first}")
     if len(shapes) > _SHAPES_SHOWN:
         print_paragraph(f"... and {len(shapes) - _SHAPES_SHOWN:,} other kinds of lines")
+
+
+_SECOND_US = 1_000_000
+
+
+def capture(
+    cluster: str,
+    group: list[str],
+    out: Path,
+    duration: str = "10m",
+    every: str = "5s",
+    client_config: Path | None = None,
+    trace_format: str = "jsonl",
+) -> None:
+    """Watch consumer groups of a running cluster, and write a trace as import does.
+
+    Nothing is written to the cluster. If the user may read __consumer_offsets, every generation and commit
+    comes from there; if not, the groups are described every few seconds, and rows say between which two times
+    a change lies. Ctrl-C ends the capture, which keeps what it has.
+
+    Example: groupstorm capture broker:9092 --group payments --for 10m --out captured
+    """
+    from groupstorm.clients.brokers.contract import read_addresses
+    from groupstorm.clients.wire.security import PLAINTEXT, read_client_properties
+    from groupstorm.imports.capture.shell import Progress, Watch
+    from groupstorm.imports.capture.shell import capture as watch_cluster
+
+    watch = Watch(
+        read_addresses(cluster),
+        group,
+        duration_us("--for", duration, _SECOND_US) / _SECOND_US,
+        _at_least_100_ms(duration_us("--every", every, _SECOND_US)) / _SECOND_US,
+        PLAINTEXT if client_config is None else read_client_properties(client_config),
+    )
+    check_folder(out)
+    progress = Progress(told=_tell)
+    sources = watch_cluster(watch, progress)
+    if progress.without_records:
+        print_paragraph(f"{progress.without_records}: the groups were described every {every} instead.")
+    done = import_sources(sources, out, Options(groups=frozenset(group), trace_format=trace_format))
+    _print_imported(done, out)
+
+
+def _at_least_100_ms(interval_us: int) -> int:
+    if interval_us < 100_000:
+        raise InputError("--every: expected 100ms or more")
+    return interval_us
+
+
+def _tell(progress: Progress) -> None:
+    print_progress(f"  {counted(progress.polls, 'answer')}, {counted(progress.records, 'record')}")

@@ -99,7 +99,7 @@ def broker_kind(
         return kind
     if not kind.bootstrap:
         raise InputError(f"--client-config: means something only with --on HOST:PORT, not with --on {on}")
-    from groupstorm.clients.wire.client_properties import read_client_properties
+    from groupstorm.clients.wire.security import read_client_properties
 
     return kind._replace(security=read_client_properties(client_config))
 

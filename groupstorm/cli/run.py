@@ -1,4 +1,4 @@
-"""`groupstorm run`: one storm, its files and its figures."""
+"""`groupstorm run` and `groupstorm replay`: one storm, its files and its figures, and the same once more."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from groupstorm.cli.printing import (
     print_grid,
     print_indented,
     print_json,
+    print_line,
     print_made,
     print_paragraph,
     print_paragraphs,
@@ -278,3 +279,19 @@ def _regularly(folder: DirectorySink | None, clock_s: Callable[[], float]) -> Ca
             last_s = clock_s()
 
     return rotate
+
+
+def replay(
+    folder: Path,
+    exact: bool = False,
+    settings: list[str] | None = None,
+) -> None:
+    """Run a run again from its scenario.yaml and check that every event comes out the same.
+
+    If one differs, the command prints it and exits with 1. With --exact it simulates each heartbeat: the
+    trace must be the same. --set names an assignor of your own, which a scenario file cannot.
+    """
+    from groupstorm.storms.runs.past_runs import replay as replay_run
+
+    rows = replay_run(folder, exact, overrides(settings))
+    print_line(f"{folder}: all {rows:,} rows came out the same")

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from groupstorm.coordinator.change_events import ChangeEvents, is_of_member
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import GroupRequest, Response
 from groupstorm.coordinator.modern.group import ModernGroup

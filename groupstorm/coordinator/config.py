@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from groupstorm.coordinator.consumer_config import ConsumerConfig
-from groupstorm.coordinator.share_config import ShareConfig
-from groupstorm.coordinator.streams_config import STICKY, StreamsConfig, split_names
+from groupstorm.coordinator.modern.config import (
+    STICKY,
+    ConsumerConfig,
+    ShareConfig,
+    StreamsConfig,
+    split_names,
+)
 from groupstorm.problems import InputError, did_you_mean
 
 INT_MAX = 2**31 - 1

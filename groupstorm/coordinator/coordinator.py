@@ -25,16 +25,21 @@ from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_time
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.descriptions import handle_describe_consumer_group
-from groupstorm.coordinator.consumer.fencing import on_member_timer
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
+from groupstorm.coordinator.consumer.membership import on_member_timer
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
     handle_offset_delete,
     on_expiration_timer,
     schedule_expiration,
+)
+from groupstorm.coordinator.descriptions import (
+    handle_describe_consumer_group,
+    handle_describe_share_group,
+    handle_describe_streams_group,
+    handle_list,
 )
 from groupstorm.coordinator.dispatch import handle_heartbeat, handle_join, handle_leave, handle_sync
 from groupstorm.coordinator.effects import Effects, PendingReply
@@ -43,7 +48,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.kinds import WINGS
-from groupstorm.coordinator.listing import handle_list
 from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
 from groupstorm.coordinator.long_work import LongWork
 from groupstorm.coordinator.messages import (
@@ -70,7 +74,6 @@ from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, 
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.share.descriptions import handle_describe_share_group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.heartbeats import handle_share_heartbeat, on_share_timer
 from groupstorm.coordinator.share.messages import (
@@ -88,10 +91,9 @@ from groupstorm.coordinator.share.offsets import (
 from groupstorm.coordinator.share.persister import Persister
 from groupstorm.coordinator.share.state_partitions import forget_topics
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin
-from groupstorm.coordinator.streams.descriptions import handle_describe_streams_group
-from groupstorm.coordinator.streams.fencing import on_streams_timer
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.heartbeats import handle_streams_heartbeat
+from groupstorm.coordinator.streams.membership import on_streams_timer
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,
     StreamsGroupHeartbeat,

@@ -1,4 +1,7 @@
-"""Kafka's error codes, by Kafka's names (org.apache.kafka.common.protocol.Errors, 4.4.0)."""
+"""Kafka's error codes, and the exceptions that end an operation of the coordinator.
+
+Source of the codes: org.apache.kafka.common.protocol.Errors of Kafka 4.4.0.
+"""
 
 from __future__ import annotations
 
@@ -154,3 +157,33 @@ class Error(IntEnum):
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 NO_ERROR: Final = Error.NONE
 REBALANCE_IN_PROGRESS: Final = Error.REBALANCE_IN_PROGRESS
+
+
+class CoordinatorFault(Exception):
+    """An operation cannot go on; the text says why.
+
+    Kafka throws IllegalStateException and the like, logs it, leaves the group as the last statement left it,
+    and answers UNKNOWN_SERVER_ERROR. `failures` says how this coordinator goes on.
+    """
+
+
+class IllegalTransition(CoordinatorFault):
+    """The transition table has no such row (IllegalStateException of ClassicGroup.transitionTo)."""
+
+
+class Refused(Exception):
+    """A request, or a part of it, is answered with this error; nothing of it is done."""
+
+    def __init__(self, error: Error, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+#: The characters that Java's ``String.trim`` takes away.
+_BLANKS = "".join(map(chr, range(0x21)))
+
+
+def refuse_blank(value: str | None, field: str) -> None:
+    """`Refused` (INVALID_REQUEST) if the field holds nothing but blanks (Utils.throwIfEmptyString)."""
+    if value is not None and not value.strip(_BLANKS):
+        raise Refused(Error.INVALID_REQUEST, f"{field} can't be empty.")

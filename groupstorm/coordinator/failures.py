@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.messages import Request
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.shard import Shard

@@ -14,9 +14,8 @@ from groupstorm.coordinator.classic.changes import answer_all_parked, delete_gro
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.failures import attempt
-from groupstorm.coordinator.faults import CoordinatorFault
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.modern.member import UNREVOKED
 from groupstorm.coordinator.modern.records import EntryRecord

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer_config import GroupOptions
 from groupstorm.coordinator.effects import Effects, PendingReply, Reply
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.modern.config import GroupOptions
 from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.modern.records import EntryRecord, key_of
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets

@@ -5,12 +5,11 @@ from __future__ import annotations
 from groupstorm.broker.security.listener import ListenerSecurity as Security
 from groupstorm.testing.broker import BrokerUnderTest as Broker
 from groupstorm.testing.broker import EmulatorOnly
-from groupstorm.testing.emulated import EmulatedBroker
+from groupstorm.testing.emulated import EmulatedBroker, secured
 from groupstorm.testing.faults import ArmedFault, FaultTimeout
 from groupstorm.testing.groups import GroupTimeout, GroupView, LockedRecords, MemberView
 from groupstorm.testing.groups import GroupUnderTest as Group
 from groupstorm.testing.ledger import Ledger, LedgerFailed
-from groupstorm.testing.secured import secured
 
 __all__ = [
     "ArmedFault",

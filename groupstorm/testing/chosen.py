@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.wire.client_properties import read_client_properties
+from groupstorm.clients.wire.security import read_client_properties
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker

@@ -12,9 +12,10 @@ from groupstorm.broker.broker_trace import trace_in_folder
 from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker
 from groupstorm.broker.loop_thread import LoopThread
 from groupstorm.broker.releases import NEWEST, RELEASES
-from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
+from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_context
+from groupstorm.broker.security.users import Users, is_name, is_password
 from groupstorm.clients.consumer.records import ConsumerRecord
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Refused
 from groupstorm.problems import InputError, OutputError
 from groupstorm.testing.arguments import (
     Setting,
@@ -238,3 +239,37 @@ class _EmulatedGroup(GroupUnderTest):
 
     def _last_events(self) -> Sequence[str]:
         return self._embedded.call(lambda: self._control.last_events(self.id))
+
+
+def secured(
+    *,
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
+    tls_client_ca: str | os.PathLike[str] | None = None,
+    sasl_users: Mapping[str, str] | None = None,
+) -> ListenerSecurity:
+    """For `groupstorm.broker(security=...)`.
+
+    ``tls_cert``, ``tls_key``: PEM, in one file or in two; clients must use TLS. ``tls_client_ca``: clients
+    must also show a certificate that one of these has signed. ``sasl_users``: name -> password; clients must
+    authenticate (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512). Raises InputError.
+    """
+    certificate = optional_path("tls_cert", tls_cert)
+    key, client_ca = optional_path("tls_key", tls_key), optional_path("tls_client_ca", tls_client_ca)
+    if certificate is None and (key or client_ca):
+        raise InputError(
+            f"{'tls_key' if key else 'tls_client_ca'}: {key or client_ca}: expected tls_cert beside it"
+        )
+    tls = None if certificate is None else tls_context(certificate, key, client_ca)
+    return ListenerSecurity(tls, None if sasl_users is None else _users(sasl_users))
+
+
+def _users(passwords: object) -> Users:
+    if not isinstance(passwords, Mapping) or not passwords:
+        raise InputError("sasl_users: expected {'alice': 'her password'}")
+    for name, password in passwords.items():
+        if not isinstance(name, str) or not is_name(name):
+            raise InputError(f"sasl_users: {name!r}: expected a name in printable ASCII")
+        if not isinstance(password, str) or not is_password(password):
+            raise InputError(f"sasl_users: {name}: expected a password, a text that is not empty")
+    return Users(passwords)

@@ -40,7 +40,7 @@ from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.faults import ArmedFault, Fault
 from groupstorm.testing.groups import NO_GROUP, SHARE, GroupUnderTest, GroupView, Wanted
 from groupstorm.testing.lag import LogEnds, Progress, topics_of
-from groupstorm.testing.proxy.proxy import FaultProxy
+from groupstorm.testing.proxy import FaultProxy
 from groupstorm.testing.records import decoded
 from groupstorm.testing.shared import SharedBrokers
 from groupstorm.testing.viewed import (

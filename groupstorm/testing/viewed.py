@@ -44,8 +44,20 @@ def _classic_members(members: Iterable[Member | DescribedMember]) -> tuple[Membe
 
 
 def consumer_group(group: ConsumerGroup, topic_name: TopicName) -> GroupView:
-    """A consumer group of the emulator. A partition that a member has to give up counts as its own."""
-    members = tuple(
+    """A consumer group of the emulator."""
+    return _consumer_view(group.state, group.epoch, _modern_members(group, topic_name))
+
+
+def share_group(group: ShareGroup, topic_name: TopicName) -> GroupView:
+    """A share group of the emulator."""
+    members = _modern_members(group, topic_name)
+    return _share_view(group.state, group.epoch, group.assignment_epoch, members)
+
+
+def _modern_members(group: ConsumerGroup | ShareGroup, topic_name: TopicName) -> tuple[MemberView, ...]:
+    """A partition that a member has to give up counts as its own."""
+    protocol = SHARE if isinstance(group, ShareGroup) else CONSUMER
+    return tuple(
         [
             MemberView(
                 member.client_id,
@@ -53,34 +65,13 @@ def consumer_group(group: ConsumerGroup, topic_name: TopicName) -> GroupView:
                 member.instance,
                 member.client_host,
                 _named([*member.assigned.items(), *member.revoking.items()], topic_name),
-                CONSUMER if member.classic is None else CLASSIC,
+                CLASSIC if member.speaks_classic else protocol,
                 member.epoch,
                 _named(group.target(member.member_id).items(), topic_name),
             )
             for member in group.members.values()
         ]
     )
-    return _consumer_view(group.state, group.epoch, members)
-
-
-def share_group(group: ShareGroup, topic_name: TopicName) -> GroupView:
-    """A share group of the emulator."""
-    members = tuple(
-        [
-            MemberView(
-                member.client_id,
-                member.member_id,
-                None,
-                member.client_host,
-                _named(member.assigned.items(), topic_name),
-                SHARE,
-                member.epoch,
-                _named(group.target(member.member_id).items(), topic_name),
-            )
-            for member in group.members.values()
-        ]
-    )
-    return _share_view(group.state, group.epoch, group.assignment_epoch, members)
 
 
 def locked_records(

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from groupstorm.broker import dynamic_configs
-from groupstorm.broker.dynamic_configs import ConfigSource
+from groupstorm.broker import described_configs
+from groupstorm.broker.described_configs import ConfigSource
 from tests.broker import wire
 
-FILE = Path(dynamic_configs.__file__).with_name("kafka_configs.jsonl")
+FILE = Path(described_configs.__file__).with_name("kafka_configs.jsonl")
 _TOPIC = "described"
 #: Type of a resource, its name in the file, and one such resource.
 _RESOURCES = ((2, "topic", _TOPIC), (4, "broker", "1"), (32, "group", "described"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.broker.settings import SETTINGS
+from groupstorm.broker.config import SETTINGS
 from tools.documentation.broker import LIMITS, REMARKS, reference_page
 
 

@@ -11,8 +11,7 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
-from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
-from groupstorm.broker.quotas.rates import Windows
+from groupstorm.broker.quotas import Client, ClientQuotas, Windows
 from groupstorm.broker.security.scram import make_credential
 from groupstorm.broker.security.users import Credentials, Users
 from groupstorm.coordinator.errors import Error

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.config import Advertised, BrokerConfig
-from groupstorm.broker.settings import REFUSED, SETTINGS
+from groupstorm.broker.config import REFUSED, SETTINGS, Advertised, BrokerConfig
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import java_address

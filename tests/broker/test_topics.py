@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.apis import key_03_metadata
+from groupstorm.broker.apis import metadata as metadata_api
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import create, metadata, topic_id, versions
@@ -170,7 +170,7 @@ def test_kept_answers_of_metadata_do_not_pile_up(driver: Driver, monkeypatch: py
         for version in (4, 7):
             driver.ask(wire.METADATA, version, topics=None)
         assert len(kept) == 2, "answers of before the last change are of no use"
-    monkeypatch.setattr(key_03_metadata, "_BYTES_KEPT", 100)
+    monkeypatch.setattr(metadata_api, "_BYTES_KEPT", 100)
     create(driver, 5, "last")
     answer = driver.ask(wire.METADATA, 4, topics=None)
     assert "last" in [topic.name for topic in answer.topics]

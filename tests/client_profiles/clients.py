@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafka_jars, quick_start
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import cache_folder, runtimes
 from tests.processes import BUILD_DEADLINE_S, run_process

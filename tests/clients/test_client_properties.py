@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.clients.wire.client_properties import read_client_properties
-from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity, read_client_properties
 from groupstorm.problems import InputError
 from tests.certificates import make_certificates
 

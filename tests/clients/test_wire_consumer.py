@@ -14,7 +14,7 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
 from groupstorm.trace.events import coordinator as coordinator_events

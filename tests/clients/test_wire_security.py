@@ -8,7 +8,13 @@ import hmac
 
 import pytest
 
-from groupstorm.clients.wire.security import AuthenticationRefused, ClientSecurity, Conversation, plain, scram
+from groupstorm.clients.wire.security import (
+    AuthenticationRefused,
+    ClientSecurity,
+    Conversation,
+    plain,
+    scram,
+)
 
 # RFC 7677, section 3
 NONCE = "rOprNGfwEbeRWgbNEkqO"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.config import COMPATIBILITY, OPTIONS, Compatibility, CoordinatorConfig, parse_int
-from groupstorm.coordinator.consumer_config import ConsumerConfig, GroupOptions
+from groupstorm.coordinator.modern.config import ConsumerConfig, GroupOptions
 from groupstorm.problems import InputError
 
 #: Name, type, default and validator of each option, as Kafka prints them (golden/README.md).

@@ -28,7 +28,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_of,
     topics_without,
 )
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics

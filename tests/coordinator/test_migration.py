@@ -18,8 +18,7 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
 )
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     DescribeConsumerGroup,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.coordinator.classic.states import TRANSITIONS, next_state
-from groupstorm.coordinator.faults import IllegalTransition
+from groupstorm.coordinator.errors import IllegalTransition
 from groupstorm.trace.events.group_states import Cause, GroupState
 from tools.documentation.coordinator import state_diagram
 

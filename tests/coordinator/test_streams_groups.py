@@ -17,10 +17,10 @@ from groupstorm.coordinator.modern.reconciliation import Found
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
 from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.streams_printing import print_streams_group
-from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
+from groupstorm.coordinator.streams.topology import Status
 from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script, run_streams
 from tests.soaking import one_in

@@ -13,8 +13,13 @@ import pytest
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
-from groupstorm.coordinator.streams.configuration import configure
-from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
+from groupstorm.coordinator.streams.topology import (
+    CopartitionGroup,
+    Subtopology,
+    TopicInfo,
+    Topology,
+    configure,
+)
 from groupstorm.coordinator.topics import Topic, Topics
 from groupstorm.turns import at_once
 from tests.coordinator.streams_scripts import NOTHING, OWNED, run_streams

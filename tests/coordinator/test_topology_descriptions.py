@@ -16,7 +16,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
 from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.script.plugin import ScriptedPlugin
+from groupstorm.coordinator.script.stand_ins import ScriptedPlugin
 from groupstorm.coordinator.streams.records import StreamsGroupRecord
 from tests.coordinator.streams_scripts import TOPOLOGY
 

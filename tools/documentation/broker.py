@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.apis.key_51_alter_user_scram_credentials import ITERATIONS_MAX
-from groupstorm.broker.apis.key_75_describe_topic_partitions import PARTITIONS_DESCRIBED
-from groupstorm.broker.config import OPTIONS, BrokerConfig, shown
+from groupstorm.broker.apis.authentication import ITERATIONS_MAX
+from groupstorm.broker.apis.metadata import PARTITIONS_DESCRIBED
+from groupstorm.broker.config import COORDINATOR_SETTINGS, OPTIONS, SETTINGS, BrokerConfig, shown
 from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST
-from groupstorm.broker.settings import COORDINATOR_SETTINGS, SETTINGS
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.consumer.regexes import PROGRAM_BYTES

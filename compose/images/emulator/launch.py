@@ -16,7 +16,7 @@ from groupstorm.broker import service
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
-from groupstorm.broker.settings import SETTINGS
+from groupstorm.broker.config import SETTINGS
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.log import configure

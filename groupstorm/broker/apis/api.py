@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from groupstorm.broker.authorization.acls import Acl, Operation, ResourceType
-from groupstorm.broker.authorization.authorizer import Acls, Authorizer
+from groupstorm.broker.authorization import Acl, Acls, Authorizer, Operation, ResourceType
 from groupstorm.broker.changes import (
     AclCreated,
     AclDeleted,
@@ -31,14 +30,12 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
-from groupstorm.broker.dynamic_configs import DynamicConfigs
+from groupstorm.broker.described_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic, Topics
-from groupstorm.broker.quotas.client_quotas import Client, ClientQuotas
-from groupstorm.broker.quotas.entities import Entity
-from groupstorm.broker.quotas.rates import Windows
+from groupstorm.broker.quotas import Client, ClientQuotas, Entity, Windows
 from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.security.scram import Credential
 from groupstorm.broker.security.users import Credentials

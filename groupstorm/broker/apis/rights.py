@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groupstorm.broker.apis.api import BrokerState, Call, Right
-from groupstorm.broker.authorization.acls import CLUSTER_NAME, Operation, ResourceType
-from groupstorm.broker.authorization.authorizer import Who
+from groupstorm.broker.authorization import CLUSTER_NAME, Operation, ResourceType, Who
 from groupstorm.coordinator.errors import Error
 
 NO_AUTHORIZED_OPERATIONS = -(2**31)

@@ -33,10 +33,9 @@ from groupstorm.broker.log.batches import (
 )
 from groupstorm.broker.log.columns import LogBatches
 from groupstorm.broker.log.compression import UnpackError, pack, unpack
-from groupstorm.broker.log.producers import LastRecord
+from groupstorm.broker.log.producers import AbortedTransaction, LastRecord
 from groupstorm.broker.log.records import KeyedRecord, keyed_records
 from groupstorm.broker.log.segments import Cleanable
-from groupstorm.broker.log.transactions import AbortedTransaction
 
 
 class Cleaned(NamedTuple):

@@ -14,10 +14,9 @@ from groupstorm.broker.log.columns import (
     LogBatches,
     RecordStore,
 )
-from groupstorm.broker.log.producers import KeptProducer, Producers
+from groupstorm.broker.log.producers import AbortedTransaction, KeptProducer, PartitionTransactions, Producers
 from groupstorm.broker.log.records import first_record_since, record_of_max_timestamp
 from groupstorm.broker.log.segments import Cleanable, Segments, cleanable
-from groupstorm.broker.log.transactions import AbortedTransaction, PartitionTransactions
 from groupstorm.broker.topic_configs import LogSettings
 
 #: Partitions never change their leaders.

@@ -12,8 +12,7 @@ from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.log.columns import RecordStore
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.topic_configs import LogSettings
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 
 MAX_NAME_LENGTH = 249
 #: Kafka creates at most so many partitions in one request (ReplicationControlManager, KAFKA-19130).

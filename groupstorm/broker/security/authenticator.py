@@ -16,9 +16,8 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.broker.apis.api import Api
-from groupstorm.broker.apis.key_17_sasl_handshake import API as SASL_HANDSHAKE
-from groupstorm.broker.apis.key_18_api_versions import API as API_VERSIONS
-from groupstorm.broker.apis.key_36_sasl_authenticate import API as SASL_AUTHENTICATE
+from groupstorm.broker.apis.api_versions import API_VERSIONS
+from groupstorm.broker.apis.authentication import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.scram import (
     OTHER_AUTHORIZATION_ID,
@@ -28,7 +27,7 @@ from groupstorm.broker.security.scram import (
     SaslExchange,
     scram,
 )
-from groupstorm.broker.security.users import KnownUsers
+from groupstorm.broker.security.users import Credentials
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.headers import frame as framed
@@ -80,7 +79,7 @@ class Authenticator:
     """The authenticator of one connection. `receive` takes each frame; a frame may be up to `max_bytes`
     long."""
 
-    def __init__(self, users: KnownUsers, config: BrokerConfig) -> None:
+    def __init__(self, users: Credentials, config: BrokerConfig) -> None:
         self._users = users
         self._config = config
         self._state = AuthenticatorState.HANDSHAKE_OR_VERSIONS_REQUEST
@@ -255,7 +254,7 @@ _NONCE_BYTES = 18
 _PLAIN_TOKENS = 3
 
 
-def plain(users: KnownUsers) -> SaslExchange:
+def plain(users: Credentials) -> SaslExchange:
     """One message, ``authzid NUL user NUL password``. Refusals have the words of PlainSaslServer."""
     said = (yield b"").decode(errors="replace")
     tokens = said.split("\0", _PLAIN_TOKENS)
@@ -274,8 +273,8 @@ def plain(users: KnownUsers) -> SaslExchange:
     return Authenticated(username, b"")
 
 
-def _scram_with(hash_name: str) -> Callable[[KnownUsers], SaslExchange]:
-    def begin(users: KnownUsers) -> SaslExchange:
+def _scram_with(hash_name: str) -> Callable[[Credentials], SaslExchange]:
+    def begin(users: Credentials) -> SaslExchange:
         nonce = base64.b64encode(os.urandom(_NONCE_BYTES)).decode()
         return scram(lambda name: users.credential(name, hash_name), nonce)
 
@@ -283,7 +282,7 @@ def _scram_with(hash_name: str) -> Callable[[KnownUsers], SaslExchange]:
 
 
 #: By name; the strongest first.
-MECHANISMS: Mapping[str, Callable[[KnownUsers], SaslExchange]] = {
+MECHANISMS: Mapping[str, Callable[[Credentials], SaslExchange]] = {
     **{name: _scram_with(SCRAM_HASHES[name]) for name in ("SCRAM-SHA-512", "SCRAM-SHA-256")},
     "PLAIN": plain,
 }

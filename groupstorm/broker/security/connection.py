@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable
 from typing import cast
 
-from groupstorm.broker.authorization.principals import user
+from groupstorm.broker.authorization import user
 from groupstorm.broker.connection import Connection, ConnectionServer
 from groupstorm.broker.security.authenticator import Authenticator, Pass, Refuse, Reply, Verdict
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_reason

@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from groupstorm.broker.security.scram import ITERATIONS, Credential, make_credential
 from groupstorm.problems import InputError
@@ -30,14 +29,6 @@ def is_name(name: str) -> bool:
 def is_password(password: str) -> bool:
     """Whether PLAIN can carry the password, whose parts end with a NUL."""
     return bool(password) and "\0" not in password
-
-
-class KnownUsers(Protocol):
-    """The questions of the mechanisms about users."""
-
-    def has(self, name: str, password: str, /) -> bool: ...
-
-    def credential(self, name: str, hash_name: str, /) -> Credential | None: ...
 
 
 class Users:

@@ -16,15 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.clients.brokers.class_archive import archiving, kafka_classpath, keep_archive, quick_start
 from groupstorm.clients.brokers.contract import BrokerFailed, BrokerUnavailable, RunningBroker
 from groupstorm.clients.brokers.jars import (
     HEAP,
     INTERNAL_TOPICS,
     KAFKA_VERSION,
     START_TIMEOUT_S,
+    archiving,
     has_log4j_1,
+    kafka_classpath,
     kafka_jars,
+    keep_archive,
+    quick_start,
 )
 from groupstorm.javaruntime import runtimes
 from groupstorm.protocol.endpoints import Endpoint

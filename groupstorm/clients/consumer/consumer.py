@@ -30,7 +30,7 @@ from groupstorm.clients.consumer.settings import Options, read_settings
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import RunCallback
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
-from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour, OnEvent
 from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.messages import CommittedOffset

@@ -15,10 +15,10 @@ from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, Offs
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
+from groupstorm.clients.wire.cluster import LeaderConnections
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.leader_connections import LeaderConnections
-from groupstorm.clients.wire.log_requests import FETCH, FetchSizes, OffsetReset, fetch_request
+from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error

@@ -9,7 +9,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import FetchRefused
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.log_requests import ask_leader, by_leader
+from groupstorm.clients.wire.logs import ask_leader, by_leader
 from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
 

@@ -36,12 +36,11 @@ from groupstorm.clients.share.requests import (
 )
 from groupstorm.clients.share.sessions import ShareRequest, ShareSessions
 from groupstorm.clients.share.settings import ShareSettings
-from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.cluster import ClusterClient, LeaderConnections
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import monotonic_us
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.group_driver import new_member_id
-from groupstorm.clients.wire.leader_connections import LeaderConnections
 from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.clients.wire.waiting import ChangeNotifier, WakeEvent
 from groupstorm.coordinator.errors import Error

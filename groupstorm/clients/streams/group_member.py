@@ -28,9 +28,9 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.member import Tasks, listed
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
+from groupstorm.coordinator.streams.topology import Status
 
 #: With one of these the group is not ready: threads hold still (StreamsMembershipManager.isGroupReady).
 NOT_READY: Final = frozenset(

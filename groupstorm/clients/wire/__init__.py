@@ -4,13 +4,13 @@
 
 * `connection`: sockets and frames; `cluster`: brokers, partition leaders, shared connections;
 * `coordinator_link`: the connection to the group's coordinator; `group_requests`: its requests as bytes;
-* `parts`, `membership_driver`: the common parts of the drivers of both group protocols;
+* `parts`, `membership_driver`: the common parts of the drivers of both group protocols, and the listener;
 * `classic_driver`: the classic protocol (`groupstorm.clients.membership`); `heartbeats`: its thread;
 * `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`);
 * `polling`: the application's polls; `topic_watch`: topic metadata;
-* `owned_partitions`: the listener; `positions`, `offsets`, `commits`: positions and committed offsets;
-* `log_requests`, `logs`: the logs of topics;
-* `admin`: topics and groups of a run; `security`, `client_properties`: TLS and SASL.
+* `positions`, `offsets`: positions and committed offsets;
+* `logs`: the logs of topics;
+* `admin`: topics and groups of a run; `security`: TLS and SASL.
 """
 
 from __future__ import annotations

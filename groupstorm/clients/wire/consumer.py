@@ -16,10 +16,10 @@ from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.classic_driver import ClassicDriver
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
 from groupstorm.clients.wire.group_driver import GroupDriver
 from groupstorm.clients.wire.membership_driver import MembershipDriver
+from groupstorm.clients.wire.offsets import CommittedOffsets
 from groupstorm.clients.wire.parts import (
     ApplicationBehaviour,
     ConsumerParts,

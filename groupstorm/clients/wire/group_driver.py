@@ -23,8 +23,8 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.wire.commits import CommittedOffsets
 from groupstorm.clients.wire.membership_driver import MembershipDriver
+from groupstorm.clients.wire.offsets import CommittedOffsets
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.polling import GroupPolling, PollThrew
 from groupstorm.clients.wire.waiting import WakeEvent, sleep_us

@@ -14,7 +14,7 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import CallbackKind, RunCallback
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
-from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.coordinator.errors import Error
 from groupstorm.trace.events import member as events

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.membership import Membership
-from groupstorm.clients.wire.commits import Commits
 from groupstorm.clients.wire.heartbeats import Heartbeats
+from groupstorm.clients.wire.offsets import Commits
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.clients.wire.waiting import WakeEvent, sleep_us

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from groupstorm.coordinator.classic.states import EMPTY, PREPARING_REBALANCE
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import JoinGroupMember
 from groupstorm.coordinator.modern.member import ModernMember

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.coordinator.faults import IllegalTransition
+from groupstorm.coordinator.errors import IllegalTransition
 from groupstorm.trace.events.group_states import Cause, GroupState
 
 #: The name that DescribeGroups gives to a group that does not exist.

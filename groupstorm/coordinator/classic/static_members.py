@@ -13,8 +13,7 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import maybe_complete_join, prepare_rebalance
 from groupstorm.coordinator.classic.replies import answer_join, answer_parked_join, answer_parked_sync
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error

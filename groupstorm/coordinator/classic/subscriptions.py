@@ -13,7 +13,7 @@ from groupstorm.assignors.userdata.wire import (
 )
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 
 #: ConsumerProtocol.PROTOCOL_TYPE: the only one that Kafka looks into.
 CONSUMER_PROTOCOL_TYPE = "consumer"

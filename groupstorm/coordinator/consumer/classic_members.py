@@ -23,21 +23,20 @@ from groupstorm.assignors.userdata.wire import read_int16
 from groupstorm.coordinator.change_events import emit_downgraded, emit_replaced
 from groupstorm.coordinator.changes import restart_session, when_written
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
-from groupstorm.coordinator.consumer.fencing import fence
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     Owned,
 )
-from groupstorm.coordinator.consumer.membership import check_room, member_to_join
+from groupstorm.coordinator.consumer.membership import check_room, fence, member_to_join
 from groupstorm.coordinator.consumer.migration import (
     downgrade,
     encode_partitions,
     in_hash_order,
     may_downgrade_replacing,
 )
-from groupstorm.coordinator.consumer.progress import reconcile_member
+from groupstorm.coordinator.consumer.reconciliation import reconcile_member
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -46,10 +45,8 @@ from groupstorm.coordinator.consumer.subscriptions import (
     write_subscription,
 )
 from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, update_target
-from groupstorm.coordinator.consumer_config import MigrationPolicy
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
     Heartbeat,
@@ -63,6 +60,7 @@ from groupstorm.coordinator.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from groupstorm.coordinator.modern.config import MigrationPolicy
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
 from groupstorm.coordinator.modern.subscribed import hash_set

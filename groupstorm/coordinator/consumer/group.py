@@ -24,8 +24,7 @@ from groupstorm.coordinator.consumer.records import (
     CurrentAssignment,
     MemberSubscription,
 )
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import entries, merge, put
 from groupstorm.coordinator.modern.member import MemberState

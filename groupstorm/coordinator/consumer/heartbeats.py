@@ -12,12 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from groupstorm.coordinator.changes import respond, restart_session
-from groupstorm.coordinator.consumer.fencing import leave
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.membership import check_room, find_member
+from groupstorm.coordinator.consumer.membership import check_room, find_member, leave
 from groupstorm.coordinator.consumer.migration import group_to_join
-from groupstorm.coordinator.consumer.progress import reconcile_member
+from groupstorm.coordinator.consumer.reconciliation import reconcile_member
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -27,8 +26,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
 )
 from groupstorm.coordinator.consumer.targets import preferred_assignor, update_target
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import Refused, refuse_blank
+from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.modern.subscribed import hash_set

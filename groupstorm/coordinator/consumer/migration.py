@@ -33,8 +33,7 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
 )
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH

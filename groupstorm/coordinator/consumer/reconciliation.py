@@ -11,9 +11,15 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
+from groupstorm.coordinator.changes import watch_revocation
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember, Owned, Partitions, owns_any
+from groupstorm.coordinator.consumer.subscriptions import topics_of
+from groupstorm.coordinator.consumer.targets import MemberTarget
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.reconciliation import Found, Step, reached, situation, steps
+from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.shard import Shard
 
 NEXT_STEP = steps(MemberState)
 REACHED = reached(MemberState)
@@ -93,3 +99,41 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
 
 def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:
     return number in partitions.get(topic, {})
+
+
+def reconcile_member(
+    shard: Shard,
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    target: MemberTarget,
+    has_subscription_changed: bool,
+    owned: Owned | None,
+    records: list[Record],
+) -> ConsumerMember:
+    """Bring the member towards its target, and write it if that changes the member.
+
+    While the member has partitions to give up, its rebalance timeout runs. It starts again at each change.
+
+    Kafka: GroupMetadataManager.maybeReconcile.
+    """
+    if not has_subscription_changed and member.is_reconciled_to(target.epoch):
+        return member
+    topics = frozenset(topics_of(group, member))
+    reconciled = reconcile(
+        member,
+        Reconciliation(
+            target.partitions,
+            target.epoch,
+            group.partition_epochs,
+            lambda topic: shard.topics.name(topic) in topics,
+            not topics,
+            has_subscription_changed,
+            owned,
+        ),
+    )
+    if reconciled == member:
+        return reconciled
+    records.append(group.current_record(reconciled))
+    if reconciled.classic is None:
+        watch_revocation(shard, group.name, reconciled)
+    return reconciled

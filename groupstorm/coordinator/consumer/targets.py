@@ -15,7 +15,7 @@ from groupstorm.coordinator.consumer.records import (
     ConsumerTargetRecord,
 )
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, ModernMember
 from groupstorm.coordinator.modern.records import EntryRecord, WingTypes

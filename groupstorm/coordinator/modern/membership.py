@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.modern.group import M, ModernGroup
 from groupstorm.coordinator.modern.member import ModernMember
 

@@ -23,8 +23,8 @@ from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.records import AppendCause, Record, TransactionEndRecord
 from groupstorm.coordinator.script.clients import Clients, Scene
 from groupstorm.coordinator.script.names import Names, topic_uuid
-from groupstorm.coordinator.script.plugin import ScriptedPlugin
-from groupstorm.coordinator.script.requests import append_error, build_request, plugin_way
+from groupstorm.coordinator.script.requests import append_error, build_request
+from groupstorm.coordinator.script.stand_ins import ScriptedPlugin, plugin_way
 from groupstorm.coordinator.topics import Topic
 from groupstorm.trace.events.coordinator import Event
 

@@ -39,10 +39,14 @@ from groupstorm.coordinator.script.fields import (
     partition_number,
     whole_number,
 )
-from groupstorm.coordinator.script.heartbeats import consumer_heartbeat
-from groupstorm.coordinator.script.plugin import WAYS
-from groupstorm.coordinator.script.share_steps import describe_share, share_heartbeat
-from groupstorm.coordinator.script.streams_steps import describe_streams, streams_heartbeat, topology_update
+from groupstorm.coordinator.script.modern_requests import (
+    consumer_heartbeat,
+    describe_share,
+    describe_streams,
+    share_heartbeat,
+    streams_heartbeat,
+    topology_update,
+)
 
 _PROTOCOL_SINCE_SYNC = 5
 
@@ -67,14 +71,6 @@ def append_error(step: Mapping[str, Any]) -> Error | None:
     if not isinstance(name, str) or name not in Error.__members__ or name == Error.NONE.name:
         raise InvalidStep(f"append_error: {name!r} is no error's name")
     return Error[name]
-
-
-def plugin_way(step: Mapping[str, Any]) -> str | None:
-    """The answer of the plugin for topology descriptions to what the step makes the coordinator ask."""
-    way = step.get("plugin")
-    if way is not None and way not in WAYS:
-        raise InvalidStep(f"plugin: {way!r} is not one of {', '.join(WAYS)}")
-    return way
 
 
 def _generation(client: Client) -> int:

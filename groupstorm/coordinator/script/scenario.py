@@ -14,8 +14,7 @@ from groupstorm.coordinator.config import (
     CoordinatorConfig,
     parse_int,
 )
-from groupstorm.coordinator.consumer_config import GROUP_OPTIONS
-from groupstorm.coordinator.streams_config import STREAMS_GROUP_TEXTS
+from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
 #: Options of one group and their bounds (GroupConfig); options that are not numbers are not checked.

@@ -9,7 +9,6 @@ from typing import Any
 from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
 from groupstorm.coordinator.streams.messages import (
@@ -20,7 +19,7 @@ from groupstorm.coordinator.streams.messages import (
     StreamsGroupHeartbeatResponse,
     TopologyDescription,
 )
-from groupstorm.coordinator.streams.topology import TopicInfo, Topology
+from groupstorm.coordinator.streams.topology import Status, TopicInfo, Topology
 
 _KINDS = ("active", "standby", "warmup")
 

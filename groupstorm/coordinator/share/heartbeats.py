@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
+from groupstorm.assignors.server import (
+    AssignmentRefused,
+    MapOrder,
+    MemberSpec,
+    ServerGroup,
+    Target,
+    TopicDescription,
+    assign_simple,
+)
 from groupstorm.coordinator.changes import cancel_member_timers, respond, restart_session, write_records
 from groupstorm.coordinator.config import INT_MAX
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import CoordinatorFault, Refused, refuse_blank
+from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused, refuse_blank
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
 from groupstorm.coordinator.modern.membership import check_epoch, full, known_member
 from groupstorm.coordinator.modern.subscribed import (
@@ -28,11 +37,16 @@ from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.member import ShareMember
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
-from groupstorm.coordinator.share.records import ShareEpochRecord
+from groupstorm.coordinator.share.records import (
+    ShareEpochRecord,
+    ShareTargetEpochRecord,
+    ShareTargetRecord,
+    StatePartitions,
+)
 from groupstorm.coordinator.share.state_partitions import initialize, initialize_soon, missing_partitions
-from groupstorm.coordinator.share.targets import Noticed, take_target, update_target
 from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
 from groupstorm.coordinator.writes import answering
+from groupstorm.javahash import JavaHashMap
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import Turns
 
@@ -100,12 +114,12 @@ def _heartbeat(
     noticed = _notice(shard, group, before, after, topics, records)
     yield len(topics)
     try:
-        target = yield from update_target(shard, group, noticed, after, records)
+        target = yield from _update_target(shard, group, noticed, after, records)
     except CoordinatorFault:
         if shard.config.compatibility.is_to_the_letter and request.member_id not in group.members:
             group.set_member(request.member_id, before)  # Kafka adds it first, and leaves it
         raise
-    taken = take_target(shard, after, target, bumps=noticed.bumps)
+    taken = _take_target(shard, after, target, bumps=noticed.bumps)
     if taken != after:
         records.append(group.current_record(taken))
     options = shard.group_options.share(group.name)
@@ -157,7 +171,7 @@ def _notice(
     after: ShareMember,
     topics: SubscribedTopics,
     records: list[Record],
-) -> Noticed:
+) -> _Noticed:
     """Count the group epoch up if the member subscribes to other topics, if subscribed topics are not as they
     were, or if partitions wait for a target."""
     if after != before:
@@ -166,7 +180,7 @@ def _notice(
     if group.assignment_epoch >= group.epoch:
         bumps = group.has_unassigned(shard.topics) or bumps
     if not bumps and not group.is_refresh_due(shard.now_ms):
-        return Noticed(group.epoch, bumps, group.is_homogeneous)
+        return _Noticed(group.epoch, bumps, group.is_homogeneous)
     metadata_hash = shard.topics.hash_of(topics)
     bumps = bumps or metadata_hash != group.metadata_hash
     epoch = group.epoch + bumps
@@ -174,7 +188,7 @@ def _notice(
         records.append(ShareEpochRecord(group.name, epoch, metadata_hash))
     group.refresh_ms, group.refresh_epoch = shard.now_ms + INT_MAX, epoch
     members = len(group.members) + (after.member_id not in group.members)
-    return Noticed(epoch, bumps, names_alone_are_equal(topics, members))
+    return _Noticed(epoch, bumps, names_alone_are_equal(topics, members))
 
 
 def _fence(
@@ -201,3 +215,74 @@ def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | Non
         shard.carry_out(group.name, initialize(shard, group))
     member = group.members.get(member_id) if kind is MEMBER_SESSION else None
     return None if member is None else _fence(shard, group, member, Cause.SESSION_EXPIRED)
+
+
+class _Noticed(NamedTuple):
+    """The group after a heartbeat was compared with it. ``bumps``: the group epoch counted up."""
+
+    epoch: int
+    bumps: bool
+    is_homogeneous: bool
+
+
+class _MemberTarget(NamedTuple):
+    """One member's target and the epoch for which it was computed."""
+
+    epoch: int
+    partitions: Target
+
+
+def _update_target(
+    shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember, records: list[Record]
+) -> Turns[_MemberTarget]:
+    """The member's target, computed anew if the group has changed since the last one was.
+
+    At most once per `group.share.assignment.interval.ms`: until then the old target counts.
+
+    Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder,
+    ShareGroupAssignmentBuilder.
+    """
+    interval_ms = shard.group_options.share(group.name).assignment_interval_ms
+    if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
+        return _MemberTarget(group.assignment_epoch, group.target(member.member_id))
+    targets = yield from _assign(shard, group, noticed, member)
+    for member_id, target in targets.items():
+        if target is not group.targets.get(member_id):
+            records.append(ShareTargetRecord(group.name, member_id, target))
+    records.append(ShareTargetEpochRecord(group.name, noticed.epoch, shard.now_ms))
+    return _MemberTarget(noticed.epoch, targets[member.member_id])
+
+
+def _assign(
+    shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember
+) -> Turns[dict[str, Target]]:
+    """Every member's target; a target that stays is the same object."""
+    specs: JavaHashMap[str, MemberSpec] = JavaHashMap()
+    for member_id, known in group.members.with_entry(member.member_id, member).items():
+        specs.put(member_id, MemberSpec(known.topics_in_order, group.target(member_id)))
+    topics = {
+        name: TopicDescription(topic.id, topic.partitions) for name, topic in shard.topics.by_name.items()
+    }
+    yield len(topics)
+    ids = specs.keys()
+    question = ServerGroup(topics, ids, specs.values(), MapOrder.JAVA_HASH, noticed.is_homogeneous)
+    assignable = (group.state_partitions or StatePartitions()).initialized
+    try:
+        targets = yield from assign_simple(question, assignable)
+        return dict(zip(ids, targets, strict=True))
+    except AssignmentRefused as problem:
+        raise CoordinatorFault(f"simple cannot assign in epoch {noticed.epoch}: {problem}") from problem
+
+
+def _take_target(shard: Shard, member: ShareMember, target: _MemberTarget, *, bumps: bool) -> ShareMember:
+    """The member with its whole target, cut to its topics, if the target or the group is new to it."""
+    if not bumps and member.is_reconciled_to(target.epoch):
+        return member
+    assigned = {
+        topic: frozenset(numbers)
+        for topic, numbers in target.partitions.items()
+        if shard.topics.name(topic) in member.topics
+    }
+    if member.epoch == target.epoch:
+        return replace(member, assigned=assigned)
+    return replace(member, assigned=assigned, epoch=target.epoch, previous_epoch=member.epoch)

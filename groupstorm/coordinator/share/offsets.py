@@ -10,8 +10,7 @@ from base64 import urlsafe_b64encode
 from uuid import UUID
 
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.coordinator.errors import NO_ERROR, Error, Refused
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.member import StreamsMember, listed

@@ -16,7 +16,6 @@ from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import ModernGroup, merge, put
 from groupstorm.coordinator.modern.records import WingTypes
-from groupstorm.coordinator.streams.configuration import ConfiguredTopology
 from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
 from groupstorm.coordinator.streams.messages import EndpointPartitions
 from groupstorm.coordinator.streams.records import (
@@ -31,7 +30,7 @@ from groupstorm.coordinator.streams.records import (
     StreamsTargetRecord,
     StreamsTopologyRecord,
 )
-from groupstorm.coordinator.streams.topology import Topology
+from groupstorm.coordinator.streams.topology import ConfiguredTopology, Topology
 from groupstorm.coordinator.topics import Topics
 
 NO_TASKS = Tasks()

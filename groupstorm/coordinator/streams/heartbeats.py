@@ -15,16 +15,12 @@ from typing import NamedTuple
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.changes import respond, restart_session, watch_revocation
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.faults import CoordinatorFault, Refused
+from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Refused
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.checks import check_heartbeat, check_tasks, invalid
-from groupstorm.coordinator.streams.configuration import ConfiguredTopology, Status, configure
 from groupstorm.coordinator.streams.endpoints import endpoints_of
-from groupstorm.coordinator.streams.fencing import leave
 from groupstorm.coordinator.streams.group import (
     NO_TASKS,
     StreamsGroup,
@@ -32,7 +28,16 @@ from groupstorm.coordinator.streams.group import (
     TaskOffsets,
 )
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
-from groupstorm.coordinator.streams.membership import check_room, find_member, group_of, group_to_join
+from groupstorm.coordinator.streams.membership import (
+    check_heartbeat,
+    check_room,
+    check_tasks,
+    find_member,
+    group_of,
+    group_to_join,
+    invalid,
+    leave,
+)
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.reconciliation import Holders, Reconciliation, reconcile
 from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTopologyRecord
@@ -44,7 +49,7 @@ from groupstorm.coordinator.streams.targets import (
     status_of,
     update_targets,
 )
-from groupstorm.coordinator.streams.topology import Topology
+from groupstorm.coordinator.streams.topology import ConfiguredTopology, Status, Topology, configure
 from groupstorm.coordinator.streams.topology_descriptions import asks_for_description
 from groupstorm.coordinator.timers import STREAMS_DELAY
 from groupstorm.turns import Turns

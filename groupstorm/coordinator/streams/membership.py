@@ -1,15 +1,22 @@
-"""Which member a heartbeat comes from: new, known, or a static one in the place of another.
+"""Members join a streams group, are found by their heartbeats, leave, and are fenced; wrong heartbeats are
+refused.
 
 Kafka: GroupMetadataManager.getOrCreateStreamsGroup, getOrMaybeCreateDynamicStreamsGroupMember and
-...StaticStreamsGroupMember, throwIfStreamsGroupIsFull.
+...StaticStreamsGroupMember, throwIfStreamsGroupIsFull, streamsGroupLeave, streamsGroupStaticMemberGroupLeave,
+streamsGroupFenceMember, throwIfRequestContainsInvalidTasks, GroupCoordinatorService's
+throwIfStreamsGroupHeartbeatRequestIsInvalid and ...IsUsingUnsupportedFeatures.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.faults import Refused
+from groupstorm.assignors.streams.groups import TaskIds
+from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
+from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.modern.membership import (
@@ -19,11 +26,19 @@ from groupstorm.coordinator.modern.membership import (
     owner_of_instance,
     unreleased,
 )
-from groupstorm.coordinator.records import GroupTombstone
+from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.records import AppendCause, GroupTombstone
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import StreamsMember
-from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat
+from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsMember
+from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
+from groupstorm.coordinator.streams.records import StreamsGroupRecord
+from groupstorm.coordinator.streams.targets import delay_is_over
+from groupstorm.coordinator.streams.topology import ConfiguredTopology
+from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
+from groupstorm.coordinator.writes import answering
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.turns import at_once
 
 
 def group_of(shard: Shard, name: str) -> StreamsGroup:
@@ -69,14 +84,143 @@ def find_member(group: StreamsGroup, request: StreamsGroupHeartbeat, records: li
         return group.replaced(known, member_id, records)
     if joins:
         return group.members.get(member_id) or StreamsMember(member_id)
-    member = known_sender(group, member_id, instance)
+    member = _known_sender(group, member_id, instance)
     owned = (request.active, request.standby, request.warmup)
     check_epoch(group.kind, member, request.member_epoch, member.assigned.contains(owned))
     return member
 
 
-def known_sender(group: StreamsGroup, member_id: str, instance: str | None) -> StreamsMember:
+def _known_sender(group: StreamsGroup, member_id: str, instance: str | None) -> StreamsMember:
     """The member with this id, and with this instance id if it gives one; else `Refused`."""
     if instance is None:
         return known_member(group, member_id)
     return owner_of_instance(group.static_member(instance), member_id, instance)
+
+
+def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
+    """The member leaves; a static one may do so for a while (epoch -2) and keep its tasks."""
+    if shard.groups.get(request.group) is None:
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
+    group = group_of(shard, request.group)
+    if request.shutdown and group.shutdown_member is None:
+        group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka
+    member = _known_sender(group, request.member_id, request.group_instance_id)
+    response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
+    if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
+        record = _gone_for_a_while(group, member)
+        return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
+    return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, response))
+
+
+def _gone_for_a_while(group: StreamsGroup, member: StreamsMember) -> Any:
+    """The member keeps what is assigned to it; its session goes on running."""
+    assigned = member.assigned._replace(active=dict.fromkeys(member.assigned.active, 0))
+    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
+    return group.current_record(gone)
+
+
+def _fence(
+    shard: Shard,
+    group: StreamsGroup,
+    member: StreamsMember,
+    cause: Cause,
+    on_written: Completion | None = None,
+) -> Write:
+    """Remove the member; the group epoch counts up."""
+    epoch = group.epoch + 1
+    records = group.removal(member.member_id)
+    records.append(StreamsGroupRecord(group.name, group.facts._replace(epoch=epoch)))
+    records += group.up_to_date_without([member], epoch, shard.config.compatibility)
+    cancel_member_timers(shard, group.name, member.member_id)
+    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
+
+
+def on_streams_timer(shard: Shard, group: StreamsGroup, timer: Timer) -> Write | None:
+    """A member's time is over, or the group's initial delay. A rebalance timeout counts only for the epoch in
+    which it was set."""
+    kind, _, member_id = timer.key
+    if kind is STREAMS_DELAY:
+        records = delay_is_over(shard, group)
+        if not records:
+            return None
+        return write_records(shard, group.name, records, AppendCause.TARGETS_COMPUTED)
+    member = group.members.get(member_id)
+    if member is None or (kind is MEMBER_REBALANCE and member.epoch != cast("int", timer.payload)):
+        return None
+    cause = Cause.REBALANCE_TIMEOUT if kind is MEMBER_REBALANCE else Cause.SESSION_EXPIRED
+    return _fence(shard, group, member, cause)
+
+
+def invalid(message: str) -> Refused:
+    """The refusal of a request that is wrong."""
+    return Refused(Error.INVALID_REQUEST, message)
+
+
+def check_heartbeat(compatibility: Compatibility, request: StreamsGroupHeartbeat) -> None:
+    """Refuse a heartbeat whose fields are wrong, whatever the group."""
+    topology = request.topology
+    if not compatibility.is_4_4:
+        _check_4_3(request)
+    if topology is not None and any(one.source_regexes for one in topology.subtopologies):
+        raise invalid("Regular expressions for source topics are not supported yet.")
+    refuse_blank(request.member_id, "MemberId")
+    refuse_blank(request.group, "GroupId")
+    refuse_blank(request.group_instance_id, "InstanceId")
+    refuse_blank(request.rack, "RackId")
+    if request.member_epoch == JOIN_EPOCH:
+        _check_join(request)
+    elif request.member_epoch == LEAVE_STATIC_EPOCH and request.group_instance_id is None:
+        raise invalid("InstanceId can't be null.")
+    elif request.member_epoch < LEAVE_STATIC_EPOCH:
+        raise invalid(f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.")
+    if len({tasks is None for tasks in (request.active, request.standby, request.warmup)}) > 1:
+        raise invalid("If one task-type is non-null, all must be non-null.")
+    if request.member_epoch != JOIN_EPOCH and topology is not None:
+        raise invalid("Topology can only be provided when (re-)joining.")
+
+
+def _check_4_3(request: StreamsGroupHeartbeat) -> None:
+    """Kafka 4.3.1 has no static members, task offsets and warm-up tasks in streams groups."""
+    for value, message in (
+        (request.group_instance_id, "Static membership is not yet supported."),
+        (request.task_offsets, "TaskOffsets are not supported yet."),
+        (request.task_end_offsets, "TaskEndOffsets are not supported yet."),
+        (request.warmup or None, "WarmupTasks are not supported yet."),
+    ):
+        if value is not None:
+            raise invalid(message)
+
+
+def _check_join(request: StreamsGroupHeartbeat) -> None:
+    if request.rebalance_timeout_ms == -1:
+        raise invalid("RebalanceTimeoutMs must be provided in first request.")
+    for name, tasks in (
+        ("ActiveTasks", request.active),
+        ("StandbyTasks", request.standby),
+        ("WarmupTasks", request.warmup),
+    ):
+        if tasks is None or tasks:
+            raise invalid(f"{name} must be empty when (re-)joining.")
+    if request.topology is None:
+        raise invalid("Topology must be non-null when (re-)joining.")
+    for topic in (topic for one in request.topology.subtopologies for topic in one.changelogs):
+        if topic.partitions:
+            raise Refused(
+                Error.STREAMS_INVALID_TOPOLOGY,
+                f"Changelog topic {topic.name} must have an undefined partition count, "
+                f"but it is set to {topic.partitions}.",
+            )
+
+
+def check_tasks(configured: ConfiguredTopology, tasks: TaskIds) -> None:
+    """Refuse tasks that the topology does not have."""
+    for name, numbers in tasks:
+        subtopology = (configured.subtopologies or {}).get(name)
+        if subtopology is None:
+            raise invalid(f"Subtopology {name} does not exist in the topology.")
+        for number in numbers:
+            if not 0 <= number < subtopology.tasks:
+                raise invalid(
+                    f"Task {number} for subtopology {name} is invalid. "
+                    f"Number of tasks for this subtopology: {subtopology.tasks}"
+                )

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import TaskCounts, TaskMember, assign_tasks
-from groupstorm.coordinator.faults import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.pending_writes import Unwritten
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.configuration import ConfiguredTopology, Status
 from groupstorm.coordinator.streams.group import NO_TASKS, Remembered, StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks
 from groupstorm.coordinator.streams.records import StreamsTargetEpochRecord, StreamsTargetRecord
+from groupstorm.coordinator.streams.topology import ConfiguredTopology, Status
 from groupstorm.coordinator.timers import STREAMS_DELAY
 from groupstorm.javahash import JavaHashMap
 

@@ -9,7 +9,7 @@ from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.consumer_protocol import decode_assignment
 from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_group, describe_group
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.log_requests import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.logs import LIST_OFFSETS, OffsetReset, list_offsets
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import DescribedMember
 from groupstorm.problems import InputError

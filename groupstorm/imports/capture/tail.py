@@ -7,7 +7,7 @@ from typing import Any, Final
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.log.batches import LENGTH_END, last_offset, parse_stored
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.log_requests import (
+from groupstorm.clients.wire.logs import (
     FETCH,
     LIST_OFFSETS,
     FetchSizes,

@@ -11,7 +11,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.coordinator_link import RequestObserver
-from groupstorm.clients.wire.log_requests import OffsetReset
+from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.checks.invariants import InvariantChecks

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.authorization.principals import user
+from groupstorm.broker.authorization import user
 from groupstorm.broker.broker import Broker
 from groupstorm.protocol.codec import encoder, request_type
 from groupstorm.protocol.codec.schemas import field_names

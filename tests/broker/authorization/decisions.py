@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.broker.authorization.acls import Acl, Operation, PatternType, Permission, ResourceType
-from groupstorm.broker.authorization.authorizer import Acls, Authorizer, Who
+from groupstorm.broker.authorization import (
+    Acl,
+    Acls,
+    Authorizer,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    Who,
+)
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import runtimes

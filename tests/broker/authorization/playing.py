@@ -9,13 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from groupstorm.broker.authorization.acls import (
-    CLUSTER_NAME,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-)
+from groupstorm.broker.authorization import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from groupstorm.protocol.codec import request_type
 from groupstorm.protocol.codec.shape import FieldShape, shapes_of
 from tests.broker import wire

@@ -8,16 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.broker.authorization.acls import (
+from groupstorm.broker.authorization import (
     Acl,
     AclFilter,
+    Acls,
+    Authorizer,
     Operation,
     PatternType,
     Permission,
     ResourceType,
+    Who,
+    read_super_users,
 )
-from groupstorm.broker.authorization.authorizer import Acls, Authorizer, Who
-from groupstorm.broker.authorization.principals import read_super_users
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.problems import InputError
 from groupstorm.turns import at_once

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from groupstorm.broker.quotas.rates import Rate, Windows
+from groupstorm.broker.quotas import Rate, Windows
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.broker.quotas.throttling import GOLDEN, ask_kafka, draw_case, throttle_times
 

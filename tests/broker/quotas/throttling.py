@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.broker.quotas.rates import Rate, Windows
+from groupstorm.broker.quotas import Rate, Windows
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import runtimes

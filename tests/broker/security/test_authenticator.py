@@ -9,13 +9,13 @@ import pytest
 
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.authenticator import Authenticator, Pass, Refuse, Reply, Verdict
-from groupstorm.broker.security.users import Users
+from groupstorm.broker.security.users import Credentials, Users
 from groupstorm.clients.wire.security import MECHANISMS as CLIENT_SIDE
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 
 HANDSHAKE, AUTHENTICATE = wire.SASL_HANDSHAKE, wire.SASL_AUTHENTICATE
-USERS = Users({"alice": "secret", "bob": "word"})
+USERS = Credentials(Users({"alice": "secret", "bob": "word"}))
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 SESSION_MS = 60_000
 

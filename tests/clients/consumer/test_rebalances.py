@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from groupstorm.broker.apis.key_12_heartbeat import API as HEARTBEAT_API
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.surface import Peer
 from groupstorm.clients.config import ConsumerConfig
@@ -28,6 +27,8 @@ from tests.clients.consumer.applications import (
     until,
 )
 from tests.clients.consumer.conftest import Produce, Start
+
+HEARTBEAT_KEY = 12
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ async def test_records_go_on_while_the_listener_works(
     heartbeats: Counter[int] = Counter()  # of each connection
 
     def note(connection: int, _peer: Peer, frame: bytes) -> bool:
-        if peek(frame)[0] == HEARTBEAT_API.key:
+        if peek(frame)[0] == HEARTBEAT_KEY:
             heartbeats[connection] += 1
         return False
 

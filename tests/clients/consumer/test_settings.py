@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.consumer.settings import ConsumerSettings, read_settings
-from groupstorm.clients.wire.log_requests import FetchSizes, OffsetReset
+from groupstorm.clients.wire.logs import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint

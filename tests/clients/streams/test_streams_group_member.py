@@ -18,9 +18,8 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.streams.configuration import Status
 from groupstorm.coordinator.streams.member import Tasks
-from groupstorm.coordinator.streams.topology import Subtopology, TopicInfo, Topology
+from groupstorm.coordinator.streams.topology import Status, Subtopology, TopicInfo, Topology
 from tests.clients.group_member import INTERVAL_MS
 from tests.clients.streams.streams_member import DELAYED, OFFSETS_MS, DrivenThread
 

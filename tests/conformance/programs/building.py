@@ -8,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
+from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafka_jars, quick_start
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.java_program import built_once
 from tests.processes import run_build

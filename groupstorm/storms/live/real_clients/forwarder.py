@@ -15,11 +15,8 @@ from typing import Any, NamedTuple
 
 from kio.index import KioIndexError
 
-from groupstorm.broker.apis.key_11_join_group import read_join
-from groupstorm.broker.apis.key_12_heartbeat import read_heartbeat
-from groupstorm.broker.apis.key_13_leave_group import read_leave
-from groupstorm.broker.apis.key_14_sync_group import read_sync
-from groupstorm.broker.apis.key_68_consumer_group_heartbeat import read_group_heartbeat
+from groupstorm.broker.apis.classic_groups import read_heartbeat, read_join, read_leave, read_sync
+from groupstorm.broker.apis.group_heartbeats import read_group_heartbeat
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES
 from groupstorm.clients.wire.coordinator_link import RequestObserver

@@ -8,9 +8,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from groupstorm.clients.brokers.class_archive import kafka_classpath, quick_start
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import kafka_jars
+from groupstorm.clients.brokers.jars import kafka_classpath, kafka_jars, quick_start
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.javaruntime import cache_folder, runtimes
 from groupstorm.problems import InputError
