@@ -232,8 +232,8 @@ class Membership(MemberSession):
             yield from self._commit_positions(self.config.max_poll_interval_ms)
             if self.failure is not None:
                 return
-            if is_sent:
-                yield from self._return_records()
+            if is_sent and self._returns_records():
+                yield ReturnRecords()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
             if self.awaits_poll and self.config.profile.gives_up_as_it_leaves:
@@ -267,12 +267,11 @@ class Membership(MemberSession):
         gone = set(partitions)
         self.owned = tuple([tp for tp in self.owned if tp not in gone])
 
-    def _return_records(self) -> Flow:
-        """Go on with the round at the next poll(). What the application does until then nobody commits if the
-        round takes the partition away: a cooperative member commits once, before it joins."""
+    def _returns_records(self) -> bool:
+        """Whether the round goes on at the next poll(). What the application does until then nobody commits
+        if the round takes the partition away: a cooperative member commits once, before it joins."""
         is_cooperative = self.rebalance_protocol is COOPERATIVE
-        if is_cooperative and self.owned and self.config.profile.rounds_wait_for_polls:
-            yield ReturnRecords()
+        return is_cooperative and bool(self.owned) and self.config.profile.rounds_wait_for_polls
 
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
         """One round. Returns the error that ended it, or None if the member is Stable."""
@@ -281,7 +280,8 @@ class Membership(MemberSession):
         if config.profile.every_member_watches_topics:
             self._watch_own_topics()
         joined = yield Send(self._join_request(), timeout_ms)
-        yield from self._return_records()
+        if self._returns_records():
+            yield ReturnRecords()
         if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
@@ -290,9 +290,7 @@ class Membership(MemberSession):
         expected: bytes | None = None
         if joined.leader == joined.member_id:
             self.is_leader = True
-            self._watch_group(joined.members)
-            if joined.skip_assignment:
-                self.assignor_begins()  # it takes the topics of now for those that it has assigned
+            self._watch_group(joined.members, joined.skip_assignment)
             if not joined.skip_assignment or config.profile.checks_skipped_assignment:
                 assignor = self._assignors.get(joined.protocol)
                 if assignor is None:  # the coordinator has chosen a protocol that this member does not offer
@@ -307,7 +305,8 @@ class Membership(MemberSession):
                 else:
                     assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
-        yield from self._return_records()
+        if self._returns_records():
+            yield ReturnRecords()
         if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
         self.state = STABLE
