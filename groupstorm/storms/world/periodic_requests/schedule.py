@@ -103,13 +103,13 @@ class RequestSchedule:
         if lateness is None:
             return elapsed_us // interval_us
         k = elapsed_us // (interval_us + lateness.mean_us)
-        due_us = k * interval_us + lateness.total_us(k)
-        while due_us > elapsed_us:
+        sent_us = self.sent_us(k)
+        while sent_us > time_us:
             k -= 1
-            due_us = k * interval_us + lateness.total_us(k)
-        while elapsed_us - due_us >= interval_us:
-            due_us = (k + 1) * interval_us + lateness.total_us(k + 1)
-            if due_us > elapsed_us:
+            sent_us = self.sent_us(k)
+        while time_us - sent_us >= interval_us:
+            sent_us = self.sent_us(k + 1)
+            if sent_us > time_us:
                 break
             k += 1
         return k
