@@ -268,8 +268,11 @@ class Membership(MemberSession):
         if not partitions:
             return
         yield RunCallback(kind, partitions, cause)
-        gone = set(partitions)
-        self.owned = tuple([tp for tp in self.owned if tp not in gone])
+        if partitions is self.owned:
+            self.owned = ()
+        else:
+            gone = set(partitions)
+            self.owned = tuple([tp for tp in self.owned if tp not in gone])
 
     def _returns_records(self) -> bool:
         """Whether the round goes on at the next poll(). What the application does until then nobody commits
@@ -342,9 +345,11 @@ class Membership(MemberSession):
             if not {topic for topic, _ in assigned}.issubset(self.subscribed):
                 self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
                 return
-            owned, kept = set(before), set(assigned)
-            added = tuple([tp for tp in assigned if tp not in owned])
-            revoked = tuple([tp for tp in before if tp not in kept])
+            added = assigned
+            if before:
+                owned, kept = set(before), set(assigned)
+                added = tuple([tp for tp in assigned if tp not in owned])
+                revoked = tuple([tp for tp in before if tp not in kept])
         if revoked and self.rebalance_protocol is COOPERATIVE:
             if self.config.enable_auto_commit and not self.config.profile.commits_before_cooperative_join:
                 yield StopProcessing(revoked)

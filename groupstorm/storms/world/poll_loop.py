@@ -356,11 +356,9 @@ class PollLoop:
 
     def forget(self, now_us: int) -> None:
         """Forget the batches that are too old to be asked for."""
-        batches = self._batches
-        if len(batches) > 1:
-            old_us = now_us - self._settings.keep_us
-            while len(batches) > 1 and batches[1].look_us <= old_us:
-                del batches[0]
+        batches, old_us = self._batches, now_us - self._settings.keep_us
+        while len(batches) > 1 and batches[1].look_us <= old_us:
+            del batches[0]
 
     def _change(self, now_us: int) -> None:
         """Something happens now: looks from now on are computed anew. The one in hand becomes single."""
