@@ -212,12 +212,13 @@ class GroupCoordinator:
         return shard.take_effects()
 
     def _serve(self, handler: Handler, request: GroupRequest, reply: PendingReply) -> None:
+        shard = self._shard
         try:
-            write = handler(self._shard, request, reply)
+            write = handler(shard, request, reply)
             if write is not None and not isinstance(write, Write):
                 write = at_once(write)
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
-            write = self._broken_off(request, reply, problem)
+            write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
         self._served(request, reply, write)
 
     def _serve_in_turns(
@@ -234,11 +235,8 @@ class GroupCoordinator:
             if write is not None and not isinstance(write, Write):
                 write = yield from write
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
-            write = self._broken_off(request, reply, problem)
+            write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
         self._served(request, reply, write)
-
-    def _broken_off(self, request: GroupRequest, reply: PendingReply, problem: Exception) -> Write | None:
-        return broken_off(self._shard, request.group, request, problem, self._refuse_broken, (request, reply))
 
     def _served(self, request: GroupRequest, reply: PendingReply, write: Write | None) -> None:
         """The handler is done: submit what it has to write."""

@@ -136,8 +136,7 @@ class Ownership:
         if begun:
             self.last_change_us = now_us
             self._start(begun, now_us)
-        if self.begun_us is None:
-            self._see_completion(now_us)
+        self._see_completion(now_us)
 
     def end(
         self,

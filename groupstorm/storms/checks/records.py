@@ -50,14 +50,9 @@ class RepeatedRecords:
                 self._again[member, partition] = (position, furthest)
 
     def given_up(self, _now_us: int, event: GivenUp) -> None:
-        member, owners, reached, again = event.member, self._owners, self._reached, self._again
         for partition, position in zip(event.partitions, event.positions, strict=False):
-            if partition not in owners or member not in owners[partition]:
-                continue
-            if again or partition not in reached:
-                self.stopped(member, partition, position)
-            elif position > reached[partition]:
-                reached[partition] = position
+            if partition in self._owners and event.member in self._owners[partition]:
+                self.stopped(event.member, partition, position)
 
     def stopped(self, member: str, partition: str, position: int) -> None:
         """An owner has stopped at this position."""

@@ -24,8 +24,8 @@ class Batch:
     arrived, or they are those of ``cycle``, again and again. ``single`` is the look of the series that was
     asked for last, ``behind`` the positions behind it.
     If ``is_light``, each look behind the first one takes less than a poll returns, and works on it for
-    ``work_us`` at most; without partitions the first one does, too. A series that ``is_closed`` has come to its
-    end, and so has the work on it.
+    ``work_us`` at most; without partitions the first one does, too. A series that ``is_closed`` has come to
+    its end, and so has the work on it.
     ``order`` and ``curves`` are the partitions that it goes through, and their logs.
     """
 
