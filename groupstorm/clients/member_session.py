@@ -271,10 +271,13 @@ class MemberSession:
         if any(before.get(topic) != now.get(topic) for topics in watched for topic in topics):
             self.request_rejoin(RejoinCause.METADATA_CHANGED)
 
-    def _watch_group(self, group: Sequence[JoinGroupMember]) -> None:
-        """The leader watches the topics of the whole ``group``, from `assignor_begins` on."""
+    def _watch_group(self, group: Sequence[JoinGroupMember], is_assigned: bool) -> None:
+        """The leader watches the topics of the whole ``group``, from `assignor_begins` on.
+
+        ``is_assigned``: it need not assign, and takes the topics of now for those that it has assigned.
+        """
         self._group_metadata = frozenset(member.metadata for member in group)
-        self._topics_assigned = None
+        self._topics_assigned = self._topics() if is_assigned else None
 
     def assignor_begins(self) -> None:
         """The leader has fetched metadata of the whole group's topics (updateGroupSubscription): the assignor

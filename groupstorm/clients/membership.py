@@ -9,7 +9,7 @@ in virtual time or over TCP, stamps the events and decides when poll() is called
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
@@ -30,6 +30,7 @@ from groupstorm.clients.member_session import (
     MemberSession,
 )
 from groupstorm.clients.operations import (
+    ASSIGNED,
     JOIN_GROUP_TIMEOUT_LAPSE_MS,
     Assign,
     AssignmentFailed,
@@ -57,7 +58,10 @@ Flow = Generator[Operation, Any, None]
 # Operations without parameters.
 _AWAIT_POLL = AwaitPoll()
 _COMMIT_POSITIONS = CommitPositions()
-_KEEP_EVERYTHING = RunCallback(CallbackKind.ASSIGNED, (), "assignment")
+_KEEP_EVERYTHING = RunCallback(ASSIGNED, (), "assignment")
+
+#: Looked up on the class, a member costs as much as a call before Python 3.12.
+_REVOKED: Final = CallbackKind.REVOKED
 
 #: The time for which close() tries to commit (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
 CLOSE_TIMEOUT_MS = 30_000
@@ -211,7 +215,7 @@ class Membership(MemberSession):
         if in_doubt:
             yield from self._give_up(CallbackKind.LOST, self.owned, cause)
         else:
-            yield from self._give_up(CallbackKind.REVOKED, self.owned, "close")
+            yield from self._give_up(_REVOKED, self.owned, "close")
         leave = self._leave_request(CLOSING) if config.leaves_on_close else None
         self._reset(reset_member_id=True)
         if leave is not None:
@@ -232,16 +236,16 @@ class Membership(MemberSession):
             yield from self._commit_positions(self.config.max_poll_interval_ms)
             if self.failure is not None:
                 return
-            if is_sent:
-                yield from self._return_records()
+            if is_sent and self._returns_records():
+                yield ReturnRecords()
         if self._generation_is_reset():
             yield from self._give_up(CallbackKind.LOST, self.owned, self._lost_cause)
             if self.awaits_poll and self.config.profile.gives_up_as_it_leaves:
                 yield _AWAIT_POLL
         elif eager:
-            yield from self._give_up(CallbackKind.REVOKED, self.owned, "rebalance")
+            yield from self._give_up(_REVOKED, self.owned, "rebalance")
         elif unsubscribed := tuple([tp for tp in self.owned if tp.topic not in self.subscribed]):
-            yield from self._give_up(CallbackKind.REVOKED, unsubscribed, "subscription")
+            yield from self._give_up(_REVOKED, unsubscribed, "subscription")
         self.is_leader = False
 
     def _commit_positions(self, timeout_ms: int) -> Flow:
@@ -264,15 +268,17 @@ class Membership(MemberSession):
         if not partitions:
             return
         yield RunCallback(kind, partitions, cause)
-        gone = set(partitions)
-        self.owned = tuple([tp for tp in self.owned if tp not in gone])
+        if partitions is self.owned:
+            self.owned = ()
+        else:
+            gone = set(partitions)
+            self.owned = tuple([tp for tp in self.owned if tp not in gone])
 
-    def _return_records(self) -> Flow:
-        """Go on with the round at the next poll(). What the application does until then nobody commits if the
-        round takes the partition away: a cooperative member commits once, before it joins."""
+    def _returns_records(self) -> bool:
+        """Whether the round goes on at the next poll(). What the application does until then nobody commits
+        if the round takes the partition away: a cooperative member commits once, before it joins."""
         is_cooperative = self.rebalance_protocol is COOPERATIVE
-        if is_cooperative and self.owned and self.config.profile.rounds_wait_for_polls:
-            yield ReturnRecords()
+        return is_cooperative and bool(self.owned) and self.config.profile.rounds_wait_for_polls
 
     def _join_and_sync(self) -> Generator[Operation, Any, Error | None]:
         """One round. Returns the error that ended it, or None if the member is Stable."""
@@ -281,7 +287,8 @@ class Membership(MemberSession):
         if config.profile.every_member_watches_topics:
             self._watch_own_topics()
         joined = yield Send(self._join_request(), timeout_ms)
-        yield from self._return_records()
+        if self._returns_records():
+            yield ReturnRecords()
         if (error := self._join_error(joined)) is not NO_ERROR:
             return error
         self.state = COMPLETING_REBALANCE
@@ -290,9 +297,7 @@ class Membership(MemberSession):
         expected: bytes | None = None
         if joined.leader == joined.member_id:
             self.is_leader = True
-            self._watch_group(joined.members)
-            if joined.skip_assignment:
-                self.assignor_begins()  # it takes the topics of now for those that it has assigned
+            self._watch_group(joined.members, joined.skip_assignment)
             if not joined.skip_assignment or config.profile.checks_skipped_assignment:
                 assignor = self._assignors.get(joined.protocol)
                 if assignor is None:  # the coordinator has chosen a protocol that this member does not offer
@@ -307,7 +312,8 @@ class Membership(MemberSession):
                 else:
                     assignments = plan
         synced = yield Send(requests.sync_group(config, joined, assignments), config.request_timeout_ms)
-        yield from self._return_records()
+        if self._returns_records():
+            yield ReturnRecords()
         if (error := self._sync_error(synced)) is not NO_ERROR:
             return error
         self.state = STABLE
@@ -339,18 +345,20 @@ class Membership(MemberSession):
             if not {topic for topic, _ in assigned}.issubset(self.subscribed):
                 self.request_rejoin(RejoinCause.ASSIGNMENT_MISMATCH)
                 return
-            owned, kept = set(before), set(assigned)
-            added = tuple([tp for tp in assigned if tp not in owned])
-            revoked = tuple([tp for tp in before if tp not in kept])
+            added = assigned
+            if before:
+                owned, kept = set(before), set(assigned)
+                added = tuple([tp for tp in assigned if tp not in owned])
+                revoked = tuple([tp for tp in before if tp not in kept])
         if revoked and self.rebalance_protocol is COOPERATIVE:
             if self.config.enable_auto_commit and not self.config.profile.commits_before_cooperative_join:
                 yield StopProcessing(revoked)
                 yield from self._commit_positions(self.config.max_poll_interval_ms)
-            yield from self._give_up(CallbackKind.REVOKED, revoked, "assignment")
+            yield from self._give_up(_REVOKED, revoked, "assignment")
             self.request_rejoin(RejoinCause.REVOKED_PARTITIONS)
         self._last_assignments[self.generation.protocol or ""] = (self._assignment, self.generation.id)
         self.owned = assigned
-        yield RunCallback(CallbackKind.ASSIGNED, added, "assignment") if added else _KEEP_EVERYTHING
+        yield RunCallback(ASSIGNED, added, "assignment") if added else _KEEP_EVERYTHING
 
     def _join_request(self) -> JoinGroup:
         config, generation, owned, last = self.config, self.generation, self.owned, self._last_assignments

@@ -15,13 +15,13 @@ drives the coordinator.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from groupstorm.coordinator.changes import MEMBER_TIMERS
 from groupstorm.coordinator.classic.descriptions import handle_describe
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.rebalances import InitialDelay, on_join_timer, on_sync_timer
+from groupstorm.coordinator.classic.rebalances import on_join_timer, on_sync_timer
 from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
@@ -148,6 +148,9 @@ HANDLERS: dict[type, Handler] = cast(
     },
 )
 
+#: Requests whose answers may wait for the group.
+_PARKED: Final = (JoinGroup, SyncGroup)
+
 _MODERN_TIMERS = frozenset({*MEMBER_TIMERS, STREAMS_DELAY, SHARE_INITIALIZATION})
 _ON_TIMER: dict[type, Callable[[Shard, Any, Timer], Write | None]] = {
     ConsumerGroup: on_member_timer,
@@ -197,17 +200,30 @@ class GroupCoordinator:
         shard = self._shard
         shard.now_ms = now_ms
         reply = PendingReply(token)
-        handler = self._handlers.get(type(request))
-        if handler is None:
-            handle_list(shard, cast("ListGroups", request), reply)
+        if isinstance(request, ListGroups):
+            handle_list(shard, request, reply)
             return shard.take_effects()
-        request = cast("GroupRequest", request)
-        self._long.carry_out(request.group, self._serve(handler, request, reply, may_match))
-        if shard.background and not self._works_in_turns:
+        handler = self._handlers[type(request)]
+        if self._works_in_turns:
+            self._long.carry_out(request.group, self._serve_in_turns(handler, request, reply, may_match))
+            return shard.take_effects()
+        shard.may_match = may_match
+        self._serve(handler, request, reply)
+        if shard.background:
             return at_once(self._long.resolve())
         return shard.take_effects()
 
-    def _serve(
+    def _serve(self, handler: Handler, request: GroupRequest, reply: PendingReply) -> None:
+        shard = self._shard
+        try:
+            write = handler(shard, request, reply)
+            if write is not None and not isinstance(write, Write):
+                write = at_once(write)
+        except Exception as problem:  # noqa: BLE001  # `broken_off` says why
+            write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
+        self._served(request, reply, write)
+
+    def _serve_in_turns(
         self,
         handler: Handler,
         request: GroupRequest,
@@ -215,18 +231,22 @@ class GroupCoordinator:
         may_match: Callable[[str], bool] | None,
     ) -> Turns[None]:
         shard = self._shard
-        shard.may_match = may_match
+        shard.may_match = may_match  # other requests may have been served since the call
         try:
             write = handler(shard, request, reply)
             if write is not None and not isinstance(write, Write):
                 write = yield from write
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
             write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
-        if write is None and not reply.done and isinstance(request, JoinGroup | SyncGroup):
-            write = turn_of_parked(shard, request)
+        self._served(request, reply, write)
+
+    def _served(self, request: GroupRequest, reply: PendingReply, write: Write | None) -> None:
+        """The handler is done: submit what it has to write."""
+        if write is None and not reply.done and isinstance(request, _PARKED):
+            write = turn_of_parked(self._shard, request)
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
-            submit(shard, write)
+            submit(self._shard, write)
 
     def take_long_work(self) -> list[Turns[Effects]]:
         """The work that is too long for one call, since the last time: groups at work, and regular
@@ -272,7 +292,7 @@ class GroupCoordinator:
             return False
         kind, group_name, name = timer.key
         if kind is APPEND:  # a write may outlive its group
-            on_append_timer(self._shard, cast("Write", timer.payload))
+            on_append_timer(self._shard, timer.payload)
             return True
         if kind is EXPIRATION:
             for expired in on_expiration_timer(self._shard):
@@ -311,8 +331,8 @@ class GroupCoordinator:
         if kind is SESSION:
             return on_session_timer(self._shard, classic, name)
         if kind is JOIN:
-            return on_join_timer(self._shard, classic, cast("InitialDelay | None", timer.payload))
-        return on_sync_timer(self._shard, classic, cast("int", timer.payload))
+            return on_join_timer(self._shard, classic, timer.payload)
+        return on_sync_timer(self._shard, classic, timer.payload)
 
     # what a broker needs besides requests
 

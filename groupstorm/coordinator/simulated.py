@@ -8,9 +8,9 @@ storms add".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from groupstorm.coordinator.classic.group import ClassicGroup, Member
+from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.heartbeats import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -42,7 +42,7 @@ class ObservedTimers(Timers):
         self._on_earlier = on_earlier
         self._moment = moment
 
-    def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
+    def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: Any = None) -> None:
         if kind in _SESSIONS:
             payload = self._moment()
         super().set(kind, group, name, deadline_ms, payload)
@@ -54,7 +54,7 @@ class ObservedTimers(Timers):
         before the sessions of the same deadline whose members were in contact later. A session that begins
         later stays as it is."""
         known = self._set.get((kind, group, name))
-        if known is not None and cast("int", known.payload) >= contact:
+        if known is not None and known.payload >= contact:
             return
         super().set(kind, group, name, deadline_ms, contact)
         due = self._due[deadline_ms]
@@ -73,7 +73,7 @@ class ObservedTimers(Timers):
 
 def _is_later(timer: Timer, contact: int) -> bool:
     """Whether the timer is a session whose member was in contact after the moment ``contact``."""
-    return timer.key[0] in _SESSIONS and cast("int", timer.payload) > contact
+    return timer.key[0] in _SESSIONS and timer.payload > contact
 
 
 def _handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
@@ -150,12 +150,11 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         self._suspended.discard(member_id)
         shard = self._shard
         known = shard.groups.get(group)
-        member = None if known is None else known.members.get(member_id)
-        if not contact or member is None:
+        if not contact or known is None or member_id not in known.members:
             return
         shard.now_ms = now_ms
         if isinstance(known, ClassicGroup):
-            kind, timeout_ms = SESSION, cast("Member", member).session_timeout_ms
+            kind, timeout_ms = SESSION, known.members[member_id].session_timeout_ms
         elif isinstance(known, ShareGroup):
             kind, timeout_ms = MEMBER_SESSION, shard.group_options.share(group).session_timeout_ms
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 
 class TimerKind(IntEnum):
@@ -53,7 +53,7 @@ class Timer:
 
     __slots__ = ("deadline_ms", "key", "payload")
 
-    def __init__(self, key: _Key, deadline_ms: int, payload: object) -> None:
+    def __init__(self, key: _Key, deadline_ms: int, payload: Any) -> None:
         self.key = key
         self.deadline_ms = deadline_ms
         self.payload = payload
@@ -79,7 +79,7 @@ class Timers:
         #: The number of timers of the earliest list that are taken or leftovers.
         self._passed = 0
 
-    def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: object = None) -> None:
+    def set(self, kind: TimerKind, group: str, name: str, deadline_ms: int, payload: Any = None) -> None:
         """Set the timer of this kind, or set it again; ``name``: the member id, or "" for the whole group."""
         key = (kind, group, name)
         self._set[key] = timer = Timer(key, deadline_ms, payload)

@@ -57,18 +57,20 @@ class Moves:
     def _move(self, touched: Iterable[Partition], model: RecordModel) -> tuple[int, int]:
         """The partitions that have another owner than before, and those that have none any more."""
         moves = dropped = 0
+        owners = self._owners
         for partition in touched:
-            before, after = self._owners.get(partition.name), partition.owner
+            before = owners.get(partition.name)
+            after = partition.owners[-1].member if partition.owners else None  # of two, the last one
             if before == after:
                 continue
             rate = model.log(partition.name).rate
             if before is not None:
-                del self._owners[partition.name]
+                del owners[partition.name]
                 self._loads[before] -= 1
                 self._rates[before] -= rate
                 dropped += after is None
             if after is not None:
-                self._owners[partition.name] = after
+                owners[partition.name] = after
                 self._loads[after] += 1
                 self._rates[after] += rate
                 moves += before is not None

@@ -104,35 +104,38 @@ class Ownership:
     ) -> None:
         """``member`` fetches them from now on; its callback took ``callback_us``."""
         begun: dict[str, Line] = {}
+        partitions, records, lag, listener = self.partitions, self.records, self.lag, self._listener
+        process_rate, touched = self.model.process_rate, self.touched
         for index, name in enumerate(names):
-            if name not in self.partitions:
+            if name not in partitions:
                 self.create((name,), now_us)
-            partition = self.partitions[name]
-            if partition.owners and _owner(partition.owners, member) is not None:
+            partition = partitions[name]
+            owners = partition.owners
+            if owners and _owner(owners, member) is not None:
                 continue
             position = positions[index] if positions is not None else 0
-            if partition.owners:
+            if owners:
                 self._account(partition, now_us)
             else:
                 partition.accounted_us = now_us
                 self._owned += 1
-            if self.records is not None and self.lag is not None and name not in self.records:
-                first = self.lag.first_counted(name, position, now_us)
-                self.records.begin(name, position, first, begins_group=self._waits_since_start(partition))
+            if records is not None and lag is not None and name not in records:
+                first = lag.first_counted(name, position, now_us)
+                records.begin(name, position, first, begins_group=self._waits_since_start(partition))
             if partition.gap_from_us is not None:
                 self._close_gap(partition, partition.gap_from_us, member, callback_us, now_us)
             if partition.revoked_from:
                 self.revoked_and_returned += partition.revoked_from.count(member)
                 partition.revoked_from.clear()
-            begun[name] = line = Line(position, now_us, self.model.process_rate)
-            partition.owners.append(Owner(member, position, line))
+            begun[name] = line = Line(position, now_us, process_rate)
+            owners.append(Owner(member, position, line))
             partition.processing += 1
-            if self._listener is not None:
-                self._listener.interval_begun(name, member, position if positions is not None else None)
+            touched.add(partition)
+            if listener is not None:
+                listener.interval_begun(name, member, position if positions is not None else None)
         if begun:
             self.last_change_us = now_us
             self._start(begun, now_us)
-            self.touched.update([self.partitions[name] for name in begun])
         self._see_completion(now_us)
 
     def end(
@@ -437,6 +440,8 @@ class Ownership:
         self._gaps.add(partition, gap_us)
         if member is not None and member == partition.gap_member:
             self.paused_us += gap_us
+            return
+        if not callback_us and not partition.gap_callback_us:
             return
         revoking_us = min(gap_us, partition.gap_callback_us)
         self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)

@@ -54,8 +54,3 @@ class Partition:
     longest_gap_us: int = 0
     #: Members that gave it up since it was assigned last.
     revoked_from: list[str] = field(default_factory=list)
-
-    @property
-    def owner(self) -> str | None:
-        """The owner; of two, the one that was assigned last."""
-        return self.owners[-1].member if self.owners else None

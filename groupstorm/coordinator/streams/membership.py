@@ -10,7 +10,7 @@ throwIfStreamsGroupHeartbeatRequestIsInvalid and ...IsUsingUnsupportedFeatures.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
@@ -145,7 +145,7 @@ def on_streams_timer(shard: Shard, group: StreamsGroup, timer: Timer) -> Write |
             return None
         return write_records(shard, group.name, records, AppendCause.TARGETS_COMPUTED)
     member = group.members.get(member_id)
-    if member is None or (kind is MEMBER_REBALANCE and member.epoch != cast("int", timer.payload)):
+    if member is None or (kind is MEMBER_REBALANCE and member.epoch != timer.payload):
         return None
     cause = Cause.REBALANCE_TIMEOUT if kind is MEMBER_REBALANCE else Cause.SESSION_EXPIRED
     return _fence(shard, group, member, cause)

@@ -140,6 +140,9 @@ class CommittedPositions:
 
     def accepted(self, positions: Mapping[str, int]) -> None:
         """The coordinator has accepted a commit."""
+        if not self._deleted:
+            self._committed.update(positions)
+            return
         for partition in positions.keys() - self._deleted:
             self._committed[partition] = positions[partition]
 

@@ -56,8 +56,10 @@ class OwnedTime:
         """Add the time since the last row that has changed what is owned."""
         if now_us == self._now_us:
             return
-        passed_us = now_us - max(self._now_us, min(self._from_us, now_us))
-        self._now_us = now_us
+        since_us = self._now_us
+        if since_us < self._from_us:
+            since_us = min(self._from_us, now_us)
+        passed_us, self._now_us = now_us - since_us, now_us
         if passed_us and self._has_begun and self._has_group:
             self._counted_us += passed_us
             self._unowned_us += passed_us * (len(self._partitions) - len(self.owners))

@@ -166,9 +166,11 @@ class ApplicationPolls:
 
     def interrupted_for(self, duration_us: int) -> None:
         """The operation that is under way keeps the application away from poll() for so long."""
+        if not duration_us or not self._config.profile.has_max_poll_interval:
+            return
         now_us = self._clock.now_us
         late_us = self._process.poll_deadline_us(now_us)
-        if self._config.profile.has_max_poll_interval and now_us + duration_us > late_us:
+        if now_us + duration_us > late_us:
             self._clock.at(late_us, self._interrupted_too_long, self._process.step)
 
     def _interrupted_too_long(self, step: int) -> None:

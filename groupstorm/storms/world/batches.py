@@ -24,7 +24,8 @@ class Batch:
     arrived, or they are those of ``cycle``, again and again. ``single`` is the look of the series that was
     asked for last, ``behind`` the positions behind it.
     If ``is_light``, each look behind the first one takes less than a poll returns, and works on it for
-    ``work_us`` at most. A series that ``is_closed`` has come to its end, and so has the work on it.
+    ``work_us`` at most; without partitions the first one does, too. A series that ``is_closed`` has come to
+    its end, and so has the work on it.
     ``order`` and ``curves`` are the partitions that it goes through, and their logs.
     """
 
@@ -95,8 +96,13 @@ class Batch:
 
     def light_look_us(self, at_us: int) -> int:
         """When the last look at ``at_us`` or before is, if it is light (0: ask for the look itself)."""
-        number = self.number_at(at_us) if self.is_light else 0
-        return self.look_us + number * self.interval_us if number else 0
+        if not self.is_light:
+            return 0
+        look_us, interval_us, looks = self.look_us, self.interval_us, self.looks
+        number = (at_us - look_us) // interval_us  # as `number_at` does it: a light series has no cycle
+        if looks and number >= looks:
+            number = looks - 1
+        return look_us + number * interval_us if number or not self.order else 0
 
     def done(self, at_us: int) -> int:
         """Records that the application has finished by ``at_us``."""

@@ -229,7 +229,7 @@ class VirtualBroker:
                 self._trace.flush()
         replies: list[tuple[Any, Response]] = effects.replies  # the tokens are what `handle` was given
         for receive, response in replies:
-            self.count(api_and_error(response), 1)
+            self.requests[api_and_error(response)] += 1
             receive(response)
 
     def _append(self, _records: Sequence[Record], _cause: AppendCause) -> tuple[int, Error | None]:

@@ -213,6 +213,8 @@ class VirtualConnection:
         #: Requests that have arrived behind a parked one, which mutes the connection.
         self.unread: list[RequestInFlight] = []
         self._latencies = Stream(network.seed, "net", name, incarnation)
+        #: The requests whose draws lie at negative indexes: disjoint from those of the periodic requests,
+        #: which may be computed, so that these change no others.
         self._sent = 0
         self._timers = timers
 
@@ -242,12 +244,6 @@ class VirtualConnection:
         """The way back of the response to such a request."""
         return self.latency.at(self._latencies.at(2 * sent_us + 1))
 
-    def _draws(self) -> tuple[int, int]:
-        """For the way of a request and the way of its response."""
-        # Negative: disjoint from the indexes of the periodic requests, so that these do not change them.
-        self._sent += 1
-        return self._latencies.pair(-self._sent)
-
     def send(
         self,
         request: Request,
@@ -263,7 +259,11 @@ class VirtualConnection:
         if now_us < self.broken_until_us:
             clock.at(now_us, RequestInFlight(self, request, 0, on_result, step, 0, now_us).fail)
             return
-        request_draw, response_draw = self._draws() if not periodic else self._draws_at(now_us)
+        if periodic:
+            request_draw, response_draw = self._draws_at(now_us)
+        else:
+            self._sent += 1
+            request_draw, response_draw = self._latencies.pair(-self._sent)
         timeout_us = self._timers.us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, step, response_draw, now_us)
         self.in_flight.append(sent)
@@ -299,7 +299,8 @@ class VirtualConnection:
         reachable_us = max(
             clock.now_us, self.broken_until_us, self.no_requests_until_us, self.no_responses_until_us
         )
-        there, back = self._draws()
+        self._sent += 1
+        there, back = self._latencies.pair(-self._sent)
         clock.at(reachable_us + latency.at(there) + latency.at(back), on_found)
 
     def read_on(self) -> None:

@@ -50,7 +50,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
     it, if there is one.
     """
 
-    __slots__ = ("_assignors", "_callbacks", "_flow", "_joined_us", "_polls_at_once")
+    __slots__ = ("_assignors", "_callbacks", "_flow", "_followed", "_joined_us", "_polls_at_once")
 
     def __init__(
         self,
@@ -66,6 +66,8 @@ class VirtualConsumer(VirtualProcess[Membership]):
         super().__init__(environment, index, incarnation, config, settings)
         self._callbacks = VirtualCallbacks(environment.clock, self, ListenerCalls(environment, self, hooks))
         self._flow: Flow | None = None
+        #: The membership's state that its heartbeats follow; each generation begins in another state.
+        self._followed = self.membership.state
         self._polls_at_once = settings.choice("application") == STREAMS
         #: When its last JoinGroup left; None before the first one.
         self._joined_us: int | None = None
@@ -125,7 +127,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
 
     def _go_on(self, result: Any) -> None:
         """Hand the membership a result and carry out its operations, until one of them takes time."""
-        follow_membership = self.periodic_requests.follow_membership
+        requests, membership = self.periodic_requests, self.membership
         self.waits_for_poll = False
         while result is not TAKES_TIME and self._flow is not None:
             self.step += 1
@@ -135,9 +137,11 @@ class VirtualConsumer(VirtualProcess[Membership]):
                 self.periodic_requests.stop()
                 self._exit()
                 return
-            kind = type(operation)
-            if kind is not Assign:
-                follow_membership()  # the assignor holds the client's lock: no heartbeats while it runs
+            kind, state = type(operation), membership.state
+            # the assignor holds the client's lock: no heartbeats while it runs
+            if kind is not Assign and (state is not self._followed or requests.heartbeats is None):
+                self._followed = state
+                requests.follow_membership()
             result = _CARRIES_OUT[kind](self, operation)
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:

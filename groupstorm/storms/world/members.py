@@ -68,13 +68,14 @@ class Members:
 
     def committed(self, partitions: tuple[TopicPartition, ...]) -> tuple[int, ...]:
         """The group's committed offsets, background commits included; -1 if there is none."""
+        holders, committed = self._records.holders, self._records.committed
         for partition in partitions:
-            for work in self._records.holders.get(partition, ()):
-                holder = self.by_name.get(work.owner)
-                if holder is not None:
-                    holder.periodic_requests.settle_commits()
-        committed = self._records.committed
-        return tuple([committed.get(partition, -1) for partition in partitions])
+            if partition in holders:
+                for work in holders[partition]:
+                    holder = self.by_name.get(work.owner)
+                    if holder is not None:
+                        holder.periodic_requests.settle_commits()
+        return tuple([committed.get(one, -1) for one in partitions])
 
     def caught_up(self, partitions: tuple[TopicPartition, ...], now_us: int) -> bool:
         """Whether all records of these partitions have been processed."""

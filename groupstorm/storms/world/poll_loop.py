@@ -184,7 +184,8 @@ class PollLoop:
     def _line_up(self) -> None:
         """The line of partitions has changed: the next look begins with the partition whose turn it was."""
         first = self._order[self._turn] if self._order else None
-        order = sorted(self._positions.keys() - self._held)
+        held = self._held
+        order = [one for one in self._positions if one not in held] if held else list(self._positions)
         if order == self._order:
             return
         self._turn = 0
@@ -413,10 +414,16 @@ class PollLoop:
             cycles = None
         if cycles is not None and self._go_round(cycles, batch):
             return
+        if not self._order and sure.until_us:
+            self._go_on_alike(batch, {}, sure)
+            return
         before = {partition: positions[partition] for partition in self._order}
         self._turn, self._left = self._looks.fill(batch, positions)
         if sure.until_us and batch.took_all and batch.next_us == look_us + self.longest_interval_us:
-            self._go_on_alike(batch, before, sure)
+            series = self._batch(look_us)
+            series.turn, series.left = batch.turn, batch.left
+            series.single = batch
+            self._go_on_alike(series, before, sure)
             return
         self._number += 1
         self._next_us = batch.next_us
@@ -424,23 +431,19 @@ class PollLoop:
             cycles.add(batch, positions)
         self._batches.append(batch)
 
-    def _go_on_alike(self, first: Batch, before: dict[TopicPartition, int], sure: Sure) -> None:
-        """Let a batch stand for all looks from ``first`` on that surely take everything, too."""
-        look_us, interval_us, positions = first.look_us, self.longest_interval_us, self._positions
-        series = Batch(
-            look_us, first.number, first.turn, first.left, first.poll_records, first.order, first.curves
-        )
+    def _go_on_alike(self, series: Batch, before: dict[TopicPartition, int], sure: Sure) -> None:
+        """Let a batch stand for all looks from the present one on that surely take everything, too."""
+        look_us, interval_us, positions = series.look_us, self.longest_interval_us, self._positions
         series.before = before
-        series.single = first
-        series.behind = {partition: positions[partition] for partition in first.order}
+        series.behind = {partition: positions[partition] for partition in series.order}
         series.takes_lightly(sure.records, sure.work_us)
-        series.end_us = first.end_us
-        series.next_us = first.next_us
+        series.end_us = look_us if series.single is None else series.single.end_us
+        series.next_us = look_us + interval_us
         series.interval_us = interval_us
         series.looks = 0 if sure.until_us < 0 else -(-(sure.until_us - look_us) // interval_us)
         if series.looks:
             last_us = look_us + (series.looks - 1) * interval_us
-            positions.update(zip(first.order, ends_at(first.curves, last_us), strict=True))
+            positions.update(zip(series.order, ends_at(series.curves, last_us), strict=True))
             self._number += series.looks
             self._next_us = series.next_us = last_us + interval_us
         else:
@@ -471,6 +474,8 @@ class PollLoop:
 
     def sure_until_us(self, now_us: int) -> int:
         """See `Sure`."""
+        if now_us >= self._last_change_us and self._times.slow is None:
+            return self._sure(now_us, now_us).until_us
         taken_us = now_us
         for batch in reversed(self._batches):
             if batch.look_us <= now_us:

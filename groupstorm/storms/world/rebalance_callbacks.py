@@ -125,6 +125,7 @@ class ListenerCalls:
     """The listener of one process: each call takes its time."""
 
     __slots__ = (
+        "_assign_time",
         "_assignments",
         "_clock",
         "_config",
@@ -136,6 +137,8 @@ class ListenerCalls:
         "_membership",
         "_periodic_requests",
         "_process",
+        "_restore_time",
+        "_revoke_time",
         "_to_begin",
         "_work",
     )
@@ -149,6 +152,9 @@ class ListenerCalls:
         self._config = process.config
         self._connection = process.connection
         self._draws = process.draws
+        self._assign_time = process.settings.distribution("assign_callback_ms")
+        self._revoke_time = process.settings.distribution("revoke_callback_ms")
+        self._restore_time = process.settings.distribution("restore_ms")
         self._membership = process.membership
         self._periodic_requests = process.periodic_requests
         self._work = process.work
@@ -187,7 +193,7 @@ class ListenerCalls:
         positions = self._work.drop(operation.partitions, self._clock.now_us)
         for partition in self._to_begin.keys() & operation.partitions:
             del self._to_begin[partition]
-        duration_us = self._duration_us("revoke_callback_ms")
+        duration_us = self._draws.duration_us(self._revoke_time, CALLBACK)
         generation = self._membership.generation
         self._environment.trace.emit(
             _MEMBER,
@@ -235,7 +241,7 @@ class ListenerCalls:
             self._fetch(assignment, 0)
             return None
         self._to_begin.update(dict.fromkeys(added, assignment.number))
-        duration_us = self._duration_us("assign_callback_ms") + restore_us
+        duration_us = self._draws.duration_us(self._assign_time, CALLBACK) + restore_us
         if duration_us:
             self._clock.after(duration_us, self._look_up, assignment, duration_us)
         else:
@@ -313,7 +319,4 @@ class ListenerCalls:
     def _restore_us(self) -> int:
         """Before the callback returns, as a consumer does that seeks and reads its stores anew."""
         rebuilt = self._local_state.assigned(self._membership.owned)
-        return rebuilt * self._duration_us("restore_ms") if rebuilt else 0
-
-    def _duration_us(self, setting: str) -> int:
-        return self._draws.duration_us(self._process.settings.distribution(setting), CALLBACK)
+        return rebuilt * self._draws.duration_us(self._restore_time, CALLBACK) if rebuilt else 0

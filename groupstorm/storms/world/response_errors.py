@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import LeaveGroupResponse, OffsetCommitResponse, Response
+
+#: These have an error for each partition or each member.
+_OF_PARTS: Final = (OffsetCommitResponse, LeaveGroupResponse)
 
 
 def first_error(response: OffsetCommitResponse) -> Error:
@@ -22,14 +27,13 @@ def _leave_error(response: LeaveGroupResponse) -> Error:
 
 def api_and_error(response: Response) -> tuple[str, str | None]:
     """Kafka's names of the API that a response answers and of its error, if it has one."""
-    kind = type(response)
-    if isinstance(response, OffsetCommitResponse):
-        error = first_error(response)
-    elif isinstance(response, LeaveGroupResponse):
-        error = _leave_error(response)
-    else:
+    if not isinstance(response, _OF_PARTS):
         error = response.error
-    return API_AND_ERROR[kind, error]
+    elif isinstance(response, OffsetCommitResponse):
+        error = first_error(response)
+    else:
+        error = _leave_error(response)
+    return API_AND_ERROR[type(response), error]
 
 
 class _Names(dict[tuple[type, Error], tuple[str, str | None]]):

@@ -42,11 +42,13 @@ class TraceBuffer:
         """Hand all pending events on."""
         pending, checks, at = self.pending, self._checks, 0
         self._sink.add_all(pending)
+        rest = iter(pending)
         for before, call in self._between:
-            checks.add_all(islice(pending, at, before))
+            if before > at:
+                checks.add_all(islice(rest, before - at))
             call()
             at = before
-        checks.add_all(islice(pending, at, None))
+        checks.add_all(rest)
         pending.clear()
         self._between.clear()
 

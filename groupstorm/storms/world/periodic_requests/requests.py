@@ -24,7 +24,8 @@ from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, 
 class PeriodicRequests:
     """The present series of heartbeats and of background commits.
 
-    ``exact``: no request is computed (the oracle).
+    ``heartbeats``: the present series of heartbeats; None if there is none. ``exact``: no request is computed
+    (the oracle).
     """
 
     __slots__ = (
@@ -36,7 +37,6 @@ class PeriodicRequests:
         "_connection",
         "_contact",
         "_exact",
-        "_heartbeats",
         "_held_since_us",
         "_last_heartbeat_us",
         "_latency_most_us",
@@ -48,6 +48,7 @@ class PeriodicRequests:
         "_timer",
         "_timers",
         "_work",
+        "heartbeats",
     )
 
     def __init__(
@@ -73,7 +74,7 @@ class PeriodicRequests:
         self._membership = sender.membership
         self._connection = sender.connection
         self._work = sender.work
-        self._heartbeats: Heartbeats | None = None
+        self.heartbeats: Heartbeats | None = None
         self._commits: BackgroundCommits | None = None
         self._by_hand: HandCommits | None = None
         if sender.commits in (BATCH, RECORD):
@@ -90,7 +91,7 @@ class PeriodicRequests:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
         membership = self._membership
         wanted = membership.heartbeating
-        heartbeats = self._heartbeats
+        heartbeats = self.heartbeats
         if heartbeats is not None:
             if wanted and heartbeats.generation is membership.generation:
                 if not heartbeats.is_resting and self._resting.is_possible:
@@ -113,7 +114,7 @@ class PeriodicRequests:
 
     def follow_work(self) -> None:
         """The application has other partitions, or other records arrive: how long it works may change."""
-        heartbeats, config = self._heartbeats, self._config
+        heartbeats, config = self.heartbeats, self._config
         if heartbeats is not None and config.profile.heartbeats_wait_in_steps:
             share, batch_us = self._sender.work_share()
             most_us = min(batch_us, self._timers.us(config.retry_backoff_ms))
@@ -180,7 +181,7 @@ class PeriodicRequests:
 
     def restart(self) -> None:
         """After a pause or a lost connection: send a heartbeat at once."""
-        if self._membership.heartbeating and self._sender.reachable() and self._heartbeats is None:
+        if self._membership.heartbeating and self._sender.reachable() and self.heartbeats is None:
             interval_us = self._timers.us(self._config.heartbeat_interval_ms)
             self._begin_heartbeats(self._clock.now_us, interval_us)
         self.restart_commits()
@@ -193,7 +194,7 @@ class PeriodicRequests:
 
     def next_heartbeat_us(self) -> int:
         """When the next heartbeat leaves; now if none is due."""
-        now_us, heartbeats = self._clock.now_us, self._heartbeats
+        now_us, heartbeats = self._clock.now_us, self.heartbeats
         return now_us if heartbeats is None else heartbeats.schedule.next_sent_us(now_us)
 
     def _begin_heartbeats(self, first_us: int, interval_us: int) -> None:
@@ -205,8 +206,8 @@ class PeriodicRequests:
             self._latency_most_us,
             self._timer.series(first_us),
         )
-        self._heartbeats = Heartbeats(self._network, self._sender, schedule, self._answered)
-        self._begin(self._heartbeats)
+        self.heartbeats = Heartbeats(self._network, self._sender, schedule, self._answered)
+        self._begin(self.heartbeats)
 
     def _begin(self, series: Series) -> None:
         if self._resting.is_possible:
@@ -215,12 +216,12 @@ class PeriodicRequests:
             series.send_next()
 
     def _end_heartbeats(self) -> None:
-        heartbeats = self._heartbeats
+        heartbeats = self.heartbeats
         if heartbeats is not None:
             self.wake()
             heartbeats.end()
             self._resting.remove(heartbeats.generation.member_id)
-            self._heartbeats = None
+            self.heartbeats = None
             if heartbeats.sent:
                 self._last_heartbeat_us = heartbeats.schedule.sent_us(heartbeats.sent)
 
@@ -244,7 +245,7 @@ class PeriodicRequests:
 
     def _heartbeats_rest(self) -> bool:
         """Whether heartbeats are computed from now on."""
-        heartbeats = self._heartbeats
+        heartbeats = self.heartbeats
         if heartbeats is None or heartbeats.is_resting:
             return heartbeats is not None
         schedule, generation = heartbeats.schedule, heartbeats.generation
@@ -269,13 +270,13 @@ class PeriodicRequests:
 
     def wake_heartbeats(self) -> None:
         """Send heartbeats from now on; commits may rest until the member's generation is over."""
-        if self._heartbeats is not None and self._heartbeats.is_resting:
-            self._in_contact(self._heartbeats.wake())
+        if self.heartbeats is not None and self.heartbeats.is_resting:
+            self._in_contact(self.heartbeats.wake())
 
     def _in_contact(self, moment: int) -> None:
         """Computed requests have arrived, the last one at this moment (0: none)."""
         self._contact = max(self._contact, moment)
-        heartbeats = self._heartbeats
+        heartbeats = self.heartbeats
         if heartbeats is not None and not heartbeats.is_resting:
             self._broker.resume_session(heartbeats.generation.member_id, self._contact)
             self._contact = 0

@@ -23,6 +23,8 @@ class RequestSchedule:
         "_drawn",
         "_drawn_us",
         "_sent",
+        "_sent_before",
+        "_sent_before_us",
         "_sent_us",
         "connection",
         "interval_us",
@@ -50,14 +52,21 @@ class RequestSchedule:
         self.connection = connection
         self.latency_most_us = latency_most_us
         self.lateness = lateness
-        #: The last requests that were asked for, and when they arrive and leave; 0: none.
+        #: The request whose arrival was asked for last, and those whose leaving was; 0: none.
         self._drawn = self._drawn_us = self._sent = self._sent_us = 0
+        self._sent_before = self._sent_before_us = 0
 
     def sent_us(self, k: int) -> int:
-        if k != self._sent or not k:
-            sent_us, lateness = self.start_us + k * self.interval_us, self.lateness
-            self._sent, self._sent_us = k, sent_us if lateness is None else sent_us + lateness.total_us(k)
-        return self._sent_us
+        if k == self._sent and k:
+            return self._sent_us
+        if k == self._sent_before and k:
+            return self._sent_before_us
+        sent_us, lateness = self.start_us + k * self.interval_us, self.lateness
+        if lateness is not None:
+            sent_us += lateness.total_us(k)
+        self._sent_before, self._sent_before_us = self._sent, self._sent_us
+        self._sent, self._sent_us = k, sent_us
+        return sent_us
 
     def leaves(self, k: int) -> int:
         """The moment at which the k-th request leaves."""
@@ -94,13 +103,13 @@ class RequestSchedule:
         if lateness is None:
             return elapsed_us // interval_us
         k = elapsed_us // (interval_us + lateness.mean_us)
-        due_us = k * interval_us + lateness.total_us(k)
-        while due_us > elapsed_us:
+        sent_us = self.sent_us(k)
+        while sent_us > time_us:
             k -= 1
-            due_us = k * interval_us + lateness.total_us(k)
-        while elapsed_us - due_us >= interval_us:
-            due_us = (k + 1) * interval_us + lateness.total_us(k + 1)
-            if due_us > elapsed_us:
+            sent_us = self.sent_us(k)
+        while time_us - sent_us >= interval_us:
+            sent_us = self.sent_us(k + 1)
+            if sent_us > time_us:
                 break
             k += 1
         return k
@@ -119,4 +128,4 @@ class RequestSchedule:
         """The application works from now on, which delays the requests behind the next one (`Lateness`)."""
         if self.lateness is not None:
             self.lateness.works(self.last_sent(now_us) + 1, share, most_us)
-            self._drawn = self._sent = 0
+            self._drawn = self._sent = self._sent_before = 0

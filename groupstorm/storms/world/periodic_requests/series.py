@@ -145,8 +145,9 @@ class Series(ABC):
         k = self.sent + 1
         if k != self._scheduled:
             self._scheduled = k
-            time_us = max(self.schedule.sent_us(k), self._clock.now_us)
-            self._clock.in_order(time_us, self.schedule.leaves_order, self._send, (k,))
+            schedule, clock = self.schedule, self._clock
+            sent_us, now_us = schedule.sent_us(k), clock.now_us
+            clock.in_order(sent_us if sent_us > now_us else now_us, schedule.leaves_order, self._send, (k,))
 
     def _send(self, k: int) -> None:
         if self._is_over or self.is_resting or k != self.sent + 1:
