@@ -139,8 +139,10 @@ def test_a_member_that_dies_after_its_coordinator_has_moved(
 
 @WITH_TROUBLE
 def test_nothing_is_said_of_what_no_line_shows(recording: Recording, explained: Explained) -> None:
-    """Twins do not stop, and members that end with their group are not replaced. Clients' logs do not say when
-    a process was killed, and so not how long two worked on one partition."""
+    """Twins do not stop, and members that end with their group are not replaced.
+
+    Clients' logs do not say when a process was killed, and so not how long two worked on one partition.
+    """
     both, alone = explained.of(recording, BOTH), explained.of(recording, CLIENTS)
     assert all("deploy-wave" not in names(both[group]) for group in (FENCED, MOVED))
     assert all("zombie" not in names(alone[group]) for group in (DYNAMIC, MOVED))
