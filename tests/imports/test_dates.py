@@ -160,3 +160,7 @@ def test_lines_not_understood_are_shown_although_the_import_is_refused(tmp_path:
     refused = groupstorm("import", "app.log", "--out", "out", "--unknown", cwd=tmp_path)
     assert refused.returncode == 2
     assert "app.log:1: Jumping around" in refused.stdout
+    assert "1 line of Kafka's not understood (--unknown)" in refused.stderr
+    (tmp_path / "app.log").write_text("2026-03-04 10:00:01 INFO starting\n")
+    refused = groupstorm("import", "app.log", "--out", "out", "--unknown", cwd=tmp_path)
+    assert refused.stdout == "No line looks like Kafka's.\n"
