@@ -127,7 +127,9 @@ _PAIRS: Final = (
     ("<![CDATA[", "]]>"),
     ("Str(", ")"),
 )
-_OPENING = re.compile("[\"'`|\t]|\\*\\*|[,;]$")
+_OPENING = re.compile(r"[\"'`|\t]|\*\*|[,;](?!\d{3}\b| )")
+#: The comma in front of a cell, which is none of a time's.
+_CELL = re.compile(r'([,;])(?!\d{3}\b| )[^",;]*$')
 _TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
 #: A quotation mark that ends a cell, or a value of logfmt or JSON.
 _CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
@@ -142,8 +144,8 @@ def split_message(front: str, text: str) -> tuple[str, str]:
             message = _unquoted(text)
         elif "\t" in front:
             message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
-        elif front.endswith((",", ";")) and f"{front[-1]} " not in text:
-            message = text.partition(front[-1])[0]  # a cell with commas in it has quotation marks
+        elif (cell := _CELL.search(front)) and f"{cell[1]} " not in text:
+            message = text.partition(cell[1])[0]  # a cell with commas in it has quotation marks
         if any(front.count(mark) % 2 for mark in ("'", "`", "**")) or front.lstrip().startswith("|"):
             message = re.sub(r"(?:[`'|]|\*\*)[\s,)\]}]*$", "", message)
     for opening, closing in _PAIRS:

@@ -51,6 +51,8 @@ _MORE_LINES_MAX: Final = 1_000
 #: Lines above one without a time in which its time is looked for, and lines in vain after which no more is.
 _ABOVE_MAX: Final = 100
 _IN_VAIN_MAX: Final = 100
+#: An indented line with a time in these characters begins anew.
+_BEGINNING: Final = 40
 _LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
@@ -262,6 +264,7 @@ class LogParser(LogSource):
             return
         self._see_program(found)
         if found.lines:
+            self._close()  # one in the same line of JSON
             self._open, self._more = _Open(prefix, time_us, self.lines, message, beside), 0
         else:
             self._observe(found, prefix, time_us, self.lines, beside)
@@ -278,10 +281,10 @@ class LogParser(LogSource):
             return False
         begins = opened.message.endswith("):") and self.lines == opened.line + 1
         indented = INDENTED.match(raw)
-        if not begins and indented is None:
+        text = raw.decode("utf-8", "replace")
+        if not begins and (indented is None or _begins(text[indented.end() :])):
             return False
         self._more += 1
-        text = raw.decode("utf-8", "replace")
         if indented is not None and indented[0].startswith(b"{"):
             record = json_in(text, len(text))
             text = str(record[1].get("log", "")) if record and isinstance(record[1], dict) else ""
@@ -340,6 +343,11 @@ class LogParser(LogSource):
         self._step = step or self._step
         self._now_us = time_us
         self.see_time(time_us)
+
+
+def _begins(text: str) -> bool:
+    """Whether an indented line is a message of its own, as in a log all of whose lines are indented."""
+    return find_prefix(text) is not None or bool(sights(text[:_BEGINNING]))
 
 
 def _with_less(catalogue: Catalogue, message: str) -> Found | None:
