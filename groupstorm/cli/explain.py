@@ -104,7 +104,7 @@ def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bo
     elif any(culprit.is_known for culprit in began):
         print()
         print_grid(_culprits_grid(history, began))
-    if one.absences:
+    if one.absences and history.unowned_us is not None:
         _print_absences(one.absences, one.history)
     _print_end(history)
     _print_unknown(one)

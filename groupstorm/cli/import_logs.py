@@ -158,7 +158,7 @@ def _group(record: GroupSummary) -> str:
 
 def _missing(record: GroupSummary) -> list[str]:
     return [
-        f"{sentence}{f' (and {count - 1} more times)' if count > 1 else ''}"
+        f"{sentence} (and {counted(count - 1, 'more time')})" if count > 1 else sentence
         for count, sentence in record.missing.values()
     ]
 
@@ -166,7 +166,10 @@ def _missing(record: GroupSummary) -> list[str]:
 def _print_unknown(logs: Sequence[LogSource]) -> None:
     shapes = shapes_of(logs)
     if not shapes:
-        print_paragraph("Every line that looks like Kafka's is understood.")
+        is_kafka = any(log.understood for log in logs)
+        print_paragraph(
+            "Every line that looks like Kafka's is understood." if is_kafka else "No line looks like Kafka's."
+        )
     for count, first, place in shapes[:_SHAPES_SHOWN]:
         print_line(f"{count:8,}  {place}: {first}")
     if len(shapes) > _SHAPES_SHOWN:

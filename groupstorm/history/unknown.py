@@ -18,7 +18,8 @@ STABILITY: Final = "stability"
 """The times at which a consumer group was Stable: its coordinator need not log them."""
 ABSENCES: Final = "absences"
 DEATHS: Final = "deaths"
-"""The times at which processes died: their partitions had no owner for longer than is counted."""
+"""The times at which processes died: their partitions had no owner for longer than is counted, and perhaps no
+two owners."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
 LOG: Final = "log"
@@ -52,7 +53,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
-    DEATHS: (),
+    DEATHS: ("dual_us",),
     REBALANCES: ("latency_max_us",),
     SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
     STABILITY: ("moves", "moves_lower_bound", "imbalance_max", "idle_members_max"),

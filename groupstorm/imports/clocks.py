@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
+from groupstorm.imports.timeline.members import name_before_uuid
 
 QUARTER_US: Final = 15 * 60 * 1_000_000
 #: Generations per log that are remembered: a million rounds more say no more about a clock.
@@ -80,13 +81,19 @@ class Anchors:
     def __init__(self) -> None:
         self._marks: dict[int, _Marks] = {}
         self._joining: dict[tuple[int, str, str | None], int] = {}
-        #: The generation that a client has joined last.
-        self._joined: dict[tuple[int, str, str | None], int] = {}
+        #: The generation that a client has joined last, and as which member.
+        self._joined: dict[tuple[int, str, str | None], tuple[int, str]] = {}
+        #: Log, group, generation -> name of a member -> when it asked to join.
+        self._asked: dict[tuple[int, str, int], dict[str, int]] = {}
+        #: Static members: group and instance.
+        self._static: set[tuple[str, str]] = set()
 
     def add(self, one: Observation) -> None:
         if one.kind == _GENERATION:
             self._add_generation(one)
             return
+        if one.fields.get("instance") is not None:
+            self._static.add((one.group, one.fields["instance"]))
         place = _BARRIERS.get(one.kind)
         if place is None:
             return
@@ -107,14 +114,25 @@ class Anchors:
         if side >= 0:
             after = one.time_us if after is None else min(after, one.time_us)
         if one.kind == "joined":
-            client = (one.source, one.group, one.fields.get("client"))
-            asked = self._joining.pop(client, None)
-            # a static member that comes back is answered at once, in a round that was over before it asked
-            is_back = one.fields.get("instance") is not None or self._joined.get(client) == generation
-            if asked is not None and not is_back:
-                before = asked if before is None else max(before, asked)
-            self._joined[client] = generation
+            self._add_asked(one, generation)
         marks[key] = before, after
+
+    def _add_asked(self, one: Observation, generation: int) -> None:
+        """A member that joined asked before the barrier, unless it is a static one that came back.
+
+        That one is answered at once, in a round that was over before it asked.
+        """
+        client = (one.source, one.group, one.fields.get("client"))
+        member_id = one.fields.get("member_id") or ""
+        name = name_before_uuid(member_id)
+        asked = self._joining.pop(client, None)
+        last, last_id = self._joined.get(client, (None, ""))
+        self._joined[client] = generation, member_id
+        if last == generation and last_id != member_id:
+            self._static.add((one.group, name))
+        elif asked is not None and last != generation and one.fields.get("instance") is None:
+            names = self._asked.setdefault((one.source, one.group, generation), {})
+            names[name] = max(asked, names.get(name, asked))
 
     def _add_generation(self, one: Observation) -> None:
         """The record of a generation stands at both barriers of its round."""
@@ -133,6 +151,11 @@ class Anchors:
 
         A broker's log and the records have one clock: they differ by a time zone at most.
         """
+        for (source, group, generation), names in self._asked.items():
+            before, after = self._marks[source].get((group, generation, 0), (None, None))
+            asked = [at for name, at in names.items() if (group, name) not in self._static]
+            if asked and after is not None:
+                self._marks[source][group, generation, 0] = max(*asked, before or asked[0]), after
         reference = min(parsers, key=_reference_rank)
         found: dict[int, Offset] = {}
         for one in parsers:

@@ -117,8 +117,19 @@ _LOGGER = re.compile(
 )
 #: What a logger knows of the thread or the host, as ``{host=a, pod=b}``. Maps of Kafka's have brackets.
 _CONTEXT = re.compile(r" \{[A-Za-z_][\w.]*=[^\s{}()\[\],=]*(?:, ?[A-Za-z_][\w.]*=[^\s{}()\[\],=]*)*\}$")
+#: As structlog and Monolog print it: ``[aiokafka.conn]``, ``[] []``.
+_BRACKETS = re.compile(r' (?:\[[a-z_]\w*(?:\.\w+)+\]|(?:\[\]|\{"[^{}]*\}) (?:\[\]|\{"[^{}]*\}))$')
 #: What begins in front of a message and ends behind it.
-_OPENING = re.compile("[\"'`|\t]|\\*\\*")
+_PAIRS: Final = (
+    ("{{", "}}"),
+    ("{noformat}", "{noformat}"),
+    ("{code", "{code}"),
+    ("<![CDATA[", "]]>"),
+    ("Str(", ")"),
+)
+_OPENING = re.compile(r"[\"'`|\t]|\*\*|[,;](?!\d{3}\b| )")
+#: The comma in front of a cell, which is none of a time's.
+_CELL = re.compile(r'([,;])(?!\d{3}\b| )[^",;]*$')
 _TAGS = re.compile(r"(?:<(?:br ?/?|/\w+)>)+$")
 #: A quotation mark that ends a cell, or a value of logfmt or JSON.
 _CLOSING = re.compile(r'"(?=\s*$|\s*[,;\t|}\])]|\s+[\w.@-]+=)')
@@ -133,13 +144,20 @@ def split_message(front: str, text: str) -> tuple[str, str]:
             message = _unquoted(text)
         elif "\t" in front:
             message = re.split(r"(?<!\n)\t", text, maxsplit=1)[0]
+        elif (cell := _CELL.search(front)) and f"{cell[1]} " not in text:
+            message = text.partition(cell[1])[0]  # a cell with commas in it has quotation marks
         if any(front.count(mark) % 2 for mark in ("'", "`", "**")) or front.lstrip().startswith("|"):
             message = re.sub(r"(?:[`'|]|\*\*)[\s,)\]}]*$", "", message)
-    message = message.rstrip(" \r\n│┃")
+    for opening, closing in _PAIRS:
+        if opening in front:
+            message = message.rpartition(closing)[0] or message
+    message = message.rstrip(" \r\n│┃\\").removesuffix("```")
     if message.endswith(">"):
         message = _TAGS.sub("", message)
     if message.endswith("}"):
         message = _CONTEXT.sub("", message)
+    if message.endswith(("]", "}")):
+        message = _BRACKETS.sub("", message)
     at = message.rfind(" (")  # where the logger of most lines begins
     if at < 0 or not _is_logger(message[at:]):
         found = _LOGGER.search(message)
@@ -243,6 +261,10 @@ def collectors_time(around: Around) -> Instant | None:
 
 
 def _time_of(value: Any) -> Instant | None:
+    if isinstance(value, list) and len(value) == 1:  # fields of Elastic
+        value = value[0]
+    if isinstance(value, dict) and _TIME_KEY.search(str(value.get("field", ""))):  # CloudWatch's insights
+        value = value.get("value")
     if isinstance(value, dict) and "epochSecond" in value:  # log4j's JsonLayout
         value = f"{value['epochSecond']}.{str(value.get('nanoOfSecond', 0)).zfill(9)}"
     if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):

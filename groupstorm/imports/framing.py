@@ -79,7 +79,8 @@ class Framing:
         if self._width < _WIDTH_MIN:
             return 0
         wrapped = sum(self._goes_on(line, following) for line, following in pairwise(lines))
-        others = sum(_shape(line) != self._shape for line in lines) - wrapped
+        unlike = (line for line in lines if _shape(line) != self._shape)
+        others = sum(not line.startswith("\t") for line in unlike) - wrapped  # settings are indented
         full = sum(len(line) == self._width for line in lines)
         is_usual = self._is_framed or self._width % 10 == 0 or full > 1
         return self._width if wrapped > others and is_usual else 0

@@ -37,6 +37,7 @@ from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
+from groupstorm.wording import counted
 
 _OBJECTS_PER_COLLECTION = 50_000
 #: Clients that say little or nothing about their groups.
@@ -241,7 +242,7 @@ def _nothing(parsers: Sequence[LogSource], groups: frozenset[str] | None) -> str
             f"{because}{names}: these are lines of {' and '.join(silent)}, which does not log the rounds of "
             "its group: add the log of the group's coordinator (kafka.coordinator.group at INFO)"
         )
-    hint = f"; {unknown:,} lines look like Kafka's and are not understood (--unknown)" if unknown else ""
+    hint = f"; {counted(unknown, 'line')} of Kafka's not understood (--unknown)" if unknown else ""
     understood = sum(parser.understood for parser in parsers)
     if understood:
         return (

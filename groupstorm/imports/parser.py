@@ -48,8 +48,11 @@ _BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
 _CUTS_MAX: Final = 3
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
-#: Lines above an exception without a time in which its time is looked for.
+#: Lines above one without a time in which its time is looked for, and lines in vain after which no more is.
 _ABOVE_MAX: Final = 100
+_IN_VAIN_MAX: Final = 100
+#: An indented line with a time in these characters begins anew.
+_BEGINNING: Final = 40
 _LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
@@ -127,6 +130,7 @@ class LogParser(LogSource):
         #: The beginning of the line that names its pod or container.
         self._margin = ""
         self._more = 0
+        self._in_vain = 0
         #: The lines above this one, the nearest first; or what gives them.
         self._file: LogFile | None = None
         self._above: deque[str] = deque(maxlen=_ABOVE_MAX)
@@ -184,7 +188,7 @@ class LogParser(LogSource):
         text = as_written(text)
         prefix = find_prefix(text)
         value = json_in(text, len(text) if prefix is None else prefix.start) if '"' in text else None
-        if value is not None and (self._json(*value, around) or prefix is not None):
+        if value is not None and self._json(*value, around):
             return True
         has_message = prefix is not None and text[prefix.message : prefix.message + 1] != '"'
         if not has_message and _LOGFMT_KEY.search(text) and self._json("", logfmt_in(text), around):
@@ -201,8 +205,9 @@ class LogParser(LogSource):
         if prefix is None and BARE.find(message) is None:
             return False
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
-        if said is None and prefix is None:
+        if said is None and self._in_vain < _IN_VAIN_MAX:
             said = self._time_above()
+            self._in_vain = self._in_vain + 1 if said is None else 0
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
             self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record))
@@ -210,7 +215,8 @@ class LogParser(LogSource):
         return True
 
     def _time_above(self) -> Instant | None:
-        """The time of the nearest line above that has one: a program logs an exception below its own line."""
+        """The time of the nearest line above that has one: an exception or a message of several lines has its
+        time there."""
         above: Iterable[str] = self._above
         if self._file is not None:
             lines = islice(self._file.lines_above(), _ABOVE_MAX)
@@ -230,7 +236,9 @@ class LogParser(LogSource):
         """The message of each record is its first text that is a line of Kafka's."""
         found: set[int] = set()
         for _, text, inside in texts_in(value):
-            record = record_of(inside)
+            # texts of one list are lines, not one line in several fields
+            is_line = isinstance(inside[-1], list) and len(inside[-1]) > 1
+            record = text if is_line else record_of(inside)
             if id(record) in found:
                 continue
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
@@ -256,6 +264,7 @@ class LogParser(LogSource):
             return
         self._see_program(found)
         if found.lines:
+            self._close()  # one in the same line of JSON
             self._open, self._more = _Open(prefix, time_us, self.lines, message, beside), 0
         else:
             self._observe(found, prefix, time_us, self.lines, beside)
@@ -272,10 +281,10 @@ class LogParser(LogSource):
             return False
         begins = opened.message.endswith("):") and self.lines == opened.line + 1
         indented = INDENTED.match(raw)
-        if not begins and indented is None:
+        text = raw.decode("utf-8", "replace")
+        if not begins and (indented is None or _begins(text[indented.end() :])):
             return False
         self._more += 1
-        text = raw.decode("utf-8", "replace")
         if indented is not None and indented[0].startswith(b"{"):
             record = json_in(text, len(text))
             text = str(record[1].get("log", "")) if record and isinstance(record[1], dict) else ""
@@ -334,6 +343,11 @@ class LogParser(LogSource):
         self._step = step or self._step
         self._now_us = time_us
         self.see_time(time_us)
+
+
+def _begins(text: str) -> bool:
+    """Whether an indented line is a message of its own, as in a log all of whose lines are indented."""
+    return find_prefix(text) is not None or bool(sights(text[:_BEGINNING]))
 
 
 def _with_less(catalogue: Catalogue, message: str) -> Found | None:

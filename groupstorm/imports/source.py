@@ -108,6 +108,8 @@ def shapes_of(sources: Iterable[LogSource]) -> list[tuple[int, str, str]]:
 
 
 _YEAR_US: Final = 366 * DAY_US
+#: Lines may be written so much later than others with the same time: the clock has not gone back.
+_LATE_US: Final = 60_000_000
 
 
 class LogClock:
@@ -131,6 +133,9 @@ class LogClock:
         self._printed_us: int | None = None
         self._moved_us = 0
         self._falls = 0
+        #: The last time in UTC of a zone that is given, and how many more times fell than rose.
+        self._utc_us: int | None = None
+        self._down = 0
 
     def order(self) -> str:
         """The order of the numbers of the log's dates: the whole log says it."""
@@ -151,7 +156,18 @@ class LogClock:
         if said.is_utc:
             return said.us
         self.zoned = False
-        return said.us if self._tz is UTC else to_utc_us(said.us, self._tz)
+        return said.us if self._tz is UTC else self._in_utc(said.us)
+
+    def _in_utc(self, local_us: int) -> int:
+        """Of the two hours with one name, when summer time ends, the second if the clock has gone back."""
+        us, second_us = (to_utc_us(local_us, self._tz, fold) for fold in (0, 1))
+        last_us = self._utc_us
+        if last_us is not None:
+            late = second_us <= last_us + _LATE_US if self._down > 0 else us < last_us - _LATE_US
+            us = second_us if late else us
+            self._down += (us < last_us) - (us > last_us)
+        self._utc_us = us
+        return us
 
     def _undated(self, said: Instant) -> Instant:
         """Counts days or years from the first line on, in the direction of the lines."""

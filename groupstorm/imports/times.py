@@ -44,7 +44,8 @@ _ISO = re.compile(
 _MONTH = rf"(?:{'|'.join(_NAMES)})[a-z]*\.?"
 _NUMBERS = re.compile(r"(?<![\d./-])(\d\d?)([-/.])(\d\d?)\2(\d{4}|\d\d)(?![\d/-])")
 _DAY = (
-    rf"\d{{4}}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.](?:\d{{4}}|\d\d)|\d{{4}} {_MONTH} +\d\d?"
+    rf"\d{{4}}[-/.]\d\d?[-/.]\d\d?|20\d\d[01]\d[0-3]\d|\d\d?[-/.]\d\d?[-/.](?:\d{{4}}|\d\d)"
+    rf"|\d{{4}} {_MONTH} +\d\d?"
     rf"|\d\d?[- /]{_MONTH}[- /]\d{{4}}|{_MONTH} +\d\d?(?:st|nd|rd|th)?,? \d{{4}}"
 )
 _DAY_ALONE = re.compile(rf"(?<![\w./-])(?:{_DAY})(?![\w/-])")
@@ -117,6 +118,7 @@ def _dated(text: str, order: Order) -> Instant:
 
 def _day(text: str, order: Order) -> str:
     """``2024-11-18``, of a day in any form."""
+    text = re.sub(r"^(\d{4})(\d\d)(?=\d\d)", r"\1-\2-", text)
     numbers, words = _NUMBERS.search(text), re.findall(r"\d+|[A-Z][a-z]{2}", text)
     if numbers is not None:
         by_name = dict(zip(order(), (numbers[1], numbers[3], numbers[4]), strict=True))
@@ -154,6 +156,11 @@ def _syslog(text: str) -> Instant:
     return _at_clock(f"{_NO_YEAR}-{_MONTHS[month]:02d}-{int(day):02d}", clock)._replace(lacks="year")
 
 
+def _glog(text: str) -> Instant:
+    """As glog and klog print it, without a year: ``I0227 09:17:17.924123``."""
+    return _syslog(f"{_NAMES[int(text[1:3]) - 1]} {text[3:5]} {text[6:]}")
+
+
 class Form(NamedTuple):
     """``read``: takes the text, and the order of the numbers of a day."""
 
@@ -177,6 +184,9 @@ FORMS: Mapping[str, Form] = {
     ),
     "syslog": Form(
         re.compile(rf"(?:{'|'.join(_NAMES)}) [ \d]?\d {_CLOCK}{_ZONE}"), lambda text, _: _syslog(text)
+    ),
+    "glog": Form(
+        re.compile(rf"(?<!\w)[DIWEF](?:0[1-9]|1[0-2])[0-3]\d {_CLOCK}"), lambda text, _: _glog(text)
     ),
     "clock": Form(re.compile(rf"(?<![\d:.-]){_CLOCK}(?![\d:])"), lambda text, _: _clock(text)),
     #: Seconds since logrus began, as it prints them on a terminal: ``INFO[0051]``.
@@ -315,10 +325,10 @@ def zone(where: str, name: str) -> tzinfo:
         ) from problem
 
 
-def to_utc_us(local_us: int, tz: tzinfo) -> int:
-    """A clock of ``tz`` -> UTC."""
+def to_utc_us(local_us: int, tz: tzinfo, fold: int = 0) -> int:
+    """A clock of ``tz`` -> UTC. ``fold``: 1 in the second of two hours, when summer time ends."""
     local = datetime(1970, 1, 1) + timedelta(microseconds=local_us)
-    offset = local.replace(tzinfo=tz).utcoffset()
+    offset = local.replace(tzinfo=tz, fold=fold).utcoffset()
     return local_us - (0 if offset is None else offset // timedelta(microseconds=1))
 
 

@@ -15,7 +15,7 @@ from groupstorm.explain.findings import Finding
 from groupstorm.explain.patterns.selecting import SECOND_US
 from groupstorm.figures.by_group import Window
 from tests.explain.explaining import names
-from tests.imports.real_logs import BOTH, BROKER, Recording, each, imported, recorded, recordings
+from tests.imports.real_logs import BOTH, BROKER, CLIENTS, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC, FENCED, MOVED, SEATS, STATIC
 
 EVERY = each(recordings())
@@ -135,6 +135,17 @@ def test_a_member_that_dies_after_its_coordinator_has_moved(
     assert len(named(one, "session-expired").rebalances) == 1
     assert named(one, "coordinator-moved").rebalances == []
     assert {*named(one, "stopped").match.members} == {"app-0", "app-2"}
+
+
+@WITH_TROUBLE
+def test_nothing_is_said_of_what_no_line_shows(recording: Recording, explained: Explained) -> None:
+    """Twins do not stop, and members that end with their group are not replaced.
+
+    Clients' logs do not say when a process was killed, and so not how long two worked on one partition.
+    """
+    both, alone = explained.of(recording, BOTH), explained.of(recording, CLIENTS)
+    assert all("deploy-wave" not in names(both[group]) for group in (FENCED, MOVED))
+    assert all("zombie" not in names(alone[group]) for group in (DYNAMIC, MOVED))
 
 
 @EVERY

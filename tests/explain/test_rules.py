@@ -323,6 +323,9 @@ def test_a_group_that_is_stopped_at_the_end(tmp_path: Path) -> None:
     found = explained(trace_of(tmp_path, [*FORMED, *stop, END_OF_FORMED]))
     assert names(found) == ["stopped"]
     assert len(found.findings[0].rebalances) == 2
+    before = [removed(39, "b", "b-1", "left"), *round_of(39, 2, "left", "b-1"), *stop[-3:], END_OF_FORMED]
+    found = explained(trace_of(tmp_path, [*FORMED, *before]))
+    assert found.findings[0].match.members == ("a-1",)
     again = [
         state(200, "Empty", "PreparingRebalance", 3, "new-member", member_id="a-2"),
         added(200, "a", "a-2"),

@@ -37,6 +37,11 @@ def _csv(*cells: str) -> str:
     return written.getvalue()
 
 
+def _cell(text: str) -> str:
+    """As programs write it that quote only what has to be."""
+    return _csv(text) if "," in text or '"' in text else text
+
+
 def _wrapped(line: str, width: int) -> str:
     return "\n".join(line[at : at + width] for at in range(0, len(line), width))
 
@@ -86,6 +91,14 @@ FORMS: Mapping[str, Callable[[Line], str]] = {
     "something behind": lambda one: f"{one.text} {{host=a}}",
     "grep -n": lambda one: f"server.log:12:{one.text}",
     "syslog": lambda one: f"<134>1 {one.collected} host app 12 - - {one.text}",
+    "fenced by backticks": lambda one: f"{one.text}```",
+    "Markdown, with a line break": lambda one: f"{one.text}\\",
+    "Jira": lambda one: "{noformat}" + one.text + "{noformat}",
+    "Confluence": lambda one: "{{" + one.text + "}}",
+    "XML": lambda one: f"<event><message><![CDATA[{one.text}]]></message></event>",
+    "OpenTelemetry": lambda one: f"Timestamp: {one.collected}\nBody: Str({one.text})\nTrace ID:",
+    "Monolog": lambda one: f'[{one.collected}] app.INFO: {one.text} {{"host":"a"}} []',
+    "structlog": lambda one: f"{one.collected} [info     ] {one.text} [app.kafka]",
     # -- with a time of the form's own
     "logfmt": lambda one: (
         f'time="{one.time.isoformat()}Z" level=info msg={json.dumps(one.message)} caller=x.go:1'
@@ -114,5 +127,18 @@ FORMS: Mapping[str, Callable[[Line], str]] = {
         }
     ),
     "GELF": lambda one: json.dumps({"short_message": one.message, "timestamp": one.epoch_ms / 1000}),
+    "Grafana CSV, labels first": lambda one: ",".join(
+        (_csv('{"app": "a"}'), one.time.isoformat(), _cell(one.message), str(one.epoch_ms), "id")
+    ),
+    "fields of Elastic": lambda one: json.dumps(
+        {"fields": {"@timestamp": [one.time.isoformat() + "Z"], "message": [one.message]}}
+    ),
+    "CloudWatch's insights": lambda one: json.dumps(
+        [
+            {"field": "@timestamp", "value": one.at("%Y-%m-%d %H:%M:%S.%f")},
+            {"field": "@message", "value": one.message},
+        ]
+    ),
+    "time in the line above": lambda one: f"{one.time.isoformat()} info: Kafka[0]\n      {one.message}",
     "time behind the message": lambda one: _csv(one.message, one.at("%Y-%m-%d %H:%M:%S.%f")),
 }

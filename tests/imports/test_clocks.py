@@ -52,6 +52,35 @@ def test_a_member_that_comes_back_bounds_no_clock(
     assert found["offset_us"] == 0
 
 
+def test_a_seat_that_no_line_of_its_client_names(tmp_path: Path) -> None:
+    """aiokafka does not log its group.instance.id: another log says that a member's name is one, or its own
+    does, if it has come back before."""
+    first, second, third = (f"seat-0-11111111-2222-3333-4444-{digit * 12}" for digit in "123")
+    server = broker_line("10:00:03,000", f"Stabilized group g generation 1 ({OFFSETS}) with 2 members")
+    names = broker_line(
+        "10:04:00,005",
+        "Static member with groupInstanceId=seat-0 and unknown member id joins group g in Stable state. "
+        f"Replacing previously mapped member {first} with this groupInstanceId.",
+    )
+    started = aiokafka_log(("10:00:00,000", "10:00:03,010", first))
+    replaced = aiokafka_log(("10:04:00,000", "10:04:00,010", second))
+    again = aiokafka_log(("10:04:00,000", "10:04:00,010", second), ("10:05:00,000", "10:05:00,010", third))
+    assert clock(tmp_path, {"server.log": server + names, "a.log": replaced}, 1)["offset_us"] == 0
+    assert clock(tmp_path, {"a.log": started, "b.log": again}, 1)["offset_us"] == 0
+    unknown = clock(tmp_path, {"server.log": server, "a.log": replaced}, 1)  # it may be a clock
+    assert unknown["offset_us"] == 236_999_000
+
+
+def aiokafka_log(*joins: tuple[str, str, str]) -> str:
+    """Joins of generation 1: when the member asked, when it was answered, and its id."""
+    return "".join(
+        f"2024-11-18 {asked} - aiokafka.consumer.group_coordinator - INFO - (Re-)joining group g\n"
+        f"2024-11-18 {answered} - aiokafka.consumer.group_coordinator - INFO - Joined group 'g' "
+        f"(generation 1) with member_id {member_id}\n"
+        for asked, answered, member_id in joins
+    )
+
+
 @pytest.mark.parametrize(("hours", "zone_hours"), [(12, 12), (13, 13), (14, 14), (-12, -12), (15, 0)])
 def test_the_zones_of_the_earth(tmp_path: Path, hours: int, zone_hours: int) -> None:
     """Nuku'alofa has +13:00, Kiritimati +14:00; a clock that is 15 hours ahead was set so."""

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from groupstorm.imports.importing import Options
-from groupstorm.imports.times import instant, shown
+from groupstorm.imports.lines import find_logs
+from groupstorm.imports.parser import LogParser
+from groupstorm.imports.times import instant, shown, zone
 from groupstorm.problems import InputError
 from tests.command import groupstorm
 from tests.imports.importing import import_texts, rows
@@ -41,6 +43,7 @@ def began_and_ended(folder: Path, text: str, options: Options | None = None) -> 
         ("2026-03-04 10:00:06 UTC", "2026-03-04 10:00:06.000"),
         ("Wed Mar  4 10:00:06 UTC 2026", "2026-03-04 10:00:06.000"),
         ("Wed Mar  4 01:00:06 PM CET 2026", "2026-03-04 13:00:06.000"),
+        ("20260304 10:00:06,371", "2026-03-04 10:00:06.371"),
     ],
 )
 def test_a_form(text: str, expected: str, tmp_path: Path) -> None:
@@ -109,6 +112,22 @@ def test_a_date_that_is_given(tmp_path: Path) -> None:
     assert began_and_ended(tmp_path, years, days) == ["2026-12-31 23:59:59.000", "2027-01-01 00:00:01.000"]
 
 
+def test_a_year_that_glog_does_not_print(tmp_path: Path) -> None:
+    text = lines("I0304 10:00:06.371000     12 app.cc:7]")
+    assert began_and_ended(tmp_path, text) == ["03-04 10:00:06.371"] * 2
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_the_hour_that_a_clock_goes_through_twice(step: int, tmp_path: Path) -> None:
+    """In Berlin 02:59:59 is followed by 02:00:00 when summer time ends. One line is written late."""
+    clocks = ("01:59:59", "02:10:05", "02:10:00", "02:59:58", "02:00:01", "02:30:00", "03:00:00")
+    (tmp_path / "app.log").write_text(lines(*(f"2026-10-25 {clock}.000" for clock in clocks[::step])))
+    (log,) = find_logs([str(tmp_path / "app.log")])
+    read = [*LogParser(log, 0, zone("z", "Europe/Berlin")).observations()]
+    seconds = [(one.time_us - min(read).time_us) // 1_000_000 for one in read]
+    assert seconds[::step] == [0, 606, 601, 3_599, 3_602, 5_401, 7_201]
+
+
 def test_a_date_beside_a_clock(tmp_path: Path) -> None:
     collected = lines("2026-03-05T00:00:00.100Z 23:59:59.900")
     assert began_and_ended(tmp_path, collected)[0] == "2026-03-04 23:59:59.900"
@@ -141,3 +160,7 @@ def test_lines_not_understood_are_shown_although_the_import_is_refused(tmp_path:
     refused = groupstorm("import", "app.log", "--out", "out", "--unknown", cwd=tmp_path)
     assert refused.returncode == 2
     assert "app.log:1: Jumping around" in refused.stdout
+    assert "1 line of Kafka's not understood (--unknown)" in refused.stderr
+    (tmp_path / "app.log").write_text("2026-03-04 10:00:01 INFO starting\n")
+    refused = groupstorm("import", "app.log", "--out", "out", "--unknown", cwd=tmp_path)
+    assert refused.stdout == "No line looks like Kafka's.\n"

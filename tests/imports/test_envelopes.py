@@ -98,6 +98,33 @@ def test_the_further_lines_of_a_message(around: Callable[[str], str], tmp_path: 
     }
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda line: f"    {line}",
+        lambda line: f"     12\t{line}",
+        lambda line: "\n".join(line[at : at + 80] for at in range(0, len(line), 80)),
+        lambda line: json.dumps({"log": line, "n": 1}) + ",",
+    ],
+    ids=["indented", "cat -n", "wrapped", "JSON, one value"],
+)
+def test_what_follows_on_a_message_of_several_lines(around: Callable[[str], str], tmp_path: Path) -> None:
+    """A message that begins anew is not taken for a further line of the client's settings."""
+    prefix = "[Consumer clientId=app, groupId=g] "
+    settings = [f"\t{name} = 1" for name in ("a", "b", "c", "d", "e", "f", "g", "h")]
+    lines = [
+        "[2024-11-18 14:36:14,337] INFO ConsumerConfig values: ",
+        *settings,
+        f"[2024-11-18 14:36:14,400] INFO {prefix}(Re-)joining group (org.apache.kafka.ConsumerCoordinator)",
+        f"[2024-11-18 14:36:14,500] INFO {prefix}Adding newly assigned partitions: orders-0, orders-1, "
+        "orders-2, orders-3 (org.apache.kafka.ConsumerCoordinator)",
+    ]
+    text = "\n".join(map(around, lines))
+    import_texts(tmp_path, {"app.log": f"[{text[:-1]}]" if text.startswith("{") else f"{text}\n"})
+    (assigned,) = rows(tmp_path, "partitions_assigned")
+    assert len(assigned["partitions"]) == 4
+
+
 def test_two_records_on_one_line(tmp_path: Path) -> None:
     both = f"{LINES['log4j']} {LINES['log4j'].replace('generation 7', 'generation 8')}\n"
     import_texts(tmp_path, {"server.log": both})

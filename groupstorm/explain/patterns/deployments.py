@@ -233,7 +233,10 @@ def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
 
 
 def _planned(history: History) -> list[Restart]:
-    """Restarts of processes that stopped in order, and not because something failed."""
+    """Restarts of processes that stopped in order, and not because something failed. Twins that take a static
+    membership from each other do not stop."""
+    fenced = fenced_instances(history)
+    twins = () if fenced is None else fenced.members
     failed: dict[str, list[int]] = {}
     for incident in history.of_kind(*FAILURES):
         failed.setdefault(incident.member, []).append(incident.time_us)
@@ -250,7 +253,9 @@ def _planned(history: History) -> list[Restart]:
     return [
         one
         for one in find_restarts(history)
-        if one.went.cause in PLANNED and not has_failed(one.went, one.down_us)
+        if one.went.cause in PLANNED
+        and not has_failed(one.went, one.down_us)
+        and not (one.went.cause == REPLACED and one.came.member in twins)
     ]
 
 

@@ -144,8 +144,11 @@ def gone_unsaid(history: History) -> Match | None:
 
 
 def _was_out(one: Restart) -> str:
-    lasted = seconds((one.up_us - one.down_us) / SECOND_US)
-    return f"{' as '.join(one.members)} was out of the group for about {lasted}"
+    """Lists of two rounds do not say how long a member was out that the second one has again."""
+    lasted_us = one.up_us - one.down_us
+    if lasted_us < SECOND_US:
+        return f"{' as '.join(one.members)} was back by the next list"
+    return f"{' as '.join(one.members)} was out of the group for about {seconds(lasted_us / SECOND_US)}"
 
 
 def zombies(history: History) -> Match | None:
@@ -154,7 +157,10 @@ def zombies(history: History) -> Match | None:
     in all."""
     refused = [*history.of_kind("commit-refused")]
     counts = [*history.of_kind("commit-refused-counted")]
+    late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]
     both_s = (history.figures.dual_owner_seconds if history.figures is not None else None) or 0
+    if history.is_imported and not late:
+        both_s = 0  # the first of two owners may as well have died: no line shows that it lives
     if not refused and not counts and both_s < DUAL_MIN_S:
         return None
     sentences = []
@@ -169,7 +175,6 @@ def zombies(history: History) -> Match | None:
     sentences += [one.sentence for one in silent[:_NAMED_MAX]]
     if both_s >= DUAL_MIN_S:
         sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
-    late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]
     rows = [one.row for one in (*late, *counts)]
     unknown = _WHY_OUT if told and not history.rebalances else ""
     return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows, unknown)

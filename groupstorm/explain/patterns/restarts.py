@@ -45,8 +45,9 @@ class Restart(NamedTuple):
 
 
 def find_stop(history: History) -> list[Change]:
-    """The departures with which somebody stopped the group: the last ones, as far as they were in order; the
-    group is empty when the trace ends, and nobody has come since. Empty if that is not so.
+    """The departures with which somebody stopped the group: the last ones, as far as they were in order and
+    each within a minute of the next; the group is empty when the trace ends, and nobody has come since. Empty
+    if that is not so.
 
     A static member does not say that it leaves: it was closed, and its session expired.
     """
@@ -57,7 +58,8 @@ def find_stop(history: History) -> list[Change]:
     late = {one.time_us for one in history.of_kind("poll-timeout-told")}
     for one in reversed(history.went()):
         in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and one.is_closed)
-        if one.time_us <= came[-1].time_us or one.time_us in late or not in_order:
+        is_earlier = bool(found) and found[-1].time_us - one.time_us > REPLACEMENT_US
+        if one.time_us <= came[-1].time_us or one.time_us in late or is_earlier or not in_order:
             break
         found.append(one)
     return found[::-1]
@@ -66,8 +68,9 @@ def find_stop(history: History) -> list[Change]:
 def find_restarts(history: History) -> list[Restart]:
     """Pair every departure with the arrival that replaces it: of the same name, else of the nearest new
     name. Nobody else is replaced by a name that was in the group before, or that came when the group
-    formed."""
+    formed; and nobody is who stopped with the group."""
     came = history.came()
+    stop = {one.row["seq"] for one in find_stop(history)}
     taken: set[int] = set()
     formed_us, former = _formed_us(history), _former(history)
     bound = {
@@ -79,6 +82,8 @@ def find_restarts(history: History) -> list[Restart]:
     for number, change in enumerate(came):
         by_name.setdefault(change.member, []).append(number)
     for went in history.went():
+        if went.row["seq"] in stop:
+            continue
         same = _same_name(went, came, by_name.get(went.member, ()), taken)
         if same is None:
             alone.append(went)
