@@ -62,7 +62,7 @@ _ANCHORS: Final = (
     b"subscribed to",  # and "subscribed topics"
     b" poll ",
     b"min.isr requirement",
-    b": partitions ",
+    b"artitions",
     b"ListenerContainer",
     b"kafka server: ",
     b" current generation",
@@ -71,11 +71,11 @@ _ANCHORS: Final = (
     b"dException",
     b"RebalanceInProgressException",
     b"consumer/broker/",
-    b"/topic/partitions ",
     b"Claimed:map[",
     b"(key: ",
     b"Crash: ",
     b"needs to re-join",
+    b"forced rejoin",
     b"heartbeat: Kafka::",
 )
 
@@ -201,7 +201,7 @@ class LogParser(LogSource):
         if prefix is None and BARE.find(message) is None:
             return False
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
-        if said is None and prefix is None:
+        if said is None and (prefix is None or prefix.message == prefix.start):
             said = self._time_above()
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
