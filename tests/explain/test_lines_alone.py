@@ -7,7 +7,8 @@ from typing import Final
 
 import pytest
 
-from tests.explain.test_first_answers import answer
+from groupstorm.explain.advice import advice_for
+from tests.explain.test_first_answers import answer, client_line, printed
 from tests.explain.test_published_lines import RD
 from tests.imports.importing import broker_line, rows
 
@@ -112,3 +113,30 @@ def test_members_with_the_client_id_of_their_library_are_several(tmp_path: Path)
     log = "".join(broker_line(f"10:00:0{at},000", gone.format(one)) for at, one in enumerate(ids))
     one = answer(tmp_path, log)
     assert {change.member for change in one.history.went()} == {*ids}
+
+
+def test_a_worker_that_is_told_of_generations_without_end(tmp_path: Path) -> None:
+    worker = "[Worker clientId=w-1, groupId=g]"
+    begun = (
+        "SyncGroup failed: The group began another rebalance. Need to re-join the group. Sent generation was"
+    )
+    joined = "Successfully joined group with generation"
+    log = "".join(
+        f"[2026-03-04 10:00:{at:02},000] INFO {worker} {said} Generation{{generationId={number}, "
+        "memberId='w-1-0a', protocol='sessioned'}\n"
+        for at, number, said in ((1, 39, joined), (2, 39, begun), (5, 52, begun), (6, 53, joined))
+    )
+    one = answer(tmp_path, log)
+    (found,) = one.findings
+    assert found.pattern.name == "livelock"
+    assert "15 generations within 5.0 s" in found.match.sentence
+    assert advice_for(found, one.history).startswith("Look in the coordinator's log for the worker")
+
+
+def test_the_rounds_of_one_member_are_counted_as_least(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = client_line(1, "(Re-)joining group") + client_line(
+        4, "Successfully joined group with generation 64"
+    )
+    assert "at least 1 rebalance (1 round)" in printed(answer(tmp_path, log), capsys)
