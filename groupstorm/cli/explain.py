@@ -157,7 +157,7 @@ def _rebalances(history: History) -> str:
     number = counted(len(begun), "rebalance")
     if history.rebalances_are_least:
         number = f"at least {number}" if begun else "no rebalance seen"
-    elif history.rebalances_at_least > len(history.rebalances):
+    elif (begun and history.is_of_one_member) or history.rebalances_at_least > len(history.rebalances):
         number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
         if history.generations_hidden:
             rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"

@@ -184,6 +184,15 @@ def _session_expired(finding: Finding, history: History) -> str:
     return finding.pattern.advice
 
 
+def _livelock(finding: Finding, history: History) -> str:
+    if not history.is_connect:
+        return finding.pattern.advice
+    return (
+        "Look in the coordinator's log for the worker that begins every round, and why. Workers of another "
+        "cluster with the same group.id do this, or a worker that cannot read what the leader assigns."
+    )
+
+
 def _failing_members(finding: Finding, history: History) -> str:
     """Only Java's assignors are sticky."""
     libraries = {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
@@ -203,6 +212,7 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "migration-refused": _migration_refused,
     "session-expired": _session_expired,
     "failing-members": _failing_members,
+    "livelock": _livelock,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -85,6 +85,9 @@ class _Group:
         history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
         known_us = None if history.unowned_us is None else self.recorder.figures.owned_from_us
         alone = self.one_member.found(known_us) if history.is_imported else None
+        clients = [log for log, writer in writers.items() if writer != "broker"]
+        is_unknown = history.is_imported and known_us is None
+        history.is_of_one_member = is_unknown and self.one_member.is_only(clients)
         return _explained(history, self.reasons.reasons(), alone)
 
     def _history(self, end_us: int) -> History:
@@ -272,6 +275,10 @@ class OneMember:
     def _lost(self, now_us: int) -> None:
         self._since_us = now_us
         self._first_us = now_us if self._first_us is None else self._first_us
+
+    def is_only(self, clients: Collection[str]) -> bool:
+        """Whether the log of one member alone tells of the group. ``clients``: the logs of clients."""
+        return len(self._logs) == 1 and self._logs <= {*clients} and len(self._members) < 2
 
     def found(self, known_us: int | None) -> Alone | None:
         """None if more logs than one tell of the group, or other members than one, or if the owners are known

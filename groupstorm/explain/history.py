@@ -199,6 +199,8 @@ class History:
     #: In an import, how many lines of logs its rows come from, and generations that the logs skip.
     lines: int = 0
     generations_hidden: int = 0
+    #: Whether only one member's log tells of the group, and not all owners: others may have had more rounds.
+    is_of_one_member: bool = False
     #: Whether partitions had no owner for longer than is counted: the rows of the coordinator alone say who
     #: owned what, or members died of which nothing says when.
     unowned_is_least: bool = False

@@ -17,6 +17,7 @@ from groupstorm.imports.templates.catalogues import (
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")
+_AT_OFFSET = re.compile(r"([^\s\[]+)\[(\d+)\]@")
 DESCRIBED_MEMBER = re.compile(
     r"memberId=(?P<member_id>.*?), groupInstanceId=(?P<instance>.*?), clientId=(?P<client>.*?), "
     r"clientHost=(?P<host>.*?), sessionTimeoutMs=(?P<session_timeout_ms>\d+), "
@@ -48,6 +49,8 @@ _WORK_LISTS = ("connectorIds", "taskIds", "revokedConnectorIds", "revokedTaskIds
 
 def partition_names(text: str) -> list[str]:
     """The partitions of a printed collection, as topic-partition, in its order."""
+    if "]@" in text:  # Confluent's client for Go
+        return [f"{topic}-{number}" for topic, number in _AT_OFFSET.findall(text)]
     if "TopicPartition(" in text:
         return [f"{one['topic']}-{one['number']}" for one in _TOPIC_PARTITION.finditer(text)]
     return [found["name"] for found in _NAMED.finditer(text)]
@@ -212,7 +215,7 @@ def as_printed(text: str, beside: Mapping[str, Any]) -> str:
             if prefix is not None and prefix.message == len(other.rstrip()) + 1:
                 return f"{other.rstrip()} {text}"
     names = FRANZ_GO_FIELDS.get(text)
-    if names is None or not isinstance(beside.get("group"), str):
+    if not names or not isinstance(beside.get(names[0]), str):
         return text
     return f"{text}; {', '.join(f'{name}: {_go_value(beside.get(name))}' for name in names)}"
 

@@ -37,7 +37,8 @@ class Framing:
         if self._is_framed and all(line.startswith(" ") for line in lines):
             self._padding = 1
             lines = [line[1:] for line in lines]
-        self._shape = _shape(lines[0]) if lines else ""
+        first = next(filter(_begins_record, lines), lines[0] if lines else "")  # a page may have words above
+        self._shape = _shape(first)
         self._width = self._wrapped_at(lines)
 
     @property
@@ -90,6 +91,11 @@ def _ends_object(line: str, last: str) -> bool:
     """Whether ``last`` is the last line of a JSON record that ``line`` begins with, if it begins with one."""
     indentation = line[: len(line) - len(line.lstrip())]
     return not line.lstrip().startswith("{") or last.rstrip(" ,") == f"{indentation}}}"
+
+
+def _begins_record(line: str) -> bool:
+    """Whether a line has a time, or an object."""
+    return line.lstrip().startswith("{") or bool(sights(line[:_FRONT_MAX]))
 
 
 def _shape(line: str) -> str:

@@ -45,10 +45,16 @@ _TELLING: Final = frozenset(
         "sarama-refused",
         "sarama-session",
         "heartbeat-refused",
+        "given-more",
         "given-now",
+        "given-up",
+        "java-assigned",
         "java-joined",
+        "java-lost",
         "java-rejoin",
+        "java-revoked",
         "leaving",
+        "metadata-refused",
         "poll-timeout",
         "rd-fatal",
         "rd-joined",
@@ -68,6 +74,8 @@ class LineOwners:
         self._pod = ""
         #: The client that lines belong to that name none: librdkafka's handle, or the log.
         self._handle = self._client = name
+        #: librdkafka's clients: handle -> client id. The application's lines are about the only one.
+        self._handles: dict[str, str] = {}
         #: The last word in front of the message: the group in the lines of Spring's containers.
         self._front_group = ""
         #: Client -> its group, as far as a line has said it.
@@ -93,9 +101,14 @@ class LineOwners:
             return
         # clients that were given no client id are told apart by their pods or logs
         found, name = _HANDLE.search(front), self._pod or self._name
-        self._handle = f"{name} {found[0]}" if found else name
-        is_named = found is not None and found["client"] != _DEFAULT_CLIENT
-        self._client = found["client"] if found is not None and is_named else self._handle
+        if found is not None:
+            self._handles[found[0]] = found["client"]
+        handles = [*self._handles.items()] if prefix is None else []
+        handle, client = handles[0] if len(handles) == 1 else ("", "")
+        if found is not None:
+            handle, client = found[0], found["client"]
+        self._handle = f"{name} {handle}" if handle else name
+        self._client = self._handle if client in ("", _DEFAULT_CLIENT) else client
         self._front_group = "" if front.endswith("Container") else front.rpartition(" ")[2]
         if prefix is None and (thread := _CONTAINER.search(front)) is not None:
             self._handle = self._client = thread[1]

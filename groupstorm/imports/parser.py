@@ -65,7 +65,7 @@ _ANCHORS: Final = (
     b"subscribed to",  # and "subscribed topics"
     b" poll ",
     b"min.isr requirement",
-    b": partitions ",
+    b"artitions",
     b"ListenerContainer",
     b"kafka server: ",
     b" current generation",
@@ -74,11 +74,11 @@ _ANCHORS: Final = (
     b"dException",
     b"RebalanceInProgressException",
     b"consumer/broker/",
-    b"/topic/partitions ",
     b"Claimed:map[",
     b"(key: ",
     b"Crash: ",
     b"needs to re-join",
+    b"forced rejoin",
     b"heartbeat: Kafka::",
 )
 

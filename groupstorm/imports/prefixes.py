@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Writer(StrEnum):
@@ -47,16 +47,23 @@ class Prefix(NamedTuple):
     is_worker: bool = False
 
 
+#: Each way begins with a character of its own: a search looks for these first.
 _PREFIX = re.compile(
     r"\[(?:GroupCoordinator (?P<coordinator>\d+\]|id=\d+[^\]]*\]):? "
     r"|GroupMetadataManager (?P<manager>brokerId=-?\d+\]):? "
-    r"|(?P<client>Consumer|ShareConsumer|Worker) (?:instanceId=(?P<instance>.*?), )?"
+    r"|(?P<client>Consumer|ShareConsumer|Worker|Schema registry) (?:instanceId=(?P<instance>.*?), )?"
     r"clientId=(?P<id>.*?), groupId=(?P<group>.*?)\] "
     r"|thrd:(?P<thread>[^\]]*)\]: ?"
     r"|(?P<bare_client>Consumer) clientId=(?P<bare_id>[^\],]*)\] ?)"
     r"|stream-(?:thread|client) \[(?P<stream>[^\]]*)\] "
-    r"|(?P<handle>#consumer-\d+): (?!\[thrd:)"  # librdkafka before 0.11, the client's name in front
+    r"|#(?P<handle>consumer-\d+)(?::|\|(?:[A-Z]+\|)?) (?!\[)"  # librdkafka before 0.11
+    # messages of librdkafka as an application prints them
+    r"|G(?P<group_said>roup \"[^\"]+\"(?:: | (?:changed|heartbeat|is rebalancing|initiating) ))"
+    r"|J(?P<joined>oinGroup response: GenerationId )"
+    r"|S(?P<synced>yncGroup response: )"
 )
+#: The prefix is the message's own beginning.
+_OWN: Final = frozenset({"group_said", "joined", "synced"})
 #: A consumer of no group, as the one that restores the state of Kafka Streams.
 _NO_GROUP = "null"
 #: By the last group of a prefix.
@@ -74,7 +81,11 @@ _WRITERS = {
 def find_prefix(text: str) -> Prefix | None:
     """The first prefix in a line; None if there is none."""
     found = _PREFIX.search(text)
-    return None if found is None else _read(found[0], found.start())
+    if found is None:
+        return None
+    if found.lastgroup in _OWN:
+        return Prefix(Writer.RDKAFKA, found.start(), found.start())
+    return _read(found[0], found.start())
 
 
 @lru_cache(maxsize=4096)

@@ -26,7 +26,7 @@ ROWS_PER_GROUP = 131_072
 """Rows of a row group of Parquet: each group has its dictionaries, so that few and large ones are smaller."""
 
 #: A row as a line of JSON, without the line's end.
-encode_row: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+encode_row: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 class JsonLinesWriter:

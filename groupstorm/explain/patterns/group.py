@@ -13,6 +13,7 @@ from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.restarts import FORMING_US
 from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, under_way, unique
 from groupstorm.explain.patterns.sessions import ended_by_itself
+from groupstorm.explain.refusals import REBALANCING
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Round
 from groupstorm.trace.events.group_states import Cause
@@ -21,6 +22,9 @@ from groupstorm.wording import counted, seconds
 #: Generations in a row in which no record got processed, or rounds of one rebalance: the group turns in
 #: circles.
 LIVELOCK_MIN: Final = 5
+#: Generations of which none lasts, as far as the log shows them, and how short they are.
+ENDLESS_MIN: Final = 10
+ENDLESS_US: Final = 10 * SECOND_US
 #: Rows about the coordinator so close to each other are about one outage.
 OUTAGE_US: Final = 300 * SECOND_US
 
@@ -145,12 +149,21 @@ def leader_rejoined(history: History) -> Match | None:
 
 def livelock(history: History) -> Match | None:
     """Rounds without progress: in five generations in a row no record got processed, or one rebalance took
-    five rounds that did not come to an end."""
+    five rounds that did not come to an end, or ten generations took less than ten seconds each, in which
+    members were only told that the next one begins."""
     most = history.figures.generations_without_progress_max if history.figures is not None else None
     circling = [
         one for one in history.rebalances if sum(each.ended is None for each in one.rounds) >= LIVELOCK_MIN
     ]
-    if (most or 0) < LIVELOCK_MIN and not circling:
+    generations = history.generations_hidden + sum(len(one.rounds) for one in history.rebalances)
+    told = [one for one in history.refusals if one.error == REBALANCING]
+    is_endless = (
+        generations >= ENDLESS_MIN
+        and history.shown_us < generations * ENDLESS_US
+        and len(told) > 0
+        and not (history.assignments or history.work.is_seen)
+    )
+    if (most or 0) < LIVELOCK_MIN and not circling and not is_endless:
         return None
     parts = []
     if (most or 0) >= LIVELOCK_MIN:
@@ -160,6 +173,10 @@ def livelock(history: History) -> Match | None:
             f"{counted(len(circling), 'rebalance')} took {LIVELOCK_MIN} rounds or more that broke off"
         )
     rows = [each.begun for one in circling for each in one.rounds]
+    if is_endless:
+        lasted = seconds(history.shown_us / SECOND_US)
+        parts.append(f"{generations:,} generations within {lasted}, and nobody is seen to be given anything")
+        circling, rows = history.rebalances, [row for one in told for row in (one.first, one.last)]
     return Match(f"The group turned in circles: {'; '.join(parts)}.", (), circling, (), rows)
 
 

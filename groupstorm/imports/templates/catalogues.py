@@ -20,7 +20,9 @@ BROKER_CONFIG: Final = "broker-config"
 #: The kind of the configuration of a worker of Kafka Connect.
 WORKER_CONFIG: Final = "worker-config"
 #: The kinds of exceptions that a Java application logs: they name no client.
-EXCEPTIONS: Final = frozenset({"commit-exception", "fenced-exception", "rebalance-exception"})
+EXCEPTIONS: Final = frozenset(
+    {"commit-exception", "fenced-exception", "join-exception", "rebalance-exception"}
+)
 #: The kinds of lines about a request that had no answer in time.
 LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")
 #: The kind of a broker's line about a partition of __consumer_offsets that takes no records.
@@ -82,7 +84,7 @@ _WORDS: Final = (
         "NOT_COORDINATOR",
         "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker|coordinator.*isincorrect",
     ),
-    ("COORDINATOR_NOT_AVAILABLE", "coordinator.*notavailable"),
+    ("COORDINATOR_NOT_AVAILABLE", "coordinator.*notavailable|^notavailable$"),
     (
         "COORDINATOR_LOAD_IN_PROGRESS",
         "(coordinator|group)loadinprogress|coordinator.*isloading|coordinator.*isstillloading",
@@ -106,6 +108,8 @@ _WORDS: Final = (
     ("GROUP_AUTHORIZATION_FAILED", "groupauthorizationfailed|notauthorizedtoaccessgroup"),
     ("INVALID_SESSION_TIMEOUT", "invalidsessiontimeout|sessiontimeoutisnotwithin"),
     ("REQUEST_TIMED_OUT", "requesttimedout"),
+    ("NOT_LEADER_OR_FOLLOWER", "notleader"),
+    ("UNKNOWN_TOPIC_OR_PARTITION", "unknowntopic"),
     (
         "CommitFailedException",
         "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced|membershipoutofdate",

@@ -8,9 +8,14 @@ from typing import Final, NamedTuple
 
 #: What a coordinator, or a client of KIP-848, puts behind the client id or instance id in a member id.
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+#: The client ids that libraries have where nobody gives them one: all processes have the same.
+_OF_LIBRARY: Final = re.compile(
+    r"rdkafka|sarama|kafkajs|kgo|ruby-kafka|(?:aiokafka|kafka-python|faust)-[\d.]+"
+)
 MEMBER_ID_RULE: Final = "member: the client id is what stands before the UUID in a member id"
 INSTANCE_RULE: Final = "member: no line says the client id, group.instance.id stands in its place"
 UNNAMED_RULE: Final = "member: no line says the client id, the member id stands in its place"
+LIBRARY_RULE: Final = "member: its client id is the default of its library, the member id stands in its place"
 
 
 @lru_cache(maxsize=1 << 14)  # each round names all members of its group
@@ -49,7 +54,8 @@ class Membership:
         """The client id: said by a line, else by the member id, else the member id itself."""
         if member_id in self._clients:
             return self._clients[member_id]
-        return instance or name_before_uuid(member_id)
+        name = name_before_uuid(member_id)
+        return instance or (member_id if _OF_LIBRARY.fullmatch(name) else name)
 
     def name_rules(self, member_id: str, instance: str | None) -> list[str]:
         """The rule by which `name` names the member; none if a line says its client id."""
@@ -57,6 +63,8 @@ class Membership:
             return []
         if instance:
             return [INSTANCE_RULE]
+        if _OF_LIBRARY.fullmatch(name_before_uuid(member_id)):
+            return [LIBRARY_RULE]
         return [MEMBER_ID_RULE if _UUID.search(member_id) else UNNAMED_RULE]
 
     def add(self, member_id: str, instance: str | None) -> None:

@@ -30,6 +30,7 @@ _CLOSES: Final = ("unsubscribe", "context canceled")
 _CAUSES: Final = (
     ("max.poll.interval.ms exceeded", TOO_SLOW),
     ("complete cooperative move", "revoked-partitions"),
+    ("revoking what we lost", "revoked-partitions"),
     ("Metadata for subscribed topic(s) has changed", _METADATA),
     ("session", "session-timeout"),
     ("connection_down", "coordinator-unknown"),
@@ -380,6 +381,10 @@ class OtherMember(ClientMember):
         "rejoin-unnamed": _rejoin_by_words,
         "java-rejoin": _rejoin_by_words,
         "java-joined": ClientMember.HANDLERS["joined"],
+        "java-joining": ClientMember.HANDLERS["joining"],
+        **dict.fromkeys(("java-assigned", "given-more"), ClientMember.HANDLERS["assigned"]),
+        **dict.fromkeys(("java-revoked", "given-up"), ClientMember.HANDLERS["revoked"]),
+        "java-lost": ClientMember.HANDLERS["lost"],
         "rd-rejoin": _rejoin_by_words,
         "commit-refused-rejoins": _commit_refused_rejoins,
         "rd-fatal": _rd_fatal,

@@ -77,12 +77,14 @@ REFUSED: Final[Mapping[str, str]] = {
     "heartbeat-refused": "Heartbeat",
     "heartbeat-late": "Heartbeat",
     "join-refused": "JoinGroup",
+    "join-exception": "JoinGroup",
     "join-late": "JoinGroup",
     "sync-refused": "SyncGroup",
     "sync-late": "SyncGroup",
     "commit-late": "OffsetCommit",
     "leave-late": "LeaveGroup",
     "fetch-refused": "OffsetFetch",
+    "metadata-refused": "Metadata",
     "coordinator-lost": "FindCoordinator",
 }
 #: The errors of lines of these kinds, if they say no other.
