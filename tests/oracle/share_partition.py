@@ -18,7 +18,7 @@ from groupstorm.share_records.ports import KafkaError, LogRead, NullPointer, Rec
 from groupstorm.share_records.script.log import ScriptLog
 from groupstorm.share_records.script.persister import ScriptPersister
 from groupstorm.share_records.script.requests import read_batch
-from groupstorm.share_records.states import InFlightState
+from groupstorm.share_records.states import DeliveryRule, InFlightState
 from groupstorm.share_records.timers import Timers
 from tests.oracle.running import Case
 
@@ -40,10 +40,8 @@ class AskedPartition:
             key, ShareState(stored["start"], batches=tuple(map(read_batch, stored["batches"])))
         )
         self._persister = ScriptPersister(coordinator, self._timers, 0, self._note)
-        topic = "dlq.g" if case["dead_letters"] else ""
-        options = GroupOptions(
-            case["lock_ms"], case["limit"], case["locks"], True, False, "latest", 0, dead_letter_topic=topic
-        )
+        rule = DeliveryRule(case["limit"], case["dead_letters"])
+        options = GroupOptions(case["lock_ms"], rule, case["locks"], True, False, "latest", 0)
         persister = self._persister
         around = Surroundings(
             self._timers, persister, persister, lambda _: options, lambda _: None, keeps_defects=True
@@ -123,7 +121,7 @@ class AskedPartition:
             "done": done,
             "asked": asked,
             "next": one.next_fetch_offset(),
-            "can": one.can_acquire(),
+            "can": one.acquirable_from() is not None,
             "start": one.start_offset,
             "end": one.end_offset,
             "complete": one.complete_count,
