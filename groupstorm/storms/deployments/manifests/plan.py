@@ -46,6 +46,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PR
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.share_rules import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
 
@@ -186,6 +187,11 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
         pods, why = pods_at_rollout(fixed, scaling.most)
         plan.settings["members"] = pods * each
         plan.assumed.append(f"{counted(pods, 'pod')} when the rollout begins ({why}; else --set members=N)")
+    if is_shared(fixed):
+        if plan.settings["autoscaler"] == KEDA:
+            plan.settings["autoscaler"] = NO_AUTOSCALER
+            plan.findings.append(f"{plan.consumer.autoscaler}: {KEDA_SEES_NO_LAG}.")
+        return
     most, partitions = scaling.most, sum(topic_partitions(fixed).values())
     # KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has
     if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
