@@ -82,10 +82,16 @@ class AskedPartition:
         return ""
 
     def _acquire(
-        self, member: str, has_limit: bool, batch_size: int, most: int, batches: list[list[int]]
+        self,
+        member: str,
+        has_limit: bool,
+        batch_size: int,
+        most: int,
+        batches: list[list[Any]],
+        aborted: list[tuple[int, int]],
     ) -> str:
-        read = LogRead(Error.NONE, batches=[RecordBatch(first, last, 0) for first, last in batches])
-        request = AcquireRequest(member, has_limit, batch_size, is_committed=False)
+        read = LogRead(Error.NONE, batches=[_read_batch(*one) for one in batches], aborted=aborted)
+        request = AcquireRequest(member, has_limit, batch_size, is_committed=True)
         acquired, count = acquire(self._partition, request, most, self.next_fetch_offset, read)
         return f"{json.dumps(acquired, separators=(',', ':'))} {count}"
 
@@ -139,3 +145,7 @@ def _state(state: InFlightState) -> str:
     ends_ms = -1 if state.lock is None else state.lock.deadline_ms
     is_changing = str(state.is_changing).lower()
     return f"{state.state.name} {state.delivery_count} {state.member_id} {ends_ms} {is_changing}"
+
+
+def _read_batch(first: int, last: int, producer: int | None = None, marker: str = "") -> RecordBatch:
+    return RecordBatch(first, last, 0, producer, is_abort=marker == "ABORT")
