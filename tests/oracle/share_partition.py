@@ -88,9 +88,10 @@ class AskedPartition:
         batch_size: int,
         most: int,
         batches: list[list[Any]],
-        aborted: list[tuple[int, int]],
+        aborted: list[list[int]],
     ) -> str:
-        read = LogRead(Error.NONE, batches=[_read_batch(*one) for one in batches], aborted=aborted)
+        transactions = [(producer, first) for producer, first in aborted]
+        read = LogRead(Error.NONE, batches=[_read_batch(*one) for one in batches], aborted=transactions)
         request = AcquireRequest(member, has_limit, batch_size, is_committed=True)
         acquired, count = acquire(self._partition, request, most, self.next_fetch_offset, read)
         return f"{json.dumps(acquired, separators=(',', ':'))} {count}"
