@@ -28,6 +28,7 @@ _STORMS = (
     ("compare", _ALL_STEPS),
     ("run", "cold-start", "--exact"),
     ("run", "stateful-warmup", "--format", "parquet"),
+    ("compare", "share-deploy"),
     ("compare", str(ROOT / "tests/storms/streams/all-steps.yaml")),
 )
 

@@ -32,8 +32,8 @@ from groupstorm.report.tables import seeds_named
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
 from groupstorm.storms.runs.causes import cause_of, cost_of
-from groupstorm.storms.runs.contradictions import has_fatal_record, outlasts_polls
-from groupstorm.storms.runs.load import member_load, members_added
+from groupstorm.storms.runs.contradictions import fitting_records, has_fatal_record, outlasts_polls
+from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.commit_settings import RECORD
@@ -42,6 +42,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.share_settings import LOCK_DURATION
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, listed, rate, seconds
 
@@ -136,10 +137,14 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
 
     If the lag grows by all that arrives, nobody reads, and no value of these settings is enough."""
     load = member_load(scenario.settings, scenario.steps)
-    added = members_added(scenario.settings, scenario.steps)
     if load.per_member is None:
         return
-    if growth >= _ALL * load.arriving:
+    fitting = fitting_records(scenario.settings)
+    if fitting is not None:
+        yield from _indented(_outlasted_locks(scenario.settings, fitting))
+        if load.arriving < (load.together or 0):
+            return  # there are members enough
+    elif growth >= _ALL * load.arriving:
         yield f"  nobody processes any of the {rate(load.arriving)} records a second that arrive"
         return
     if load.of_unluckiest(load.members) < load.per_member:
@@ -155,6 +160,12 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
     )
     if load.busiest >= load.per_member and not load.is_shared:
         yield f"  more {load.name}s do not help: only one of them reads the busiest partition"
+    yield from _enough(scenario, load)
+
+
+def _enough(scenario: ResolvedScenario, load: MemberLoad) -> Iterable[str]:
+    """Lines on the values with which members keep up."""
+    added = members_added(scenario.settings, scenario.steps)
     members = f"{load.members}, {added} of them added by steps" if added else f"{load.members}"
     enough = [("members", load.enough_members(), members)]
     enough += [("concurrency", load.enough_concurrency(), f"{load.concurrency}")]
@@ -174,6 +185,17 @@ def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
     commits = {commits_of(own) for own in scenario.settings.of_profiles()}
     if RECORD in commits and load.of_unluckiest(load.members) * load.work_s < load.concurrency:
         yield "  or with a commit for each batch, in the place of each record (commits=batch)"
+
+
+def _outlasted_locks(settings: Settings, fitting: int) -> str:
+    """Name the values with which a full batch of a share group ends before its locks do."""
+    most = settings.integer("max.poll.records")
+    lock_s, batch_s = settings.integer(LOCK_DURATION) / 1000, most * record_ns(settings) / 1e9
+    fewer = f"max.poll.records of at most {fitting} (now {most}), or " if fitting else ""
+    return (
+        f"others get records that a consumer still works on, because a full batch outlasts its locks; first: "
+        f"{fewer}{LOCK_DURATION} of more than {seconds(batch_s)} (now {seconds(lock_s)})"
+    )
 
 
 def _tearing_assignors(settings: Settings) -> list[str]:

@@ -62,14 +62,14 @@ def _shared(figures: Figures) -> str:
     done = figures.records_processed or 0
     pace = "" if figures.records_per_second is None else f", {figures.records_per_second:,.0f} a second"
     parts = [f"{counted(done, 'record')} done{pace}"]
-    busy = figures.busy_consumers_percent
+    busy, causes = figures.busy_consumers_percent, figures.redeliveries_by_cause or {}
     if busy is not None:
-        parts.append(f"consumers had records {busy:.0f} % of their time")
+        longer = ", and worked on longer where their locks ended" if causes.get("lock-expired") else ""
+        parts.append(f"consumers had records {busy:.0f} % of their time{longer}")
     if figures.consumers_without_records:
         parts.append(f"{counted(figures.consumers_without_records, 'consumer')} never got any")
     again = figures.records_duplicated or 0
     if again:
-        causes = figures.redeliveries_by_cause or {}
         why = ", ".join(f"{number:,} {_TAKEN_BACK[cause]}" for cause, number in causes.items())
         parts.append(f"{counted(again, 'record')} delivered again ({why})")
     else:

@@ -302,9 +302,9 @@ class ShareBroker:
         errors: AcknowledgeErrors = {}
         is_begun = False
 
-        def answered(one: TopicPartition, error: Error) -> None:
-            self._drop_after(SharePartitionKey(request.group, one), error)
-            errors[one] = AcknowledgeError(error)
+        def answered(key: SharePartitionKey, error: Error) -> None:
+            self._drop_after(key, error)
+            errors[key.topic_partition] = AcknowledgeError(error)
             finish()
 
         def finish() -> None:
@@ -315,10 +315,10 @@ class ShareBroker:
             key = SharePartitionKey(request.group, one)
             share_partition = self.share_partitions.get(key)
             if share_partition is None:
-                answered(one, Error.UNKNOWN_TOPIC_OR_PARTITION)
+                answered(key, Error.UNKNOWN_TOPIC_OR_PARTITION)
                 errors[one] = _NOT_HERE
                 continue
-            why = acknowledge(share_partition, request.member_id, interested[one], partial(answered, one))
+            why = acknowledge(share_partition, request.member_id, interested[one], partial(answered, key))
             if why is not None:
                 errors[one] = errors[one]._replace(sentence=why)
             self._fetches.retry(key)

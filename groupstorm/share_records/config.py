@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, parse_int
 from groupstorm.problems import InputError
+from groupstorm.share_records.states import DeliveryRule
 
 _DURATION = re.compile(
     r"by_duration:P(?=.)(?:(?P<d>\d+)D)?(?:T(?=.)(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d{0,9})?)S)?)?",
@@ -20,13 +21,12 @@ class GroupOptions(NamedTuple):
     """The options of one group. ``reset_ms``: the age of the first record with ``by_duration``."""
 
     record_lock_duration_ms: int
-    delivery_count_limit: int
+    rule: DeliveryRule
     partition_max_record_locks: int
     is_renew_enabled: bool
     is_committed: bool
     auto_offset_reset: str
     reset_ms: int
-    dead_letter_topic: str
 
 
 class _Bounded(NamedTuple):
@@ -93,16 +93,16 @@ class ShareConfig:
             if value is not None:
                 value = min(max(parse_int(f"share.{name}", value, 1), least), most)
             numbers[name] = default if value is None else value
+        topic = own.get(_DEAD_LETTERS)
         reset, reset_ms = _read_reset(str(own.get("share.auto.offset.reset") or "latest"))
         return GroupOptions(
             record_lock_duration_ms=numbers["record.lock.duration.ms"],
-            delivery_count_limit=numbers["delivery.count.limit"],
+            rule=DeliveryRule(numbers["delivery.count.limit"], self.has_dead_letters and bool(topic)),
             partition_max_record_locks=numbers["partition.max.record.locks"],
             is_renew_enabled=str(own.get("share.renew.acknowledge.enable")).lower() != "false",
             is_committed=own.get("share.isolation.level") == "read_committed",
             auto_offset_reset=reset,
             reset_ms=reset_ms,
-            dead_letter_topic=str(own.get(_DEAD_LETTERS) or "") if self.has_dead_letters else "",
         )
 
 

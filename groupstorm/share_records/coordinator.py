@@ -151,12 +151,8 @@ class ShareCoordinator:
         if request.start <= state.start:
             complete = max(complete, state.complete) if request.start == state.start else state.complete
         start = max(request.start, state.start)
-        stored = state._replace(
-            start=start,
-            complete=complete,
-            leader_epoch=leader_epoch,
-            batches=tuple(merge(state.batches, request.batches, start)),
-        )
+        merged = tuple(merge(state.batches, request.batches, start))
+        stored = ShareState(start, complete, leader_epoch, state.state_epoch, state.snapshot_epoch, merged)
         if entry.updates >= self._updates_per_snapshot:
             self._snapshot(request.key, stored._replace(snapshot_epoch=state.snapshot_epoch + 1))
             return StateRecord.SNAPSHOT

@@ -30,7 +30,9 @@ from groupstorm.turns import Turns, at_once
 Fetched = dict[TopicPartition, FetchedPartition]
 #: A fetch waits for a change of a share partition, or for records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
-#: A fetch of more partitions is tried in turns.
+#: Nothing happens between two steps of a fetch of so few partitions.
+_FEW = 30
+#: A fetch of more partitions is tried in turns whenever something happens.
 _AT_ONCE = 300
 
 
@@ -65,7 +67,9 @@ class FetchSurroundings:
         for partition, share_partition in fetch.share_partitions.items():
             self._watchers[share_partition.key].append(fetch)
             self._watchers[partition].append(fetch)
-        if not (yield from self._in_turns(fetch, fetch.attempt())):
+        # nobody told a fetch that did not wait yet; in one step nothing happened
+        happened = fetch.errors or not fetch.is_short
+        if not happened or not (yield from self._in_turns(fetch, fetch.attempt())):
             fetch.timer = self.timers.schedule(fetch.request.max_wait_ms, partial(self._expire, fetch))
 
     def _expire(self, fetch: DelayedShareFetch) -> None:
@@ -93,11 +97,12 @@ class FetchSurroundings:
 
     def retry(self, *keys: WatchKey) -> None:
         """Something has happened to what fetches wait for. Long fetches are tried one after the other."""
-        waiting = dict.fromkeys(fetch for key in keys for fetch in self._watchers.get(key, ()))
+        waiting = dict.fromkeys([fetch for key in keys for fetch in self._watchers.get(key, ())])
         if self._paused:
             self._missed.update(dict.fromkeys(keys))
             waiting = {fetch: None for fetch in waiting if not fetch.is_long}
-        self._work(self._retry(keys, waiting), waiting)
+        if waiting:
+            self._work(self._retry(keys, waiting), waiting)
 
     def _retry(self, keys: Iterable[WatchKey], waiting: Iterable[DelayedShareFetch]) -> Turns[None]:
         failed: object = None
@@ -107,8 +112,8 @@ class FetchSurroundings:
             is_answered = yield from self._in_turns(fetch, fetch.attempt())
             failed = None if is_answered or fetch.errors else fetch.needs
         for key in keys:
-            still = [fetch for fetch in self._watchers.pop(key, ()) if not fetch.is_completed]
-            if still:
+            before = self._watchers.pop(key, ())
+            if before and (still := [fetch for fetch in before if not fetch.is_completed]):
                 self._watchers[key] = still
 
 
@@ -154,21 +159,29 @@ class DelayedShareFetch:
     def is_long(self) -> bool:
         return len(self.share_partitions) > _AT_ONCE
 
+    @property
+    def is_short(self) -> bool:
+        return len(self.share_partitions) <= _FEW
+
     def attempt(self) -> Turns[bool]:
         """Answer if the records are there, or if a log cannot be read. Partitions are locked meanwhile."""
         offsets = self._lock_acquirable()
         if not offsets:
             return False
-        yield len(offsets)
+        has_turns = not self.is_short
+        if has_turns:
+            yield len(offsets)
         try:
             reads = self._look_up(offsets)
-            yield len(offsets)
+            if has_turns:
+                yield len(offsets)
             has_error = any(read.error is not Error.NONE for read in reads.values())
             is_ready = has_error or self._has_min_bytes(offsets)
         except KafkaError:
             self._unlock(offsets)
             return (yield from self._complete({}, {}))
-        yield len(offsets)
+        if has_turns:
+            yield len(offsets)
         if is_ready:
             return (yield from self._complete(offsets, reads))
         self._unlock(offsets)
@@ -187,18 +200,23 @@ class DelayedShareFetch:
         self.is_completed = True
         if self.timer is not None:
             self.timer.cancel()
+        has_turns = not self.is_short
         if not offsets:
             offsets = self._lock_acquirable()
-            yield len(offsets)
+            if has_turns:
+                yield len(offsets)
         if not offsets:
             self.answer({})
             return True
         try:
             missing = {key: offset for key, offset in offsets.items() if key not in reads}
-            reads = {**self._read(missing, len(offsets)), **reads}
-            yield len(missing)
+            if missing:
+                reads = {**self._read(missing, len(offsets)), **reads}
+            if has_turns:
+                yield len(missing)
             found = self._process(offsets, reads)
-            yield len(offsets)
+            if has_turns:
+                yield len(offsets)
             self.answer(found)
         except KafkaError as problem:
             for key in offsets:
@@ -212,18 +230,19 @@ class DelayedShareFetch:
         return True
 
     def _retry_others(self, partitions: Iterable[TopicPartition]) -> None:
-        self._around.retry(*(one for key in partitions for one in (self._key(key), key)))
+        self._around.retry(*[one for key in partitions for one in (self._key(key), key)])
 
     def _key(self, partition: TopicPartition) -> SharePartitionKey:
-        return SharePartitionKey(self.request.group, partition)
+        return self.share_partitions[partition].key
 
     def _lock_acquirable(self) -> dict[TopicPartition, int]:
         """Lock the share partitions that may have records; the result: their next fetch offsets."""
         offsets = {}
         for key, share_partition in self.share_partitions.items():
             if share_partition.lock_for(self):
-                if share_partition.can_acquire():
-                    offsets[key] = share_partition.next_fetch_offset()
+                offset = share_partition.acquirable_from()
+                if offset is not None:
+                    offsets[key] = offset
                 else:
                     share_partition.fetch_lock = None
         return offsets
@@ -239,7 +258,7 @@ class DelayedShareFetch:
             known = self.share_partitions[key].fetch_position
             if known is None or known[0] != offset:
                 unknown[key] = offset
-        reads = self._read(unknown, len(offsets))
+        reads = self._read(unknown, len(offsets)) if unknown else {}
         for key, read in reads.items():
             if read.error is Error.NONE and read.position is not None:
                 self.share_partitions[key].fetch_position = (offsets[key], read.position)
@@ -247,9 +266,9 @@ class DelayedShareFetch:
 
     def _has_min_bytes(self, offsets: Mapping[TopicPartition, int]) -> bool:
         """Whether the logs hold enough bytes behind the next fetch offsets, whoever has acquired them."""
-        sizes = _divide(self._max_bytes, list(offsets), len(offsets))
+        sizes = _divide(self._max_bytes, len(offsets), len(offsets))
         total = 0
-        for key, offset in offsets.items():
+        for (key, offset), size in zip(offsets.items(), sizes, strict=True):
             try:
                 log = self._around.cluster.log(key)
                 end = log.end(is_committed=self._acquires.is_committed)
@@ -265,19 +284,18 @@ class DelayedShareFetch:
                 return True
             if start.offset < end.offset:
                 missing = max(self._min_bytes - total, 0)
-                total += log.bytes_between(start, end, min(sizes[key], missing))
+                total += log.bytes_between(start, end, min(size, missing))
         return total >= self._min_bytes
 
     def _read(self, offsets: Mapping[TopicPartition, int], working: int) -> dict[TopicPartition, LogRead]:
         """Read partitions one after the other: the first that has records gives one batch at least."""
-        if not offsets:
-            return {}
         reads: dict[TopicPartition, LogRead] = {}
-        wanted = {key: offset for key, offset in offsets.items() if key not in self.errors}
-        sizes = _divide(self._max_bytes, list(offsets), working)
+        sizes = _divide(self._max_bytes, len(offsets), working)
         left, is_first = self._max_bytes, True
-        for key, offset in wanted.items():
-            is_committed, most = self._acquires.is_committed, min(sizes[key], left)
+        for (key, offset), size in zip(offsets.items(), sizes, strict=True):
+            if key in self.errors:
+                continue
+            is_committed, most = self._acquires.is_committed, min(size, left)
             try:
                 log = self._around.cluster.log(key)
                 read = log.read(offset, most, one_at_least=is_first, is_committed=is_committed)
@@ -318,20 +336,21 @@ class DelayedShareFetch:
 
 def _overlapping(batches: Sequence[RecordBatch], acquired: Sequence[Acquired]) -> Sequence[RecordBatch]:
     """The batches from the one that holds the first acquired record to the one that holds the last."""
+    if len(batches) == 1:
+        return batches
     first, last = acquired[0].first_offset, acquired[-1].last_offset
     start = max(batches_up_to(batches, first) - 1, 0)
     return batches[start : max(batches_up_to(batches, last), start + 1)]
 
 
-def _divide(size: int, partitions: Sequence[TopicPartition], working: int) -> dict[TopicPartition, int]:
-    """The bytes of a request for each partition (PartitionMaxBytesStrategy).
+def _divide(size: int, partitions: int, working: int) -> list[int]:
+    """The bytes of a request for each of so many partitions (PartitionMaxBytesStrategy).
 
     Kafka gives what is left over to a partition that it draws. Here it is not given to anybody, and a request
     with fewer bytes than partitions gives one to the first of them.
     """
     if size <= 0:
         raise KafkaError(Error.UNKNOWN_SERVER_ERROR)
-    if size >= len(partitions):
-        share = size // (working if size >= working else len(partitions))
-        return dict.fromkeys(partitions, share)
-    return {key: int(index < size) for index, key in enumerate(partitions)}
+    if size >= partitions:
+        return [size // (working if size >= working else partitions)] * partitions
+    return [1] * size + [0] * (partitions - size)

@@ -17,9 +17,9 @@ def merge(stored: Sequence[StateBatch], new: Sequence[StateBatch], start: int) -
     state. A write that comes late therefore undoes nothing.
     """
     batches = [
-        one._replace(first_offset=max(one.first_offset, start)) if start != -1 else one
+        one if start <= one.first_offset else one._replace(first_offset=start)
         for one in (*stored, *new)
-        if start == -1 or one.last_offset >= start
+        if one.last_offset >= start
     ]
     if len(batches) < 2:
         return batches

@@ -98,8 +98,7 @@ class SharePartition(InFlightRecords):
 
     @property
     def rule(self) -> DeliveryRule:
-        options = self.options
-        return DeliveryRule(options.delivery_count_limit, bool(options.dead_letter_topic))
+        return self.options.rule
 
     # loading
 
@@ -141,11 +140,14 @@ class SharePartition(InFlightRecords):
     def is_active(self) -> bool:
         return self.state is SharePartitionState.ACTIVE
 
-    def can_acquire(self) -> bool:
-        """Whether a fetch may find records: released ones, or new ones within the limit of locks."""
-        if self.next_fetch_offset() != self.end_offset + 1:
-            return True
-        return self.in_flight_count < self.options.partition_max_record_locks
+    def acquirable_from(self) -> int | None:
+        """The next fetch offset, where a fetch may find records: released ones, or new ones within the limit
+        of locks."""
+        offset = self.next_fetch_offset()
+        is_new = offset == self.end_offset + 1
+        if is_new and self.in_flight_count >= self.options.partition_max_record_locks:
+            return None
+        return offset
 
     def lock_for(self, fetch: object) -> bool:
         """Let one request at a time work on the records."""

@@ -104,7 +104,6 @@ class PartitionLog(Protocol):
 
     def bytes_between(self, start: LogPosition, end: LogPosition, most: int) -> int:
         """The bytes of the batches between two positions, counted up to a number."""
-        return min(end.byte - start.byte, most)
 
     def earliest_offset(self) -> int: ...
 

@@ -48,7 +48,8 @@ class ShareSession:
     def update(self, wanted: Mapping[TopicPartition, bool], forgotten: Iterable[TopicPartition]) -> None:
         """Add partitions, then take others out."""
         for one, has_id in wanted.items():
-            self.partitions.setdefault(one, SessionPartition(has_id, True))
+            if one not in self.partitions:
+                self.partitions[one] = SessionPartition(has_id, True)
         for one in forgotten:
             self.partitions.pop(one, None)
 

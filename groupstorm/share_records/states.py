@@ -70,16 +70,13 @@ ACKNOWLEDGED_AS: Final[Mapping[AcknowledgeType, RecordState]] = {
 class DeliveryRule:
     """The delivery limit of a group at one moment, and whether it has a dead letter queue."""
 
-    __slots__ = ("has_dead_letters", "limit")
+    __slots__ = ("has_dead_letters", "limit", "throttled_from")
 
     def __init__(self, limit: int, has_dead_letters: bool) -> None:
         self.limit = limit
         self.has_dead_letters = has_dead_letters
-
-    @property
-    def throttled_from(self) -> int:
-        """The delivery count from which on records are delivered in ever smaller numbers (KAFKA-17541)."""
-        return max(2, -(-self.limit // 2))
+        #: The delivery count from which on records are delivered in ever smaller numbers (KAFKA-17541).
+        self.throttled_from = max(2, -(-limit // 2))
 
 
 class InFlightState:

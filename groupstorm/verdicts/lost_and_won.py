@@ -153,10 +153,10 @@ def _consumers(shared: Runs) -> list[str]:
 def _takes(runs: Sequence[Figures], busy: Sequence[float]) -> str:
     """Locks and too few consumers bound how many can be busy: then that is less than the load needs. A
     consumer counts as busy while it holds records, not while it works on some whose locks have ended."""
-    if any(lag_growth(run) is not None for run in runs):
-        return "the lag grew, and it takes more than that"
     if any(_outlasted(run) * _STEADY > sum((run.delivery_counts or {}).values()) for run in runs):
         return "others worked on records whose locks had ended, and this does not say how many it takes"
+    if any(lag_growth(run) is not None for run in runs):
+        return "the lag grew, and it takes more than that"
     if any((run.lag_peak or 0) * _STEADY > (run.records_processed or 0) for run in runs):
         return "so many records waited at times that this does not say how many it takes"
     return f"that takes {counted(ceil(max(busy)), 'consumer')} at least, and more for deploys and crashes"

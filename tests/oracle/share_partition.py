@@ -18,7 +18,7 @@ from groupstorm.share_records.ports import KafkaError, LogRead, NullPointer, Rec
 from groupstorm.share_records.script.log import ScriptLog
 from groupstorm.share_records.script.persister import ScriptPersister
 from groupstorm.share_records.script.requests import read_batch
-from groupstorm.share_records.states import InFlightState
+from groupstorm.share_records.states import DeliveryRule, InFlightState
 from groupstorm.share_records.timers import Timers
 from tests.oracle.running import Case
 
@@ -40,10 +40,8 @@ class AskedPartition:
             key, ShareState(stored["start"], batches=tuple(map(read_batch, stored["batches"])))
         )
         self._persister = ScriptPersister(coordinator, self._timers, 0, self._note)
-        topic = "dlq.g" if case["dead_letters"] else ""
-        options = GroupOptions(
-            case["lock_ms"], case["limit"], case["locks"], True, False, "latest", 0, dead_letter_topic=topic
-        )
+        rule = DeliveryRule(case["limit"], case["dead_letters"])
+        options = GroupOptions(case["lock_ms"], rule, case["locks"], True, False, "latest", 0)
         persister = self._persister
         around = Surroundings(
             self._timers, persister, persister, lambda _: options, lambda _: None, keeps_defects=True
@@ -84,10 +82,17 @@ class AskedPartition:
         return ""
 
     def _acquire(
-        self, member: str, has_limit: bool, batch_size: int, most: int, batches: list[list[int]]
+        self,
+        member: str,
+        has_limit: bool,
+        batch_size: int,
+        most: int,
+        batches: list[list[Any]],
+        aborted: list[list[int]],
     ) -> str:
-        read = LogRead(Error.NONE, batches=[RecordBatch(first, last, 0) for first, last in batches])
-        request = AcquireRequest(member, has_limit, batch_size, is_committed=False)
+        transactions = [(producer, first) for producer, first in aborted]
+        read = LogRead(Error.NONE, batches=[_read_batch(*one) for one in batches], aborted=transactions)
+        request = AcquireRequest(member, has_limit, batch_size, is_committed=True)
         acquired, count = acquire(self._partition, request, most, self.next_fetch_offset, read)
         return f"{json.dumps(acquired, separators=(',', ':'))} {count}"
 
@@ -123,7 +128,7 @@ class AskedPartition:
             "done": done,
             "asked": asked,
             "next": one.next_fetch_offset(),
-            "can": one.can_acquire(),
+            "can": one.acquirable_from() is not None,
             "start": one.start_offset,
             "end": one.end_offset,
             "complete": one.complete_count,
@@ -141,3 +146,7 @@ def _state(state: InFlightState) -> str:
     ends_ms = -1 if state.lock is None else state.lock.deadline_ms
     is_changing = str(state.is_changing).lower()
     return f"{state.state.name} {state.delivery_count} {state.member_id} {ends_ms} {is_changing}"
+
+
+def _read_batch(first: int, last: int, producer: int | None = None, marker: str = "") -> RecordBatch:
+    return RecordBatch(first, last, 0, producer, is_abort=marker == "ABORT")

@@ -121,21 +121,45 @@ def _stored(drawn: random.Random, limit: int) -> dict[str, Any]:
 
 
 class _Log:
-    """The batches of a log, which grows as it is read."""
+    """The batches of a log, which grows as it is read: first and last offset, the producer of a transaction,
+    and ABORT or COMMIT where the batch ends that."""
 
     def __init__(self, drawn: random.Random, start: int) -> None:
         self._drawn = drawn
-        self.batches: list[list[int]] = []
+        self.batches: list[list[Any]] = []
         self.end = start
+        self._has_transactions = drawn.random() < 0.4
+        #: The first offset of each open transaction by its producer, and the aborted ones with their ends.
+        self._open: dict[int, int] = {}
+        self._aborted: list[tuple[int, int, int]] = []
 
-    def read(self, offset: int) -> list[list[int]]:
-        """A few batches from the one that holds the offset, or follows it."""
+    def read(self, offset: int) -> tuple[list[list[Any]], list[list[int]]]:
+        """A few batches from the one that holds the offset, or follows it, and the aborted transactions
+        that end behind it."""
         most = self._drawn.randint(1, 4)
         while self.end < offset + 12 * most:
             base = self.end + (self._drawn.random() < 0.15) * self._drawn.randint(1, 4)
-            self.batches.append([base, base + self._drawn.choice((0, 0, 2, 4, 9))])
+            self.batches.append(self._batch(base))
             self.end = self.batches[-1][1] + 1
-        return [batch for batch in self.batches if batch[1] >= offset][:most]
+        found = [batch for batch in self.batches if batch[1] >= offset][:most]
+        last = found[-1][1]
+        return found, [
+            [producer, first] for producer, first, end in self._aborted if first <= last and end >= offset
+        ]
+
+    def _batch(self, base: int) -> list[Any]:
+        batch: list[Any] = [base, base + self._drawn.choice((0, 0, 2, 4, 9))]
+        producer = self._drawn.choice((None, 7, 8)) if self._has_transactions else None
+        if producer is None:
+            return batch
+        if producer in self._open and self._drawn.random() < 0.5:
+            marker = self._drawn.choice(("ABORT", "ABORT", "COMMIT"))
+            first = self._open.pop(producer)
+            if marker == "ABORT":
+                self._aborted.append((producer, first, base))
+            return [base, base, producer, marker]
+        self._open.setdefault(producer, base)
+        return [*batch, producer]
 
     def cut(self, start: int) -> None:
         self.batches = [batch for batch in self.batches if batch[1] >= start]
@@ -148,7 +172,7 @@ def _operation(drawn: random.Random, partition: AskedPartition, log: _Log) -> Op
     match kind:
         case "acquire":
             sizes = drawn.choice((1, 5, 50)), drawn.choice((1, 4, 20))
-            about += [drawn.random() < 0.4, *sizes, log.read(fetch_offset)]
+            about += [drawn.random() < 0.4, *sizes, *log.read(fetch_offset)]
         case "acknowledge":
             about += [_acknowledgements(drawn, partition.held_by(member), log.end)]
         case "advance":

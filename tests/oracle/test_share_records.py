@@ -23,12 +23,13 @@ def test_cases_meet_every_state_answer_and_call() -> None:
     for number in range(60):
         case = draw(1, number)
         assert case == draw(1, number)
+        met["aborted"] += sum(operation[0] == "acquire" and bool(operation[6]) for operation in case["ops"])
         for answer in play(case):
             met[answer["result"]] += 1
             met.update(error for _, error in answer["done"])
             met.update(one[0] if one[0] == "write" else one[4] for one in answer["asked"])
             met.update(one.split()[0] for batch in answer["batches"] for one in batch[2:])
-    calls = ("write", "CLIENT_REJECT", "DELIVERY_COUNT_EXCEEDED", "thrown")
+    calls = ("write", "aborted", "CLIENT_REJECT", "DELIVERY_COUNT_EXCEEDED", "thrown")
     errors = ("INVALID_RECORD_STATE", "INVALID_REQUEST", "NONE", "COORDINATOR_NOT_AVAILABLE")
     assert [one for one in (*calls, *errors, *RecordState.__members__) if not met[one]] == []
 
@@ -60,7 +61,7 @@ def test_records_in_front_of_the_start_are_not_buried_at_their_locks_end() -> No
         "stored": {"start": 0, "batches": [[0, 3, "AVAILABLE", 1]]},
         "ops": [
             ["persister", "hold"],
-            ["acquire", "a", True, 1, 1, [[0, 3]]],
+            ["acquire", "a", True, 1, 1, [[0, 3]], []],
             ["advance", 30_000],
             ["log_start", 5],
             ["answer", "NONE"],

@@ -311,3 +311,9 @@ def test_a_sweep_names_each_contradiction_once_with_the_points_that_have_it() ->
     assert sweep_contradictions(sweep, [*crossed, sweep.points()[0]])[0].startswith(
         "with members=6, partitions=12, variant=eager; members=40, partitions=12, variant=static: 40 members"
     )
+
+
+def test_an_autoscaler_that_no_step_lets_work_is_named() -> None:
+    [idle] = of_steps(autoscaler="hpa")
+    assert idle.startswith("autoscaler: hpa scales nothing here")
+    assert not of_steps({"at_ms": 1_000, "do": "autoscale", "for_ms": 60_000}, autoscaler="hpa")

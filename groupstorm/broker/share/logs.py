@@ -21,7 +21,6 @@ from groupstorm.share_records.ports import (
     RecordBatch,
     TopicPartition,
 )
-from groupstorm.share_records.ports import PartitionLog as ShareLog
 
 #: A group has at most 10,000 records of a partition in flight (`group.share.partition.max.record.locks`), and
 #: each batch has one offset at least: what a longer read would find could not be acquired.
@@ -77,7 +76,7 @@ class _Batches(Sequence[RecordBatch]):
         return RecordBatch(*where, header.producer_id, is_abort)
 
 
-class BrokersLog(ShareLog):
+class BrokersLog:
     """A partition's log on one of the brokers, which serves it while it leads the partition."""
 
     def __init__(self, topic: Topic, partition: int, node: int) -> None:

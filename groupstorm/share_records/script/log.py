@@ -20,7 +20,7 @@ from groupstorm.share_records.ports import (
 CONTROL_BATCH_BYTES = 78
 
 
-class ScriptLog(PartitionLog):
+class ScriptLog:
     """The log of one partition. ``error``: reads are answered with it."""
 
     def __init__(self) -> None:
@@ -95,6 +95,9 @@ class ScriptLog(PartitionLog):
         self.leader_epoch()
         offset = self._last_stable if is_committed else self._end
         return self._position(offset)
+
+    def bytes_between(self, start: LogPosition, end: LogPosition, most: int) -> int:
+        return min(end.byte - start.byte, most)
 
     def earliest_offset(self) -> int:
         self.leader_epoch()

@@ -12,6 +12,7 @@ from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import of_protocol
+from groupstorm.storms.scenario.deployment_settings import NO_AUTOSCALER
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.settings import Settings
@@ -129,17 +130,27 @@ def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
 
 
 def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
+    autoscaler = settings.choice("autoscaler")
+    if steps and all(step.do != "autoscale" for step in steps):
+        if autoscaler != NO_AUTOSCALER:
+            yield Contradiction(
+                "idle autoscaler",
+                f"autoscaler: {autoscaler} scales nothing here, because no step lets it work: add "
+                "{at_ms: warm_up_ms, do: autoscale, for_ms: 1h} to the steps, or leave autoscaler out",
+            )
+        autoscaler = NO_AUTOSCALER
+    load = member_load(settings, steps) if autoscaler == NO_AUTOSCALER else None
     if settings.choice("application") == STREAMS:
-        yield from _of_load(settings, member_load(settings, steps))
+        yield from () if load is None else _of_load(settings, load)
         return
     yield from endless_work(settings)
     yield from _rollouts_overlapped(settings, steps)
     if is_shared(settings):
         yield from of_share_group(settings, steps)
+        yield from () if load is None else _overload(load)
         return
     yield from _killed_while_closing(settings, steps)
-    if settings.choice("autoscaler") == "none":
-        yield from _of_load(settings, member_load(settings, steps))
+    yield from () if load is None else _of_load(settings, load)
 
 
 def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
@@ -194,15 +205,22 @@ def _keeps_up(load: MemberLoad, ends_it: Sequence[str]) -> str:
     return f"; {' or '.join([*ends_it, *less])} would keep up" if ends_it or less else ""
 
 
+def fitting_records(settings: Settings) -> int | None:
+    """The records whose work fits into the locks of a share group, if fewer than max.poll.records."""
+    lock_s, record_s = settings.integer(LOCK_DURATION) / 1000, record_ns(settings) / 1e9
+    if not (is_shared(settings) and has_records(settings)) or _full_batch_s(settings) < lock_s:
+        return None
+    return int((lock_s - 0.001) // record_s)
+
+
 def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     """Batches that outlast the locks of their records, and locks that keep consumers without records."""
-    lock_s, most = settings.integer(LOCK_DURATION) / 1000, settings.integer("max.poll.records")
-    record_s = record_ns(settings) / 1e9
-    if has_records(settings) and most * record_s >= lock_s:
-        fitting = int((lock_s - 0.001) // record_s)
+    most, fitting = settings.integer("max.poll.records"), fitting_records(settings)
+    if fitting is not None:
         fits = f"{counted(fitting, 'record')} (max.poll.records) would fit"
         if not fitting:
             fits = "one that is longer than the work on a record would fit"
+        lock_s = settings.integer(LOCK_DURATION) / 1000
         yield Contradiction(
             "locks too short",
             f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} ({LOCK_DURATION}): "
@@ -217,8 +235,6 @@ def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contra
             f"{counted(locks, 'lock')} ({RECORD_LOCKS}): {counted(served, 'consumer')} can lock everything, "
             f"and {load.members - served} get nothing while there are many records",
         )
-    if settings.choice("autoscaler") == "none":
-        yield from _overload(load)
 
 
 def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:

@@ -7,6 +7,7 @@ from typing import Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.commit_settings import COMMIT_INTERVAL, COMMITS, OFFSET_RESET
+from groupstorm.storms.scenario.deployment_settings import KEDA
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_settings import (
@@ -24,6 +25,13 @@ _NO_OWNER: Final = "a partition of a share group has no owner: leave it out"
 _BROKER_ASSIGNS: Final = "the broker assigns the partitions of a share group: leave it out"
 _ACKNOWLEDGES: Final = f"a share consumer commits no positions: use {ACKNOWLEDGEMENT}"
 _NOT_SIMULATED: Final = "it is not simulated with share groups: leave it out"
+
+#: KEDA: getLagForPartition of pkg/scalers/kafka_scaler.go, where no offset is committed.
+KEDA_SEES_NO_LAG: Final = (
+    "KEDA's Kafka scaler reads committed offsets, and a share group has none: it takes each partition for "
+    "one record of lag (with offsetResetPolicy earliest for its whole log), however many wait; use hpa, on a "
+    "metric of the share group's lag, with up to max_replicas consumers, more than partitions, too"
+)
 
 _INSTEAD: Final[Mapping[str, str]] = {
     "partition.assignment.strategy": _BROKER_ASSIGNS,
@@ -75,6 +83,8 @@ def check_share_group(source: str, settings: Settings, steps: Sequence[Step]) ->
                 "dead-letter or crash"
             )
         return
+    if any(own.choice("autoscaler") == KEDA for own in settings.of_profiles()):
+        raise InputError(f"autoscaler: {KEDA!r} with {GROUP_PROTOCOL}: share: {KEDA_SEES_NO_LAG}")
     for name, written in settings.changed(_INSTEAD):
         raise InputError(f"{name}: {written!r} has no effect with {GROUP_PROTOCOL}: share: {_INSTEAD[name]}")
     if outcomes and settings.choice(ACKNOWLEDGEMENT) != EXPLICIT:

@@ -114,7 +114,8 @@ class ShareLeader:
 
     def handle(self, sent: Sent, returns: str = RELEASED) -> None:
         """A request has arrived. ``returns``: why records are given back by it."""
-        self._waiting.update(sent.partitions)
+        for partition in sent.partitions:
+            self._waiting[partition] += 1
         self._act(sent.holder, sent.request, returns, lambda: at_once(self.broker.handle(sent.request, sent)))
         for partition in sent.partitions:
             self._expect(partition)
@@ -143,7 +144,8 @@ class ShareLeader:
             self._clock.at(self._alarm_us, self._fire, self._alarm_us)
 
     def _answer(self, sent: Sent, response: Response) -> None:
-        self._waiting.subtract(sent.partitions)
+        for partition in sent.partitions:
+            self._waiting[partition] -= 1
         api = "ShareFetch" if isinstance(sent.request, ShareFetch) else "ShareAcknowledge"
         error = None if response.error is Error.NONE else response.error.name
         self._environment.broker.count((api, error), 1)
@@ -164,14 +166,14 @@ class ShareLeader:
     def _acquired(
         self, holder: Holder, acquired: Sequence[tuple[TopicPartition, Acquired]]
     ) -> events.ShareRecordsAcquired:
+        rows = [
+            (str(one), first, last - first + 1, deliveries, self.share_partition(one).in_flight_count)
+            for one, (first, last, deliveries) in acquired
+        ]
+        partitions, positions, counts, deliveries, in_flight = zip(*rows, strict=True)
+        group = self._environment.group
         return events.ShareRecordsAcquired(
-            self._environment.group,
-            holder.name,
-            tuple([str(one) for one, _ in acquired]),
-            tuple([records.first_offset for _, records in acquired]),
-            tuple([records.last_offset - records.first_offset + 1 for _, records in acquired]),
-            tuple([records.delivery_count for _, records in acquired]),
-            tuple([self.share_partition(one).in_flight_count for one, _ in acquired]),
+            group, holder.name, partitions, positions, counts, deliveries, in_flight
         )
 
     def _holds(self, member_id: str, partition: TopicPartition, one: Acquired) -> bool:
@@ -260,7 +262,7 @@ class ShareLeader:
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
             settings, curve = self._environment.settings, self._environment.records.logs.curve(partition)
             per_batch, size = settings.integer(RECORDS_PER_BATCH), settings.integer("record_bytes")
-            log = self._logs[partition] = VirtualLog(curve, lambda: self._clock.now_us, per_batch, size)
+            log = self._logs[partition] = VirtualLog(curve, self._clock, per_batch, size)
         return log
 
     def partition_hash(self, partition: TopicPartition) -> int:

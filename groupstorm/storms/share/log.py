@@ -7,13 +7,14 @@ gets records at another rate: then producers send what they have. So the batches
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, overload
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.ports import LogPosition, LogRead, RecordBatch
 from groupstorm.storms.records.logs import LogCurve
+from groupstorm.storms.world.clock import Clock
 
 #: A read ends so many records behind its beginning: no group can have more in flight.
 _READ_MOST: Final = 20_000
@@ -25,13 +26,25 @@ class VirtualLog:
     ``curve``: the records that have arrived by a time; ``per_batch``: records of a record batch.
     """
 
-    __slots__ = ("_before", "_curve", "_now_us", "_per_batch", "_record_bytes", "_starts", "_starts_us")
+    __slots__ = (
+        "_before",
+        "_clock",
+        "_curve",
+        "_known",
+        "_known_us",
+        "_per_batch",
+        "_record_bytes",
+        "_starts",
+        "_starts_us",
+    )
 
-    def __init__(self, curve: LogCurve, now_us: Callable[[], int], per_batch: int, record_bytes: int) -> None:
+    def __init__(self, curve: LogCurve, clock: Clock, per_batch: int, record_bytes: int) -> None:
         self._per_batch = per_batch
         self._curve = curve
-        self._now_us = now_us
+        self._clock = clock
         self._record_bytes = record_bytes
+        #: The end of the log at a time; questions come several at a time.
+        self._known_us, self._known = -1, LogPosition(0, 0)
         #: The times at which the rate changes, and where the log ends then: record batches begin there.
         self._starts_us = [0]
         while (change_us := curve.next_change_us(self._starts_us[-1])) is not None:
@@ -50,13 +63,19 @@ class VirtualLog:
 
     def latest_offset(self) -> int:
         """The end of the last complete record batch."""
-        now_us = self._now_us()
-        start = self._starts[bisect_right(self._starts_us, now_us) - 1]
-        return start + (self._curve.end(now_us) - start) // self._per_batch * self._per_batch
+        return self._end().offset
+
+    def _end(self) -> LogPosition:
+        now_us = self._clock.now_us
+        if now_us != self._known_us:
+            start = self._starts[bisect_right(self._starts_us, now_us) - 1]
+            end = start + (self._curve.end(now_us) - start) // self._per_batch * self._per_batch
+            self._known_us, self._known = now_us, LogPosition(end, end * self._record_bytes)
+        return self._known
 
     def next_arrival_us(self) -> int | None:
         """When the next record batch is complete; None: nothing more arrives."""
-        piece = bisect_right(self._starts_us, self._now_us())
+        piece = bisect_right(self._starts_us, self._clock.now_us)
         complete_us = self._curve.arrived_us(self.latest_offset() + self._per_batch - 1)
         if piece == len(self._starts_us):
             return complete_us
@@ -65,8 +84,7 @@ class VirtualLog:
 
     def end(self, *, is_committed: bool) -> LogPosition:
         del is_committed
-        end = self.latest_offset()
-        return LogPosition(end, end * self._record_bytes)
+        return self._end()
 
     def bytes_between(self, start: LogPosition, end: LogPosition, most: int) -> int:
         return min(end.byte - start.byte, most)
@@ -90,7 +108,10 @@ class VirtualLog:
             until = self.batch(self._number(base)).last_offset + 1
         if until <= base:
             return LogRead(Error.NONE, position)
-        batches = RecordBatches(self, range(self._number(base), self._number(until)))
+        number = self._number(base)
+        batches: Sequence[RecordBatch] = (self.batch(number),)
+        if until > batches[0].last_offset + 1:
+            batches = RecordBatches(self, range(number, self._number(until)))
         return LogRead(Error.NONE, position, batches, (until - base) * self._record_bytes)
 
     def _batch_start(self, offset: int) -> int:

@@ -61,7 +61,7 @@ class ShareMembership(ABC):
         self.closing = False
         self.client_clock = ClientClock(0)
         self.connection = VirtualConnection(
-            environment.network, index, self.name, incarnation, lambda *_: None, ClientTimers(0)
+            environment.network, index, self.name, incarnation, lambda _step, _response: None, ClientTimers(0)
         )
         self._metadata = ClientMetadata(
             self.clock, environment.topics, config.metadata_max_age_ms * 1000, self.runs_again

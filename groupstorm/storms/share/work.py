@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
@@ -66,7 +66,7 @@ class BatchOfWork:
         If not, all of them are accepted, whatever came of each.
         """
         if not each:
-            return _grouped(Stretch(one, 0, 0) for one in self.records)
+            return _grouped([(one, AcknowledgeType.ACCEPT) for one in self.records])
         done = []
         for records, begin_us, end_us, kind in self._stretches:
             count = records.count_of
@@ -74,19 +74,19 @@ class BatchOfWork:
                 passed_us = max(0, by_us - begin_us - self.moved_us)
                 count = min(count, passed_us * count // max(1, end_us - begin_us))
             if count:
-                done.append(Stretch(records._replace(last=records.first + count - 1), 0, 0, kind))
+                done.append((records._replace(last=records.first + count - 1), kind))
         return _grouped(done)
 
 
-def _grouped(stretches: Iterable[Stretch]) -> Acknowledgements:
+def _grouped(done: list[tuple[Records, AcknowledgeType]]) -> Acknowledgements:
     found: Acknowledgements = {}
-    for records, _, _, kind in sorted(stretches):
-        batches = found.setdefault(records.partition, [])
+    for (partition, first, last), kind in sorted(done):
+        batches = found.setdefault(partition, [])
         types = [int(kind)]
-        if batches and batches[-1].last_offset == records.first - 1 and batches[-1].types == types:
-            batches[-1] = batches[-1]._replace(last_offset=records.last)
+        if batches and batches[-1].last_offset == first - 1 and batches[-1].types == types:
+            batches[-1] = batches[-1]._replace(last_offset=last)
         else:
-            batches.append(AcknowledgementBatch(records.first, records.last, types))
+            batches.append(AcknowledgementBatch(first, last, types))
     return found
 
 
@@ -149,7 +149,7 @@ class ShareWork:
             found.append(Stretch(one, at_us, at_us + work_us, _KINDS.get(outcome, AcknowledgeType.ACCEPT)))
             at_us, begun = at_us + work_us, offset + 1
         if begun <= last:
-            part = Records(partition, begun, last)
+            part = Records(partition, begun, last) if found else records
             end_us = at_us + self._times.records_us(
                 partition, part.count_of, self._batches, slot + len(found)
             )

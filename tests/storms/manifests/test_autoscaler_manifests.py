@@ -34,6 +34,12 @@ def test_a_scaled_object_with_its_defaults() -> None:
     assert plan.consumer.unused == {}
 
 
+def test_kedas_scaler_sees_no_lag_of_a_share_group() -> None:
+    plan = plan_of(workload(replicas=6), scaled_object(), **{"group.protocol": "share"})
+    assert any("takes each partition for one record of lag" in one for one in plan.findings)
+    assert not any("own nothing" in one for one in plan.findings)
+
+
 def test_what_a_scaled_object_says() -> None:
     metadata = {
         "lagThreshold": "500", "activationLagThreshold": "3", "allowIdleConsumers": "true",

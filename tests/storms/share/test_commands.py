@@ -38,6 +38,23 @@ def test_whatif_drafts_no_scenario_from_a_share_group(folder: Path) -> None:
     )
 
 
+def test_what_outlasts_its_locks_is_mended_before_there_are_more_consumers(folder: Path) -> None:
+    settings = {
+        **SMALL,
+        "process_ms": 200,
+        "max.poll.records": 500,
+        "record_rate": 4,
+        "share.auto.offset.reset": "earliest",
+        "least_duration_ms": 480_000,
+    }
+    content = {"name": "long", "settings": settings, "steps": [{"at_ms": 300_000, "do": "start"}]}
+    (folder / "long.yaml").write_text(yaml.safe_dump(content))
+    ran = groupstorm("run", "long.yaml", "--out", "long", cwd=folder)
+    said = " ".join(ran.stderr.split())
+    assert "first: max.poll.records of at most 149 (now 500)" in said
+    assert "members with which it keeps up" not in said
+
+
 def test_a_required_figure_of_a_share_group_decides(folder: Path) -> None:
     ran = groupstorm("run", "small.yaml", "--out", "other", "--require", "in_flight_max<1", cwd=folder)
     assert ran.returncode == 1

@@ -168,6 +168,7 @@ def test_locks_that_batches_outlast_are_said_before_any_run() -> None:
             "'release' needs share.acknowledgement.mode: explicit",
         ),
         ({"member_settings": [{"members": [0], "settings": {"group.protocol": "classic"}}]}, "share beside"),
+        ({"autoscaler": "keda"}, "autoscaler: 'keda' .*one record of lag .*use hpa"),
         ({"errors.deadletterqueue.topic.name": "a b"}, "errors.deadletterqueue.topic.name: 'a b'"),
     ],
 )

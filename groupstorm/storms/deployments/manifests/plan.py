@@ -53,6 +53,7 @@ from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PR
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.share_rules import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
@@ -193,19 +194,27 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
     plan.read.append(scaling.sentence)
     # the rollout's own steps let no autoscaler work
     fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
+    if is_shared(fixed) and plan.settings["autoscaler"] == KEDA:
+        plan.settings["autoscaler"] = NO_AUTOSCALER
+        plan.findings.append(f"{plan.consumer.autoscaler}: {KEDA_SEES_NO_LAG}.")
+        return
     each = fixed.integer("members_per_pod")
     if "members" not in given and "member_settings" not in plan.settings:
         pods, why = pods_at_rollout(fixed, scaling.most)
         plan.settings["members"] = pods * each
         plan.assumed.append(f"{counted(pods, 'pod')} when the rollout begins ({why}; else --set members=N)")
+    if is_shared(fixed):
+        return
     most, partitions = scaling.most, sum(topic_partitions(fixed).values())
     # KEDA starts no more pods than there are partitions, but does not know how many consumers a pod has
     if plan.settings["autoscaler"] == KEDA and not plan.settings.get("allow_idle_consumers"):
         most = min(most, partitions)
-    if most * each > partitions:
+    threads = fixed.integer("num.stream.threads") if fixed.choice("application") == STREAMS else None
+    owners = most * each * (threads or 1)
+    if owners > partitions:
         plan.findings.append(
-            f"With {most} pods ({plan.consumer.autoscaler}) {most * each} members share {partitions} "
-            f"partitions: {most * each - partitions} own nothing."
+            f"With {most} pods ({plan.consumer.autoscaler}) {owners} {'threads' if threads else 'members'} "
+            f"share {partitions} partitions: {owners - partitions} own nothing."
         )
 
 

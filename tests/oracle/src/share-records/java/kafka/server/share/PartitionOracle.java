@@ -18,8 +18,11 @@ import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.clients.consumer.internals.ShareAcquireMode;
 import org.apache.kafka.common.TopicIdPartition;
 import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.message.FetchResponseData.AbortedTransaction;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.TimestampType;
+import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.coordinator.group.GroupConfigManager;
@@ -113,18 +116,29 @@ public final class PartitionOracle {
         var log = ByteBuffer.allocate(1 << 16);
         for (JsonNode batch : operation.get(5)) {
             long first = batch.get(0).longValue();
+            long producer = batch.has(2) ? batch.get(2).longValue() : RecordBatch.NO_PRODUCER_ID;
+            if (batch.has(3)) {
+                var type = ControlRecordType.valueOf(batch.get(3).textValue());
+                MemoryRecords.writeEndTransactionalMarker(log, first, 0L, 0, producer, (short) 0,
+                    new EndTransactionMarker(type, 0));
+                continue;
+            }
             try (var builder = MemoryRecords.builder(log, RecordBatch.MAGIC_VALUE_V2, Compression.NONE,
-                    TimestampType.CREATE_TIME, first, 0)) {
+                    TimestampType.CREATE_TIME, first, 0, producer, (short) (producer < 0 ? -1 : 0), producer < 0 ? -1 : 0,
+                    producer >= 0, 0)) {
                 for (long offset = first; offset <= batch.get(1).longValue(); offset++) {
                     builder.appendWithOffset(offset, 0L, null, new byte[0]);
                 }
             }
         }
         log.flip();
+        var aborted = new ArrayList<AbortedTransaction>();
+        operation.get(6).forEach(one -> aborted.add(new AbortedTransaction()
+            .setProducerId(one.get(0).longValue()).setFirstOffset(one.get(1).longValue())));
         var data = new FetchPartitionData(Errors.NONE, 1 << 20, 0, MemoryRecords.readableRecords(log), Optional.empty(),
-            OptionalLong.empty(), Optional.empty(), OptionalInt.empty(), false);
+            OptionalLong.empty(), Optional.of(aborted), OptionalInt.empty(), false);
         var got = partition.acquire(member, mode, operation.get(3).intValue(), operation.get(4).intValue(),
-            partition.nextFetchOffset(), data, FetchIsolation.HIGH_WATERMARK);
+            partition.nextFetchOffset(), data, FetchIsolation.TXN_COMMITTED);
         var ranges = JSON.arrayNode();
         got.acquiredRecords().forEach(one ->
             ranges.add(JSON.arrayNode().add(one.firstOffset()).add(one.lastOffset()).add(one.deliveryCount())));
