@@ -159,7 +159,7 @@ class LogClock:
         return said.us if self._tz is UTC else self._in_utc(said.us)
 
     def _in_utc(self, local_us: int) -> int:
-        """Of the two hours with one name, when summer time ends, the second if the clock has gone back."""
+        """Two hours have one name when summer time ends: the second one, if the clock has gone back."""
         us, second_us = (to_utc_us(local_us, self._tz, fold) for fold in (0, 1))
         last_us = self._utc_us
         if last_us is not None:

@@ -53,7 +53,7 @@ def test_what_had_no_commit_is_counted_for_each_member(tmp_path: Path) -> None:
 
 
 def test_the_next_owner_shows_a_commit_that_came_within_the_callback(tmp_path: Path) -> None:
-    """Of 10 and 8 records that had no commit yet the next owner of t-0 has none again, that of t-1 all."""
+    """The next owner of t-0 has none of 10 records again, that of t-1 has all 8."""
     taken = {
         "s": 42, "source": "member", "event": "partitions_assigned", "member": "b", "member_id": "b-1",
         "generation": 2, "partitions": ["t-0", "t-1"], "positions": [100, 42], "duration_us": 0,
