@@ -337,6 +337,14 @@ def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
             assert anchor in anchors(linked), f"{page.name}: {target}"
 
 
+def test_files_that_hold_a_rule_are_there() -> None:
+    text = (ROOT / "docs" / "development.md").read_text("utf-8")
+    table = text.partition("## Where a rule stands")[2].partition("\n## ")[0]
+    named = re.findall(r"`([a-z_]+/[a-z_/]*(?:\.py)?)`", table)
+    assert len(named) > 20
+    assert [name for name in named if not (ROOT / "groupstorm" / name).exists()] == []
+
+
 def test_every_page_of_the_documentation_can_be_reached_from_the_readme() -> None:
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]

@@ -48,7 +48,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt, broken_off
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.kinds import WINGS
-from groupstorm.coordinator.loading import end_transaction, load, move, snapshot, unload
+from groupstorm.coordinator.loading import load, move, snapshot, unload
 from groupstorm.coordinator.long_work import LongWork
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeat,
@@ -70,7 +70,12 @@ from groupstorm.coordinator.messages import (
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.modern.subscribed import SubscribedGroup
-from groupstorm.coordinator.offset_requests import handle_commit, handle_fetch, handle_txn_commit
+from groupstorm.coordinator.offset_requests import (
+    end_transaction,
+    handle_commit,
+    handle_fetch,
+    handle_txn_commit,
+)
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard

@@ -1,7 +1,6 @@
 """A coordinator begins with the records of another, hands groups over, or gives up.
 
-Kafka: GroupMetadataManager.replay, onLoaded, onUnloaded; OffsetMetadataManager.replay,
-replayEndTransactionMarker.
+Kafka: GroupMetadataManager.replay, onLoaded, onUnloaded; OffsetMetadataManager.replay.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.modern.member import UNREVOKED
 from groupstorm.coordinator.modern.records import EntryRecord
+from groupstorm.coordinator.offset_requests import apply_transaction_end
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
-    AppendCause,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
@@ -34,9 +33,6 @@ from groupstorm.coordinator.timers import STREAMS_DELAY
 from groupstorm.coordinator.writes import abandon
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause
-
-#: The name under which markers of transactions queue: they are of no group.
-_NO_GROUP = ""
 
 
 def load(shard: Shard, records: Iterable[Record]) -> list[Write]:
@@ -180,22 +176,3 @@ def _unload(shard: Shard, group: Group) -> None:
         answer_all_parked(shard, group, Error.NOT_COORDINATOR)
     delete_group(shard, group, Cause.UNLOADED)
     abandon(shard, group.name)
-
-
-def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:
-    """Write the marker of a producer's transaction: the pending offsets count from now on, or never."""
-    return Write(
-        _NO_GROUP,
-        [TransactionEndRecord(producer_id, is_commit)],
-        AppendCause.TRANSACTION_END,
-        apply=lambda: apply_transaction_end(shard, producer_id, is_commit),
-    )
-
-
-def apply_transaction_end(shard: Shard, producer_id: int, is_commit: bool) -> None:
-    """Take over the pending offsets. If an offset was committed outside of the transaction too, the later
-    commit stays."""
-    for group, topic, partition, stored in shard.pending_offsets.take(producer_id):
-        present = shard.offsets.get(group, topic, partition)
-        if is_commit and (present is None or stored.number > present.number):
-            shard.offsets.put(group, topic, partition, stored)

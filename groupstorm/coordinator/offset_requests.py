@@ -1,4 +1,4 @@
-"""OffsetCommit, TxnOffsetCommit and OffsetFetch.
+"""OffsetCommit, TxnOffsetCommit and OffsetFetch; and the end of a transaction with offsets.
 
 Version notes
 * OffsetCommit 7: group.instance.id (KIP-345). 9: GROUP_ID_NOT_FOUND if the group does not exist (KIP-848).
@@ -6,13 +6,14 @@ Version notes
 * OffsetFetch 7: require stable (KIP-447): wait for the writes under way, and name the partitions of
   which an offset waits for its transaction.
 
-Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffsets, fetchAllOffsets.
+Kafka: OffsetMetadataManager.commitOffset, commitTransactionalOffset, fetchOffsets, fetchAllOffsets,
+replayEndTransactionMarker.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup
@@ -33,13 +34,15 @@ from groupstorm.coordinator.modern import offset_rules as modern_rules
 from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.pending_writes import Write
-from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord
+from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, TransactionEndRecord
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.writes import answer_in_turn
 from groupstorm.trace.events import coordinator as events
 
 _NOTHING = CommittedOffset(-1)
 _NO_RETENTION = -1
+#: The name under which markers of transactions queue: they are of no group.
+_NO_GROUP: Final = ""
 
 
 def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
@@ -209,3 +212,25 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
         answer_in_turn(shard, request, reply, response)
     else:
         shard.answer(reply, response)
+
+
+# the end of a transaction
+
+
+def end_transaction(shard: Shard, producer_id: int, is_commit: bool) -> Write:
+    """Write the marker of a producer's transaction: the pending offsets count from now on, or never."""
+    return Write(
+        _NO_GROUP,
+        [TransactionEndRecord(producer_id, is_commit)],
+        AppendCause.TRANSACTION_END,
+        apply=lambda: apply_transaction_end(shard, producer_id, is_commit),
+    )
+
+
+def apply_transaction_end(shard: Shard, producer_id: int, is_commit: bool) -> None:
+    """Take over the pending offsets. If an offset was committed outside of the transaction too, the later
+    commit stays."""
+    for group, topic, partition, stored in shard.pending_offsets.take(producer_id):
+        present = shard.offsets.get(group, topic, partition)
+        if is_commit and (present is None or stored.number > present.number):
+            shard.offsets.put(group, topic, partition, stored)
