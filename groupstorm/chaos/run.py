@@ -20,8 +20,8 @@ from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.runs.step_runner import Progress, StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.steps import CHAOS_STEPS, COORDINATOR_FAILOVER, SERVICE_STEPS
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP
 from groupstorm.testing.broker import BrokerUnderTest

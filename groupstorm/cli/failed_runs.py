@@ -36,13 +36,12 @@ from groupstorm.storms.runs.contradictions import fitting_records, has_fatal_rec
 from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.commit_settings import RECORD
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import LOCK_DURATION, RECORD
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_settings import LOCK_DURATION
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, listed, rate, seconds
 

@@ -12,7 +12,7 @@ from groupstorm.storms.scenario.preset_files import preset_summaries
 from groupstorm.visible import visible
 
 if TYPE_CHECKING:
-    from groupstorm.storms.scenario.setting_types import Setting
+    from groupstorm.storms.scenario.settings_table import Setting
 
 
 def list_presets(

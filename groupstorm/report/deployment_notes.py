@@ -13,11 +13,17 @@ from typing import Final, NamedTuple
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
-from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, NO_AUTOSCALER, PROCESSES, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import (
+    BATCH,
+    COMMITS,
+    DEPLOYMENT,
+    NO_AUTOSCALER,
+    PROCESSES,
+    STATEFUL_SET,
+)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of

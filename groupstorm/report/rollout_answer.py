@@ -16,7 +16,7 @@ from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.contradictions import closing_us, price_of_kill
 from groupstorm.storms.runs.run import Run
-from groupstorm.storms.scenario.deployment_settings import RUNS
+from groupstorm.storms.scenario.setting_names import RUNS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.measures import spread_of
 from groupstorm.wording import counted, seconds, size

@@ -23,8 +23,8 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import LEAVE, STANDBYS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS
 from groupstorm.whatif.client_settings import KAFKA_STREAMS, library_of
 
 _SPRING: Final = "spring.kafka.consumer.properties."

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.storms.scenario.group_protocol_settings import STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT
+from groupstorm.storms.scenario.setting_names import LEAVE, STANDBYS, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,

@@ -8,11 +8,10 @@ from typing import Final, NamedTuple
 
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.setting_names import DEPLOYMENT, LEAVE, STANDBYS, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
-from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.client_settings import POLL_RECORDS

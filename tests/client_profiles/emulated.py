@@ -24,8 +24,8 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.storms.live.play import BOUNDS
 from groupstorm.storms.runs.run import chosen_assignors
-from groupstorm.storms.scenario.commit_settings import BACKGROUND, NEVER
 from groupstorm.storms.scenario.files import parse
+from groupstorm.storms.scenario.setting_names import BACKGROUND, NEVER
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate
 from tests.client_profiles.recording import PARTITIONS, Recording, Session

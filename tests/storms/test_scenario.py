@@ -12,7 +12,7 @@ from groupstorm.assignors.streams.model import StandbyPlacement, Strategy, TagsO
 from groupstorm.assignors.userdata.streams import EARLIEST_PROBEABLE_VERSION, LATEST_SUPPORTED_VERSION
 from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario import commit_settings, deployment_settings
+from groupstorm.storms.scenario import setting_names
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
@@ -123,7 +123,7 @@ def test_a_name_that_is_neither_preset_nor_file_is_refused() -> None:
 
 
 def test_the_choices_of_the_table_are_those_of_the_code() -> None:
-    commits, deployments = commit_settings, deployment_settings
+    names = setting_names
     choices: dict[str, Iterable[str]] = {
         "client_profile": PROFILES,
         "task.assignor": TASK_ASSIGNORS,
@@ -131,17 +131,17 @@ def test_the_choices_of_the_table_are_those_of_the_code() -> None:
         "rack.aware.assignment.strategy": Strategy,
         "standby_placement": StandbyPlacement,
         "tags_or_racks": TagsOrRacks,
-        commits.OFFSET_RESET: ("latest", commits.EARLIEST, commits.NONE),
-        commits.COMMITS: (
-            commits.BACKGROUND,
-            commits.BATCH,
-            commits.RECORD,
-            commits.INTERVAL,
-            commits.NEVER,
+        names.OFFSET_RESET: ("latest", names.EARLIEST, names.NONE),
+        names.COMMITS: (
+            names.BACKGROUND,
+            names.BATCH,
+            names.RECORD,
+            names.INTERVAL,
+            names.NEVER,
         ),
-        "deployment": (deployments.PROCESSES, deployments.DEPLOYMENT, deployments.STATEFUL_SET),
-        "ready_when": (deployments.POLLS, deployments.ASSIGNED, deployments.RUNS),
-        "autoscaler": (deployments.NO_AUTOSCALER, deployments.HPA, deployments.KEDA),
+        "deployment": (names.PROCESSES, names.DEPLOYMENT, names.STATEFUL_SET),
+        "ready_when": (names.POLLS, names.ASSIGNED, names.RUNS),
+        "autoscaler": (names.NO_AUTOSCALER, names.HPA, names.KEDA),
     }
     assert {name: BY_NAME[name].allowed for name in choices} == {
         name: tuple(map(str, allowed)) for name, allowed in choices.items()

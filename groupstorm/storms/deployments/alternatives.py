@@ -14,7 +14,6 @@ from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
 from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, POLLS, RUNS, STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CLASSIC,
     CONSUMER,
@@ -23,9 +22,17 @@ from groupstorm.storms.scenario.group_protocol_settings import (
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
+from groupstorm.storms.scenario.setting_names import (
+    DEPLOYMENT,
+    LEAVE,
+    POLLS,
+    RUNS,
+    STANDBYS,
+    STATEFUL_SET,
+    STREAMS,
+)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_rules import is_shared
-from groupstorm.storms.scenario.streams_settings import LEAVE, STANDBYS, STREAMS
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
 from groupstorm.wording import counted, seconds

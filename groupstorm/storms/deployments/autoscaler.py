@@ -14,7 +14,7 @@ from groupstorm.storms.deployments.scaling_decisions import (
 )
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario.deployment_settings import HPA, KEDA, NO_AUTOSCALER, STATEFUL_SET
+from groupstorm.storms.scenario.setting_names import HPA, KEDA, NO_AUTOSCALER, STATEFUL_SET
 
 #: Causes of `StepTaken`.
 SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"

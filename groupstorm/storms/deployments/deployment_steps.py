@@ -19,7 +19,7 @@ from groupstorm.storms.deployments.rollout import (
 )
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario.deployment_settings import DEPLOYMENT, STATEFUL_SET
+from groupstorm.storms.scenario.setting_names import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.steps import Step
 
 

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from groupstorm.storms.runs.scenario_host import Process, partitions_owned
 from groupstorm.storms.runs.steps_of_run import StepsOfRun
-from groupstorm.storms.scenario.deployment_settings import ASSIGNED, RUNS
+from groupstorm.storms.scenario.setting_names import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
 
 #: Causes of `StepTaken`: how a rollout ended.

@@ -18,8 +18,8 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.records.positions import Records, Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
-from groupstorm.storms.scenario.commit_settings import EARLIEST, OFFSET_RESET
 from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.setting_names import EARLIEST, OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.poll_loop import PollLoop

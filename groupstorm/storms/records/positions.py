@@ -11,7 +11,7 @@ from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs, ends_at
-from groupstorm.storms.scenario.commit_settings import EARLIEST
+from groupstorm.storms.scenario.setting_names import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
 
 

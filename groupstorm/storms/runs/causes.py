@@ -8,7 +8,7 @@ from groupstorm.figures import Figures
 from groupstorm.figures.unsettled import lag_growth
 from groupstorm.storms.runs.contradictions import endless_work
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.wording import counted, listed, seconds
 
 #: The timeout that a finding names, by the rule that says why it was outlasted; of other rules the interval.

@@ -12,15 +12,13 @@ from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.deployment_settings import NO_AUTOSCALER
 from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import LOCK_DURATION, NO_AUTOSCALER, RECORD_LOCKS, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_rules import is_shared
-from groupstorm.storms.scenario.share_settings import LOCK_DURATION, RECORD_LOCKS
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.wording import at_most, counted, listed, rate, seconds
 
 _WORK = {

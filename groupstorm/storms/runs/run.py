@@ -24,9 +24,9 @@ from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, 
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.share_rules import is_shared
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.kept_trace import KeptTrace

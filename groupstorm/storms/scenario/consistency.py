@@ -9,15 +9,6 @@ from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import JAVA, PROFILES
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.commit_settings import (
-    BACKGROUND,
-    BATCH,
-    COMMIT_INTERVAL,
-    COMMITS,
-    OFFSET_RESET,
-    RECORD,
-)
-from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER_SESSION_TIMEOUT,
     GROUP_PROTOCOL,
@@ -27,10 +18,20 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     STREAMS_SESSION_TIMEOUT,
     UNSUPPORTED,
 )
+from groupstorm.storms.scenario.setting_names import (
+    BACKGROUND,
+    BATCH,
+    COMMIT_INTERVAL,
+    COMMITS,
+    OFFSET_RESET,
+    RECORD,
+    STATEFUL_SET,
+    STREAMS,
+)
+from groupstorm.storms.scenario.setting_names import CONSUMER as PLAIN_CONSUMERS
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.settings_table import STREAMS_SETTINGS
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
-from groupstorm.storms.scenario.streams_settings import CONSUMER as PLAIN_CONSUMERS
-from groupstorm.storms.scenario.streams_settings import STREAMS, STREAMS_SETTINGS
 from groupstorm.storms.scenario.topics import mean_rate
 
 #: Settings of consumers only.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.share_settings import SHARE_HEARTBEAT, SHARE_SESSION_TIMEOUT
+from groupstorm.storms.scenario.setting_names import SHARE_HEARTBEAT, SHARE_SESSION_TIMEOUT
 
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"

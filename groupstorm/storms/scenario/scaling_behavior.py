@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.quantities import read_list, whole
-from groupstorm.storms.scenario.setting_types import INT_MAX
+from groupstorm.storms.scenario.settings_table import INT_MAX
 
 MAX, MIN, DISABLED = "Max", "Min", "Disabled"
 #: The most that Kubernetes allows.

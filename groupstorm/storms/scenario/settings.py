@@ -23,8 +23,7 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_skew,
 )
 from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
-from groupstorm.storms.scenario.setting_types import Setting
-from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.settings_table import SETTINGS, Setting
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us
 

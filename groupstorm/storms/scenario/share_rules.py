@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.commit_settings import COMMIT_INTERVAL, COMMITS, OFFSET_RESET
-from groupstorm.storms.scenario.deployment_settings import KEDA
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE
-from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_settings import (
+from groupstorm.storms.scenario.setting_names import (
     ACKNOWLEDGEMENT,
+    COMMIT_INTERVAL,
+    COMMITS,
     EXPLICIT,
+    KEDA,
+    OFFSET_RESET,
     SHARE_HEARTBEAT,
     SHARE_OFFSET_RESET,
     SHARE_SESSION_TIMEOUT,
 )
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.steps import Step
 

@@ -9,8 +9,8 @@ from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
 from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
 from groupstorm.storms.scenario.quantities import whole
-from groupstorm.storms.scenario.setting_types import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
+from groupstorm.storms.scenario.settings_table import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.steps import (
     CREATE_TOPIC,
     DIRECTIONS,

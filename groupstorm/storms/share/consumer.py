@@ -13,8 +13,8 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.messages import Response, ShareFetchResponse
+from groupstorm.storms.scenario.setting_names import ACQUIRE_MODE, FETCH_WAIT, RECORD_LIMIT
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_settings import ACQUIRE_MODE, FETCH_WAIT, RECORD_LIMIT
 from groupstorm.storms.share.leader import ShareLeader
 from groupstorm.storms.share.link import FetchSettings, ShareLink
 from groupstorm.storms.share.membership import CLOSED, CRASHED, ShareMembership

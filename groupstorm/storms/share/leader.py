@@ -29,8 +29,7 @@ from groupstorm.share_records.ports import (
 )
 from groupstorm.share_records.states import AcknowledgeType, RecordState
 from groupstorm.share_records.timers import Timers
-from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_settings import (
+from groupstorm.storms.scenario.setting_names import (
     DEAD_LETTERS,
     DELIVERY_LIMIT,
     LOCK_DURATION,
@@ -38,6 +37,7 @@ from groupstorm.storms.scenario.share_settings import (
     RECORDS_PER_BATCH,
     SHARE_OFFSET_RESET,
 )
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.log import VirtualLog
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.environment import Environment

@@ -9,8 +9,8 @@ from groupstorm.share_records.acknowledgement import AcknowledgementBatch
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.share_records.states import AcknowledgeType
 from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.setting_names import ACKNOWLEDGEMENT, EXPLICIT
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_settings import ACKNOWLEDGEMENT, EXPLICIT
 from groupstorm.storms.scenario.slow_work import CRASH, REJECT, RELEASE, Machines
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.record_times import RecordTimes

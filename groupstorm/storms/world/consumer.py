@@ -31,8 +31,8 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
+from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment

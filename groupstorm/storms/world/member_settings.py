@@ -6,12 +6,11 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.commit_settings import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD
 from groupstorm.storms.scenario.consistency import commit_ns, commits_of
 from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.setting_names import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecords

@@ -21,9 +21,9 @@ from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.logs import rates_at
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
-from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
+from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.client_timers import ClientTimers

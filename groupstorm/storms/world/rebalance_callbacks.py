@@ -20,7 +20,7 @@ from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.positions import Work, names
 from groupstorm.storms.records.processing_rates import ProcessingRates
-from groupstorm.storms.scenario.commit_settings import NONE
+from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.commit_requests import commit_request

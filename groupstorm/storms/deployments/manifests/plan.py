@@ -39,22 +39,24 @@ from groupstorm.storms.deployments.manifests.workloads import (
     read_budget,
 )
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.scenario.commit_settings import BATCH, COMMITS, RECORD
-from groupstorm.storms.scenario.deployment_settings import (
+from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, SHARE, UNSUPPORTED
+from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
+from groupstorm.storms.scenario.setting_names import (
     ASSIGNED,
+    BATCH,
+    COMMITS,
     DEPLOYMENT,
     KEDA,
     NO_AUTOSCALER,
     POLLS,
+    RECORD,
     RUNS,
     STATEFUL_SET,
+    STREAMS,
 )
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, SHARE, UNSUPPORTED
-from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
-from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.share_rules import KEDA_SEES_NO_LAG, is_shared
-from groupstorm.storms.scenario.streams_settings import STREAMS
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
 

@@ -8,9 +8,8 @@ from typing import Any, Final
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
 from groupstorm.storms.deployments.manifests.property_names import OF_STREAMS, PROCESSING_GUARANTEE
-from groupstorm.storms.scenario.deployment_settings import STATEFUL_SET
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.streams_settings import STREAMS
+from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS
 
 #: Properties of consumers that Kafka Streams sets itself (StreamsConfig), or that its threads do not have.
 SET_BY_STREAMS: Final = frozenset(

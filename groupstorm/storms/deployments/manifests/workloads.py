@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import Fields, KubernetesObject
 from groupstorm.storms.scenario.quantities import PodCount
-from groupstorm.storms.scenario.setting_types import MAX_MEMBERS
+from groupstorm.storms.scenario.settings_table import MAX_MEMBERS
 
 WORKLOADS = ("Deployment", "StatefulSet")
 ROLLING, RECREATE, ON_DELETE = "RollingUpdate", "Recreate", "OnDelete"

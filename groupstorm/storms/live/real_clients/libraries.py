@@ -11,10 +11,9 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
-from groupstorm.storms.scenario.commit_settings import OFFSET_RESET
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution
+from groupstorm.storms.scenario.setting_names import OFFSET_RESET, STREAMS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.streams_settings import STREAMS
 
 JAVA = "java"
 

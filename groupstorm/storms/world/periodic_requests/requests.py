@@ -11,7 +11,7 @@ from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.scenario.commit_settings import BATCH, NEVER, RECORD
+from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.instants import Kind
 from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer
