@@ -49,6 +49,15 @@ def test_what_streams_sets_itself_is_not_used() -> None:
     assert "of Kafka Streams, and application is consumer" in as_consumer.unused[0]
 
 
+def test_groups_beside_the_application_are_named() -> None:
+    """A Spring application may have listeners, too; ksqlDB has a group for each query."""
+    both = env(SPRING_KAFKA_STREAMS_APPLICATION_ID="joins", SPRING_KAFKA_CONSUMER_GROUP_ID="mails")
+    found = plan_of(workload(container=both), state_bytes=10**9).findings
+    assert any(sentence.startswith("SPRING_KAFKA_CONSUMER_GROUP_ID=mails: the figures") for sentence in found)
+    ksql = plan_of(workload(container=env(KSQL_KSQL_SERVICE_ID="q")), state_bytes=10**9)
+    assert any("one query of ksqlDB" in sentence for sentence in ksql.assumed)
+
+
 def test_state_is_asked_for_and_none_makes_tasks_stateless() -> None:
     objects = workload(container=env(NUM_STREAM_THREADS="2"))
     with pytest.raises(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
@@ -27,6 +27,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
 )
+from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
     SET_BY_STREAMS,
     is_streams,
@@ -35,7 +36,6 @@ from groupstorm.storms.deployments.manifests.streams_applications import (
 from groupstorm.storms.deployments.manifests.workloads import (
     ON_DELETE,
     RECREATE,
-    Workload,
     read_budget,
 )
 from groupstorm.storms.runs.contradictions import contradictions
@@ -68,23 +68,6 @@ CONTAINER_MS = 2_000
 #: From SIGTERM until the application closes its consumer, if nothing says otherwise.
 STOP_GRACE_MS = 500
 
-
-class Question(NamedTuple):
-    """A setting that no manifest has: ``meaning`` says what it is, ``example`` how to give it."""
-
-    name: str
-    meaning: str
-    example: str
-
-
-#: Settings that no manifest has and for which no client has a default.
-QUESTIONS = (
-    Question("partitions", "partitions of the topic", "partitions=240"),
-    Question("record_rate", "records a second into each partition", "record_rate=100"),
-    Question("start_ms", "from a container's start to its first poll()", "start_ms=25s"),
-)
-_STATE = Question("state_bytes", "state of a task of Kafka Streams; 0 if it keeps none", "state_bytes=4GB")
-_MEMBERS = Question("members", "pods: the manifest gives no replicas", "members=10")
 
 AUTO_COMMIT = "enable.auto.commit"
 #: ackTime of a Spring container, if nobody sets it.
@@ -152,7 +135,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     replicas = workload.replicas or 0
     if scaling is not None:
         replicas = max(1, scaling.least, min(replicas, scaling.most))
-    _ask(workload, (*QUESTIONS, *[_STATE] * of_streams), replicas, each, answers, measured)
+    ask(workload, of_streams, replicas, each, answers, measured)
     step = "recreate" if workload.strategy == RECREATE else "rolling-restart"
     name = f"rollout-{_NO_NAME.sub('-', workload.name)}"[:100]
     plan = Plan(name, consumer, {}, step, measured.source)
@@ -233,32 +216,6 @@ def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[in
             f"--set members={members * each} says {members} pods"
         )
     return each, number
-
-
-def _ask(
-    workload: Workload,
-    questions: Sequence[Question],
-    replicas: int,
-    each: int,
-    given: Mapping[str, Any],
-    measured: Measured,
-) -> None:
-    missing = [question for question in questions if question.name not in given]
-    if "topic_partitions" in given:
-        missing = [question for question in missing if question.name != "partitions"]
-    if not replicas and "members" not in given:
-        several = f", each with {each} consumers, which members counts" if each > 1 else ""
-        missing.insert(
-            0, _MEMBERS._replace(meaning=_MEMBERS.meaning + several, example=f"members={10 * each}")
-        )
-    if missing:
-        asked = "; ".join(
-            f"{one.name} ({': '.join([one.meaning, *filter(None, [measured.unknown.get(one.name)])])})"
-            for one in missing
-        )
-        options = " ".join(f"--set {one.example}" for one in missing)
-        silent = f"neither it nor {measured.source} says" if measured.source else "a manifest does not say"
-        raise InputError(f"{workload}: {silent} {asked}: give {options}")
 
 
 def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:

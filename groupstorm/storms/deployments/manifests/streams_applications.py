@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
-from groupstorm.storms.deployments.manifests.property_names import OF_STREAMS, PROCESSING_GUARANTEE
+from groupstorm.storms.deployments.manifests.property_names import OF_STREAMS, PROCESSING_GUARANTEE, relaxed
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS
 
@@ -56,6 +56,14 @@ def take_application(
         settings["stateless_topics"] = given.get("topics", 1)
     assumed.append("application=streams (its settings are Kafka Streams'; else --set application=consumer)")
     assumed.append("one sub-topology, whose tasks all have as much state")
+    if any(relaxed(one.name).startswith("ksql") for one in consumer.properties):
+        assumed.append("one query of ksqlDB, as each is an application and a group of its own")
+    beside = [one for one in consumer.properties if one.property == "group.id"]
+    if beside:
+        findings.append(
+            f"{beside[0].name}={beside[0].value}: the figures are of the Kafka Streams application alone. "
+            "--set application=consumer asks about the consumers of that group, which restart with it."
+        )
     if has_state and settings["deployment"] != STATEFUL_SET:
         assumed.append("a new pod begins without state, as the disk of the old one goes with it")
     elif has_state and consumer.workload.keeps_disk:
