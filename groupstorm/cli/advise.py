@@ -97,7 +97,7 @@ def advise(
             print()
             for line in [*paste_lines(lines)][:-1]:
                 print_line(line)
-    if goals and advice.chosen is None and advice.tried:
+    if goals and advice.chosen is None and not advice.is_met:
         raise CheckFailed(f"{target}: nothing that was tried meets the goal")
 
 

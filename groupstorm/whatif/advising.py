@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.contradictions import growing_lag
 from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
@@ -81,6 +82,8 @@ class Advice:
     tried: list[Tried] = field(default_factory=list)
     chosen: Tried | None = None
     reason: str = ""
+    #: Whether the scenario as it is meets the goals.
+    is_met: bool = False
     #: Others that do it, too, from the smallest on.
     others: list[Tried] = field(default_factory=list)
     #: Whether the budget of runs ended the search.
@@ -120,6 +123,7 @@ class Search:
         advice = Advice(figure, plain)
         if self._goals and self._meets(plain):
             advice.reason = "the scenario meets the goal as it is: nothing has to change"
+            advice.is_met = True
             return advice
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
@@ -127,6 +131,9 @@ class Search:
         start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, {"unowned": 1})
         if not self._goals and start is not None:
             advice.reason = f"nothing is advised: {start}"
+            return advice
+        if overload := growing_lag(scenario.settings, scenario.steps):
+            advice.reason = f"no setting that is tried here ends that: {' '.join(overload).removesuffix('.')}"
             return advice
         self._has_later_steps = any(step.do != START and step.at_ms for step in scenario.steps)
         singles = [(change,) for change in changes_of(scenario)]
