@@ -210,7 +210,7 @@ def _metadata_topic(state: BrokerState, call: Call, found: _Found) -> Turns[Any]
     )
 
 
-def _partition(call: Call, structure: str, topic: Topic, index: int) -> Any:
+def _partition(call: Call, structure: str, topic: Topic, index: int, **others: Any) -> Any:
     replicas = topic.replicas[index]
     return call.types.make(
         structure,
@@ -220,9 +220,8 @@ def _partition(call: Call, structure: str, topic: Topic, index: int) -> Any:
         leader_epoch=LEADER_EPOCH,
         replica_nodes=replicas,
         isr_nodes=replicas,
-        eligible_leader_replicas=(),
-        last_known_elr=(),
         offline_replicas=(),
+        **others,
     )
 
 
@@ -317,6 +316,7 @@ def _described_topic(
     operations: int = NO_AUTHORIZED_OPERATIONS,
 ) -> Any:
     structure = "DescribeTopicPartitionsResponsePartition"
+    elr: dict[str, Any] = {"eligible_leader_replicas": (), "last_known_elr": ()}
     return call.types.make(
         "DescribeTopicPartitionsResponseTopic",
         error_code=error,
@@ -325,7 +325,7 @@ def _described_topic(
         is_internal=topic is not None and topic.is_internal,
         partitions=()
         if topic is None
-        else tuple(_partition(call, structure, topic, number) for number in numbers),
+        else tuple(_partition(call, structure, topic, number, **elr) for number in numbers),
         topic_authorized_operations=operations,
     )
 
