@@ -11,7 +11,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.polls import poison_record
-from groupstorm.explain.patterns.sessions import are_threads
+from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.wording import counted, listed, seconds
 
@@ -175,7 +175,7 @@ def _session_expired(finding: Finding, history: History) -> str:
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if are_threads([one for one in history.went() if one.member in finding.match.members]):
+    if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
         general = finding.pattern.advice
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "

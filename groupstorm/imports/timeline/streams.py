@@ -129,7 +129,7 @@ class StreamsThreads(GroupPart):
         if removed is None:
             return
         process, before = instance_of(thread), self._last[thread]
-        deaths = self._deaths.setdefault(thread, Deaths(self._group, thread))
+        deaths = self._deaths.setdefault(thread, Deaths(self._group, f"{thread}-consumer"))
         for task in self._running.pop(thread):
             event = events.TaskSuspended(self._group.name, thread, process, task, "crash")
             deaths.removed(event, before, *removed)
