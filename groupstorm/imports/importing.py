@@ -31,6 +31,7 @@ from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord, GroupSummary
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline
+from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.times import Instant, shown
 from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
@@ -58,8 +59,6 @@ class Options:
     days: Mapping[str, date] = field(default_factory=dict)
 
 
-#: Stands between an instance and the number of its thread.
-_THREAD: Final = "-StreamThread-"
 #: Group and client id -> the pods whose lines name it.
 Pods = dict[tuple[str, str], set[str]]
 
@@ -90,8 +89,8 @@ class _SortedLog:
                     self._clients[one.group, one.fields["member_id"]] = client
                     if pod:
                         self._pod_of[one.group, one.fields["member_id"]] = pod
-                if one.group and _THREAD in (member_id := one.fields.get("member_id") or ""):
-                    self.instances[member_id.partition(_THREAD)[0]] = one.group
+                if one.group and THREAD in (member_id := one.fields.get("member_id") or ""):
+                    self.instances[member_id.partition(THREAD)[0]] = one.group
                 if not one.group and "old_member_id" in one.fields:
                     self.ungrouped.add(one.fields["old_member_id"])
                 self._sorter.add(tuple(one))
@@ -108,7 +107,7 @@ class _SortedLog:
     def observations(self, offset_us: int, instances: Mapping[str, str]) -> Iterator[Observation]:
         """``instances``: the groups of instances of Kafka Streams whose own lines name none."""
         for time_us, source, line, kind, said, fields in self._sorter.sorted():
-            group = said or instances.get((fields.get("client") or "").partition(_THREAD)[0], "")
+            group = said or instances.get((fields.get("client") or "").partition(THREAD)[0], "")
             if POD in fields and fields.get("client"):
                 fields["client"] = self._named(group, fields["client"], fields[POD])
             yield Observation(time_us - offset_us, source, line, kind, group, fields)

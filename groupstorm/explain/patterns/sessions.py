@@ -19,6 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
+from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
@@ -44,8 +45,7 @@ def _is_silent(gone: Change) -> bool:
 def may_have_closed(gone: Sequence[Change]) -> bool:
     """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended."""
     return any(
-        "-StreamThread-" in one.member and (one.alive is None or one.alive["source"] != "member")
-        for one in gone
+        THREAD in one.member and (one.alive is None or one.alive["source"] != "member") for one in gone
     )
 
 
