@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from groupstorm.explain.explanation import explain
+from groupstorm.problems import InputError
 from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
 from tests.imports.importing import import_texts, rows
@@ -127,6 +130,11 @@ def test_a_thread_that_was_shut_down_closed_without_leaving(tmp_path: Path) -> N
     [finding] = [one for one in found.findings if one.pattern.name == "closed-silently"]
     assert "closed at 0.300 s, removed at 45.900 s" in finding.match.sentence
     assert "session-expired" not in [one.pattern.name for one in found.findings]
+
+
+def test_the_end_of_a_thread_alone_says_nothing_of_its_group(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none says what one did"):
+        import_texts(tmp_path, {"app.log": (TOLD + CLEAN + DEAD).replace(SHOP, THREAD)})
 
 
 def test_before_kafka_4_the_consumer_of_a_closed_thread_does_not_say_what_it_gives_up(tmp_path: Path) -> None:
