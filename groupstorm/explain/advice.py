@@ -11,7 +11,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.polls import poison_record
-from groupstorm.explain.patterns.sessions import are_threads
+from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.wording import counted, listed, seconds
 
@@ -21,7 +21,6 @@ _EAGER: Final = ("range", "roundrobin", "sticky")
 _SHORTEST_INTERVAL_US: Final = 60_000_000
 #: Of so many members or partitions the advice has the names.
 _NAMED_MAX: Final = 3
-_STREAMS: Final = "stream"
 _JAVA: Final = "java"
 #: The other wait is not worth turning anything: it is a fifth of this one at most.
 _MUCH_MORE: Final = 5
@@ -32,6 +31,28 @@ _NAMES_CULPRITS: Final = (
     *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "uncommitted"),
 )
 
+#: What the owner of a Kafka Streams application can do, where it is something else.
+_OF_STREAMS: Final[Mapping[str, str]] = {
+    "max-poll-interval": (
+        "Raise max.poll.interval.ms above the longest time that a thread works between two polls, or lower "
+        "max.poll.records (1,000 by default in Kafka Streams): a processor that waits keeps its thread from "
+        "polling."
+    ),
+    "mixed-assignors": "Roll twice: first with upgrade.from set to the old release, then without it.",
+    "commit-in-rebalance": "Nothing to turn: Kafka Streams gives its tasks up and joins again.",
+    "zombie": (
+        "Look why the thread was out of the group; it closes its tasks by itself, and "
+        "processing.guarantee=exactly_once_v2 hides what it did meanwhile."
+    ),
+    "migration-refused": (
+        "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
+        "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."
+    ),
+    "needless-moves": "Nothing in the assignor: Kafka Streams moves tasks to where their state is.",
+    "subscriptions-differ": "Run one topology in all instances of one application.id.",
+}
+_STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
+_SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 
 
@@ -40,6 +61,9 @@ def advice_for(finding: Finding, history: History) -> str:
     pattern, match = finding.pattern, finding.match
     own = _OF_PATTERN.get(pattern.name)
     text = pattern.advice if own is None else own(finding, history)
+    if history.has_threads:
+        text = _OF_STREAMS.get(pattern.name, text).replace("protocol=consumer", "protocol=streams")
+        text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if is_share_group(history):
@@ -54,6 +78,12 @@ def advice_for(finding: Finding, history: History) -> str:
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
         return text
     return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
+
+
+def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
+    """The pattern's presets, as far as they are about such a group."""
+    presets = () if history.is_connect else finding.pattern.presets
+    return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
 
 
 def is_share_group(history: History) -> bool:
@@ -73,15 +103,6 @@ def _protocol(history: History) -> str:
     return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
 
 
-def _migration_refused(finding: Finding, history: History) -> str:
-    if not history.is_streams:
-        return finding.pattern.advice
-    return (
-        "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
-        "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."
-    )
-
-
 def _is_static(history: History) -> bool:
     return any(one.instance is not None for one in history.changes)
 
@@ -92,7 +113,8 @@ def _deploy_wave(finding: Finding, history: History) -> str:
         static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
     else:
         static = "" if is_static else "use static members if a process is back within session.timeout.ms"
-    is_eager = not history.is_consumer_group and _protocol(history) in (*_EAGER, "")
+    is_classic = not history.is_consumer_group and not history.has_threads
+    is_eager = is_classic and _protocol(history) in (*_EAGER, "")
     text = "; ".join(part for part in ("use cooperative-sticky" if is_eager else "", static) if part)
     if not text:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
@@ -103,8 +125,6 @@ def _needless_moves(finding: Finding, history: History) -> str:
     protocol = "uniform" if history.is_consumer_group else _protocol(history)
     if history.settings.get("group.remote.assignor") == "range" and history.is_consumer_group:
         return "Use the assignor uniform (group.remote.assignor), which keeps what it can."
-    if protocol == _STREAMS:
-        return "Nothing in the assignor: Kafka Streams moves tasks to where their state is."
     if protocol != "uniform" and "sticky" not in protocol:
         return finding.pattern.advice
     if _is_static(history) or not history.went():
@@ -175,7 +195,7 @@ def _session_expired(finding: Finding, history: History) -> str:
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if are_threads([one for one in history.went() if one.member in finding.match.members]):
+    if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
         general = finding.pattern.advice
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
@@ -194,10 +214,12 @@ def _livelock(finding: Finding, history: History) -> str:
 
 
 def _failing_members(finding: Finding, history: History) -> str:
-    """Only Java's assignors are sticky."""
+    """Only Java's assignors are sticky, and Kafka Streams has its own."""
+    if any(row.get("error") in _SOURCE_MISSING for row in finding.match.evidence):
+        return "Create the source topics before the application starts, and find out what deletes them."
     libraries = {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
     general = finding.pattern.advice
-    return general if _JAVA in libraries else f"{general.partition(';')[0]}."
+    return general if _JAVA in libraries and not history.has_threads else f"{general.partition(';')[0]}."
 
 
 _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
@@ -209,7 +231,6 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "held-join-phase": _held_join_phase,
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,
-    "migration-refused": _migration_refused,
     "session-expired": _session_expired,
     "failing-members": _failing_members,
     "livelock": _livelock,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from groupstorm.explain.advice import advice_for
+from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
 from groupstorm.explain.logs import log_writers
@@ -141,7 +141,7 @@ def explain(
 def _explained(history: History, reasons: Reasons, alone: Alone | None) -> Explanation:
     findings = find(history, PATTERNS)
     for one in findings:
-        one.pattern = one.pattern._replace(advice=advice_for(one, history))
+        one.pattern = one.pattern._replace(advice=advice_for(one, history), presets=presets_for(one, history))
     explained = {one.number for finding in findings for one in finding.rebalances}
     rest = [one for one in history.rebalances if one.number not in explained]
     taken = {id(one) for finding in findings for one in finding.absences}

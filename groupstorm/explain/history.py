@@ -17,6 +17,7 @@ from groupstorm.figures.table import Figures
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
+from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 
 #: Rows of so long a time show that a group is quiet, or that nobody comes back.
@@ -250,6 +251,14 @@ class History:
         """Whether the members are threads of Kafka Streams, as a scenario or their logs say."""
         protocols = {one.get("group.protocol") for one in self.settings.of_member.values()}
         return self.settings.get("application") == "streams" or "streams" in protocols
+
+    @property
+    def has_threads(self) -> bool:
+        """Whether members are threads of Kafka Streams, of either protocol, as their names say, too."""
+        told = (one.member for one in self.of_kind("member-failed", "out-of-group"))
+        names = (*self.attempts, *(one.member for one in self.changes), *told)
+        is_theirs = self.is_streams or "streams" in self.settings.libraries.values()
+        return is_theirs or any(THREAD in one for one in names)
 
     @property
     def shown_us(self) -> int:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 from groupstorm.imports.line_owners import UNNAMED_GROUP
 from groupstorm.imports.observation import Observation
@@ -19,6 +20,8 @@ from groupstorm.imports.timeline.appends import partition_of
 #: An observation of a group, its place among all, the configuration that its broker has logged last, and the
 #: last line that says that the group's partition of __consumer_offsets took no records.
 Placed = tuple[Observation, int, Observation | None, Observation | None]
+#: Kinds of lines that say enough without a group.
+_TELLING: Final = frozenset({"fenced", "thread-fenced", "thread-died"})
 _WORDS = re.compile(r"[^\s,;'\"()\[\]{}]+")
 
 
@@ -52,8 +55,7 @@ class ObservationsByGroup:
         self.began_us = one.time_us if order == 0 else self.began_us
         self.ended_us = one.time_us
         group = one.group or self._groups_of.get(one.fields.get("old_member_id", ""), "")
-        if not group and one.kind == "fenced":
-            # it says enough by itself
+        if not group and one.kind in _TELLING:
             group = next(iter(self._numbers)) if len(self._numbers) == 1 else UNNAMED_GROUP
         if not group:
             return

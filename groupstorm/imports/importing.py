@@ -31,6 +31,7 @@ from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.connect import NO_PARTITIONS
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord, GroupSummary
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline
+from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.times import Instant, shown
 from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
@@ -75,6 +76,8 @@ class _SortedLog:
         self._pod_of: dict[tuple[str, str], str] = {}
         #: Member ids of lines that name no group.
         self.ungrouped: set[str] = set()
+        #: Instance of Kafka Streams -> its group, by the member ids of its threads.
+        self.instances: dict[str, str] = {}
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
             if groups is None or not one.group or one.group in groups:
@@ -86,6 +89,8 @@ class _SortedLog:
                     self._clients[one.group, one.fields["member_id"]] = client
                     if pod:
                         self._pod_of[one.group, one.fields["member_id"]] = pod
+                if one.group and THREAD in (member_id := one.fields.get("member_id") or ""):
+                    self.instances[member_id.partition(THREAD)[0]] = one.group
                 if not one.group and "old_member_id" in one.fields:
                     self.ungrouped.add(one.fields["old_member_id"])
                 self._sorter.add(tuple(one))
@@ -99,8 +104,10 @@ class _SortedLog:
         """The client id; with the pod if several pods have it."""
         return f"{pod} {client}" if pod and len(self._pods[group, client]) > 1 else client
 
-    def observations(self, offset_us: int) -> Iterator[Observation]:
-        for time_us, source, line, kind, group, fields in self._sorter.sorted():
+    def observations(self, offset_us: int, instances: Mapping[str, str]) -> Iterator[Observation]:
+        """``instances``: the groups of instances of Kafka Streams whose own lines name none."""
+        for time_us, source, line, kind, said, fields in self._sorter.sorted():
+            group = said or instances.get((fields.get("client") or "").partition(THREAD)[0], "")
             if POD in fields and fields.get("client"):
                 fields["client"] = self._named(group, fields["client"], fields[POD])
             yield Observation(time_us - offset_us, source, line, kind, group, fields)
@@ -134,7 +141,8 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     _check(parsers)
     offsets = anchors.offsets(parsers)
     by_group = ObservationsByGroup({member_id for one in read for member_id in one.ungrouped})
-    streams = [one.observations(offsets[one.parser.number].us) for one in read]
+    instances = {name: group for one in read for name, group in one.instances.items()}
+    streams = [one.observations(offsets[one.parser.number].us, instances) for one in read]
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
     for said in heapq.merge(*streams, key=_in_order(parsers)):
         by_group.add(with_topic_names(said, names))

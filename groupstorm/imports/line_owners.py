@@ -23,6 +23,8 @@ _HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
 _CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
 #: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.
 _STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
+#: What a thread says of its end is about its consumer, too.
+_ENDS_OF_THREADS: Final = frozenset({"thread-told", "thread-unclean", "thread-closed"})
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
@@ -124,6 +126,8 @@ class LineOwners:
             self._groups[client] = group
             self._java = client, group
         elif prefix.writer is Writer.STREAMS:
+            if kind in _ENDS_OF_THREADS:
+                fields["client"] = f"{client}-consumer"
             return self._of_thread(client)
         return group
 

@@ -53,6 +53,8 @@ _ABOVE_MAX: Final = 100
 _IN_VAIN_MAX: Final = 100
 #: An indented line with a time in these characters begins anew.
 _BEGINNING: Final = 40
+#: The exception of a message stands in the line behind it.
+_THROWN: Final = re.compile(r"[\w$]+(?:\.[\w$]+)+(?:Exception|Error)\b")
 _LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
@@ -72,8 +74,10 @@ _ANCHORS: Final = (
     b"assignments received:",
     b"KafkaE",
     b"dException",
+    b"org.apache.kafka.streams.errors.",
     b"RebalanceInProgressException",
     b"consumer/broker/",
+    b"client/coordinator ",
     b"Claimed:map[",
     b"(key: ",
     b"Crash: ",
@@ -279,9 +283,10 @@ class LogParser(LogSource):
         raw = raw.removeprefix(self._margin.encode())
         if opened is None or self._more >= _MORE_LINES_MAX:
             return False
-        begins = opened.message.endswith("):") and self.lines == opened.line + 1
         indented = INDENTED.match(raw)
         text = raw.decode("utf-8", "replace")
+        begins = opened.message.endswith("):") or _THROWN.match(text) is not None
+        begins = begins and self.lines == opened.line + 1
         if not begins and (indented is None or _begins(text[indented.end() :])):
             return False
         self._more += 1

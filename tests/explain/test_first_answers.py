@@ -213,6 +213,12 @@ def test_a_refused_commit(
     assert "Unknown: why it was out of the group: add its log from before" in printed(one, capsys)
 
 
+def test_a_commit_to_a_topic_that_is_gone(tmp_path: Path) -> None:
+    said = "Offset commit failed on partition t-0 at offset 7: This server does not host this topic-partition"
+    [refused] = answer(tmp_path, client_line(0, said)).history.refusals
+    assert refused.error == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
 def test_the_exception_belongs_to_the_client_of_the_line_before(tmp_path: Path) -> None:
     refused = client_line(0, next(iter(COMMITS)))
     thrown = (

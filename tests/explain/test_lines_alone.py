@@ -7,7 +7,6 @@ from typing import Final
 
 import pytest
 
-from groupstorm.explain.advice import advice_for
 from tests.explain.test_first_answers import answer, client_line, printed
 from tests.explain.test_published_lines import RD
 from tests.imports.importing import broker_line, rows
@@ -130,7 +129,8 @@ def test_a_worker_that_is_told_of_generations_without_end(tmp_path: Path) -> Non
     (found,) = one.findings
     assert found.pattern.name == "livelock"
     assert "15 generations within 5.0 s" in found.match.sentence
-    assert advice_for(found, one.history).startswith("Look in the coordinator's log for the worker")
+    assert found.pattern.advice.startswith("Look in the coordinator's log for the worker")
+    assert not found.pattern.presets  # storms are of consumers
 
 
 def test_the_rounds_of_one_member_are_counted_as_least(

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from groupstorm.explain.explanation import explain
+from groupstorm.problems import InputError
 from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
 from tests.imports.importing import import_texts, rows
@@ -87,3 +91,90 @@ def test_a_follow_up_of_which_no_line_says_why(tmp_path: Path) -> None:
     scheduled = of_assignor("10:00:03,011", "Requested to schedule immediate rebalance for new tasks.")
     import_texts(tmp_path, {"app.log": of_consumer("10:00:00,000", "(Re-)joining group") + scheduled})
     assert [*story(read_rows(tmp_path / "out"), Selection(everything=True))]
+
+
+SHOP: Final = "shop-1-StreamThread-1"
+SHOP_ID: Final = f"{SHOP}-consumer-11111111-2222-3333-4444-555555555555"
+REMOVED: Final = {
+    "server.log": (
+        "[2026-03-01 10:00:45,900] INFO [GroupCoordinator 2]: Member "
+        f"{SHOP_ID} in group orders has failed, removing it from the group "
+        "(kafka.coordinator.group.GroupCoordinator)\n"
+    )
+}
+TOLD: Final = line("10:00:00,000", f"stream-thread [{SHOP}]", "Informed to shut down", THREADS)
+CLEAN: Final = line("10:00:00,001", f"stream-thread [{SHOP}]", "Shutting down clean", THREADS)
+DEAD: Final = line(
+    "10:00:00,300", f"stream-thread [{SHOP}]", "State transition from PENDING_SHUTDOWN to DEAD", THREADS
+)
+OF_SHOP: Final = f"[Consumer clientId={SHOP}-consumer, groupId=orders]"
+OWNS: Final = line(
+    "09:59:00,000",
+    OF_SHOP,
+    f"Successfully joined group with generation Generation{{generationId=4, memberId='{SHOP_ID}', "
+    "protocol='stream'}",
+    CONSUMER,
+) + line("09:59:00,100", OF_SHOP, "Adding newly assigned partitions: in-0", CONSUMER)
+
+
+def closed(folder: Path, log: str) -> list[tuple[str, str]]:
+    """The members that closed by the application's log and the broker's, and how."""
+    import_texts(folder, {"app.log": log, **REMOVED})
+    return [(row["member_id"], row["cause"]) for row in rows(folder, "member_closed")]
+
+
+def test_a_thread_that_was_shut_down_closed_without_leaving(tmp_path: Path) -> None:
+    """Its own lines name neither the group nor the member: the coordinator's member id begins with them."""
+    assert closed(tmp_path, TOLD + CLEAN + DEAD) == [(SHOP_ID, "silent")]
+    [found] = explain(tmp_path / "out" / "trace.jsonl")
+    [finding] = [one for one in found.findings if one.pattern.name == "closed-silently"]
+    assert "closed at 0.300 s, removed at 45.900 s" in finding.match.sentence
+    assert "session-expired" not in [one.pattern.name for one in found.findings]
+
+
+def test_the_end_of_a_thread_alone_says_nothing_of_its_group(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="none says what one did"):
+        import_texts(tmp_path, {"app.log": (TOLD + CLEAN + DEAD).replace(SHOP, THREAD)})
+
+
+def test_before_kafka_4_the_consumer_of_a_closed_thread_does_not_say_what_it_gives_up(tmp_path: Path) -> None:
+    assert closed(tmp_path, OWNS + TOLD + CLEAN + DEAD) == [(SHOP_ID, "silent")]
+    [revoked] = rows(tmp_path, "partitions_revoked")
+    assert (revoked["cause"], revoked["partitions"]) == ("close", ["in-0"])
+    assert not rows(tmp_path, "member_crashed")
+
+
+def test_a_thread_that_an_exception_ended_was_not_shut_down(tmp_path: Path) -> None:
+    """Nobody told it to; or somebody did, and the exception came first."""
+    died = line(
+        "10:00:00,000",
+        f"stream-thread [{SHOP}]",
+        "Encountered the following exception during processing and the thread is going to shut down:",
+        THREADS,
+    )
+    assert not closed(tmp_path, died + CLEAN + DEAD)
+    assert not closed(tmp_path, died + TOLD + CLEAN.replace("clean", "unclean") + DEAD)
+
+
+def test_a_thread_whose_consumer_sends_leave_group_leaves(tmp_path: Path) -> None:
+    leaves = line(
+        "10:00:00,200",
+        OF_SHOP,
+        f"Member {SHOP_ID} sending LeaveGroup request to coordinator b:9092 (id: 1 rack: null) due to the "
+        "consumer unsubscribed from all topics",
+        CONSUMER,
+    )
+    assert closed(tmp_path, OWNS + TOLD + leaves + DEAD) == [(SHOP_ID, "left")]
+
+
+def test_a_thread_died_its_consumers_session_before_it_was_removed(tmp_path: Path) -> None:
+    """Its task has been down since then, and not since the coordinator's line."""
+    configured = (
+        "[2026-03-01 09:58:00,000] INFO ConsumerConfig values:\n"
+        f"\tclient.id = {SHOP}-consumer\n\tgroup.id = orders\n\tsession.timeout.ms = 10000\n"
+    )
+    runs = line("09:59:00,200", f"stream-thread [{SHOP}]", "task [0_0] Restored and ready to run", THREADS)
+    assert not closed(tmp_path, configured + OWNS + runs)
+    [suspended] = rows(tmp_path, "task_suspended")
+    [removed] = rows(tmp_path, "member_removed")
+    assert removed["time_us"] - suspended["time_us"] > 5_000_000

@@ -48,7 +48,7 @@ LASTS_MAX_US: Final = 4 * 366 * 86_400 * SECOND_US
 
 
 def stopped(history: History) -> Match | None:
-    """The last members left in order, or were closed as static members and expired, and nobody has come
+    """The last members left in order, or were closed without LeaveGroup and expired, and nobody has come
     since: the group is empty when the trace ends. Somebody stopped it, so what its partitions wait for from
     then on is no failure."""
     gone = find_stop(history)
@@ -59,7 +59,7 @@ def stopped(history: History) -> Match | None:
     sentence = f"The last members left, {len(members):,} of them, from {seconds(from_us / SECOND_US)} on."
     expired = sum(one.cause != Cause.LEFT for one in gone)
     if expired:
-        sentence += f" {expired:,} of them as static members, whose sessions had to expire."
+        sentence += f" {expired:,} of them without a LeaveGroup, so that their sessions had to expire."
     absences = away(history, members, from_us - SECOND_US, history.to_us)
     rows = [row for one in (gone[0], gone[-1]) for row in (one.alive if expired else None, one.row) if row]
     return Match(sentence, members, with_changes(history, gone), absences, rows)

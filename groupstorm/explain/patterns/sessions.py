@@ -19,6 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
+from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
@@ -41,9 +42,11 @@ def _is_silent(gone: Change) -> bool:
     return gone.alive.get("cause") in ("silent", "close")
 
 
-def are_threads(gone: Sequence[Change]) -> bool:
-    """Whether these are threads of Kafka Streams, whose own log does not say that they ended otherwise."""
-    return all("-StreamThread-" in one.member and one.alive is None for one in gone)
+def may_have_closed(gone: Sequence[Change]) -> bool:
+    """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended."""
+    return any(
+        THREAD in one.member and (one.alive is None or one.alive["source"] != "member") for one in gone
+    )
 
 
 def session_expired(history: History) -> Match | None:
@@ -52,7 +55,7 @@ def session_expired(history: History) -> Match | None:
     gone = [one for one in _expired(history) if one.instance is None and not _is_silent(one)]
     if gone:
         what = "died, hung or lost the connection"
-        if are_threads(gone):
+        if may_have_closed(gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         return _match(history, gone, what)
     silent = _told(history, "session-timeout")
@@ -207,8 +210,15 @@ def _timeout_ms(history: History, gone: Change) -> int | None:
 
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
-    timeout_ms = _timeout_ms(history, gone)
     at = f"{gone.time_us / SECOND_US:,.3f} s"
+    if gone.alive is not None and _is_silent(gone):
+        closed_us = int(gone.alive["time_us"])
+        waited = seconds((gone.time_us - closed_us) / SECOND_US)
+        return (
+            f"{gone.member or gone.member_id}: closed at {closed_us / SECOND_US:,.3f} s, removed at {at}: "
+            f"what it had waited for {waited} at least."
+        )
+    timeout_ms = _timeout_ms(history, gone)
     known = []
     if timeout_ms is not None:
         heartbeat_us = gone.time_us - timeout_ms * 1000

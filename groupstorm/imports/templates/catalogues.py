@@ -109,7 +109,7 @@ _WORDS: Final = (
     ("INVALID_SESSION_TIMEOUT", "invalidsessiontimeout|sessiontimeoutisnotwithin"),
     ("REQUEST_TIMED_OUT", "requesttimedout"),
     ("NOT_LEADER_OR_FOLLOWER", "notleader"),
-    ("UNKNOWN_TOPIC_OR_PARTITION", "unknowntopic"),
+    ("UNKNOWN_TOPIC_OR_PARTITION", "unknowntopic|doesnothostthistopic"),
     (
         "CommitFailedException",
         "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced|membershipoutofdate",

@@ -41,6 +41,7 @@ _SETTINGS: Final = (
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
 #: The cause that makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
+_CLOSED_WITH_THREAD: Final = "its thread of Kafka Streams has shut down, and has nothing any more"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
 
 
@@ -184,7 +185,7 @@ class ClientMember(Member):
         if self._losing == TOO_SLOW:
             return
         self._close(line)
-        self._has_left(line, self._group.order)
+        self._tell_leaving(line, self._group.order)
 
     def _failed(self, line: Observation) -> None:
         self._fail(line, "FENCED_INSTANCE_ID")
@@ -250,6 +251,18 @@ class ClientMember(Member):
             self._deaths.configured.update(said)
             self._configured(line, said)
 
+    def _told_to_shut_down(self, line: Observation) -> None:
+        self._is_told_to_close = line.kind == "thread-told"
+
+    def _thread_closed(self, line: Observation) -> None:
+        """A thread that was told to shut down closes its consumer, which leaves only if it says so."""
+        if not self._is_told_to_close or self._has_left or self._group.is_streams:
+            return
+        self._give_up(line, [*self._owned], "close", _CLOSED_WITH_THREAD)
+        self._ended = line, self._group.order
+        if self._member_id:
+            self._end_silently(self._member_id)
+
     # -- Connect ---------------------------------------------------------------------------------
 
     def _work_assigned(self, line: Observation) -> None:
@@ -285,6 +298,9 @@ class ClientMember(Member):
         "transition": _transition,
         "reconciling": _reconciling,
         "tasks": _tasks,
+        "thread-told": _told_to_shut_down,
+        "thread-unclean": _told_to_shut_down,
+        "thread-closed": _thread_closed,
         "worker-config": _config,
         "work-assigned": _work_assigned,
         "work-lost": _work_lost,

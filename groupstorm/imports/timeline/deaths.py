@@ -49,7 +49,7 @@ class Deaths:
     def __init__(self, group: GroupRecord, client: str) -> None:
         self._group = group
         self._client = client
-        self.configured: dict[str, str] = {}
+        self.configured = group.configured.setdefault(client, {})
         #: Member id -> its death, which a new process shows; the end of its session may still come.
         self._open: dict[str, _Death] = {}
         #: Each with the line that says its session has expired, if there is one.

@@ -76,6 +76,8 @@ class GroupRecord:
     all_ids: dict[str, bool] = field(default_factory=dict)
     #: Client ids with a log -> whether it says what the client subscribes to.
     clients: dict[str, bool] = field(default_factory=dict)
+    #: Client id -> the settings that its log has said.
+    configured: dict[str, dict[str, str]] = field(default_factory=dict)
     #: Told when the coordinator removes a member: member id, the line and the cause.
     on_removal: list[Callable[[str, Observation, str], None]] = field(default_factory=list)
     #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.

@@ -98,7 +98,8 @@ class GroupTimeline:
             record.on_removal.append(client.removed_id)
         handler = client.HANDLERS.get(one.kind)
         if handler is not None:
-            record.begin(one, order)
+            if not one.kind.startswith("thread-"):  # alone they say nothing of the group
+                record.begin(one, order)
             client.take(one, handler)
 
 

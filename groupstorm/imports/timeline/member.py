@@ -17,6 +17,7 @@ from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 _JOINS: Final = ("joining", "rd-joining")
+_SILENT: Final = "its thread of Kafka Streams has shut down, and its log has no LeaveGroup"
 _NEVER_JOINED = "cause: no line says it, nor what came of it"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
@@ -51,6 +52,10 @@ class Member:
         #: The coordinator's line that removed the member, its place and the cause, if the own log has not
         #: said its end.
         self._removed: tuple[Observation, int, str] | None = None
+        #: It has sent a LeaveGroup, by its own log; its thread of Kafka Streams was told to shut down.
+        self._has_left = self._is_told_to_close = False
+        #: The line by which its thread has ended, and its place, until it is known as which member.
+        self._ended: tuple[Observation, int] | None = None
         self._deaths = Deaths(group, client)
 
     def take(self, line: Observation, handler: Callable[[Any, Observation], None]) -> None:
@@ -93,12 +98,14 @@ class Member:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
         self._losing, self._asked, self._updated = UNKNOWN, None, False
-        self._is_new = True
+        self._is_new, self._has_left, self._is_told_to_close = True, False, False
 
     def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
         """The coordinator has removed a member: unless its own log says how it ended, it had died."""
         if self._deaths.removed_later(member_id, line, cause):
             return
+        if cause == Cause.SESSION_EXPIRED and member_id.startswith(f"{self._client}-"):
+            self._end_silently(member_id)
         is_present = member_id == self._member_id and self._removed is None
         if is_present and self._owned and self._revoking is None:
             self._removed = line, self._group.order, cause
@@ -117,7 +124,7 @@ class Member:
             self._deaths.removed(crashed, before, *removed)
         self._owned.clear()
 
-    def _has_left(self, line: Observation, order: int) -> None:
+    def _tell_leaving(self, line: Observation, order: int) -> None:
         """The member's own log says that it has sent LeaveGroup."""
         if not self._group.has_coordinator and self._generation is not None and self._member_id:
             self._group.comings.left(line, order, self._client, self._member_id, self._generation)
@@ -189,7 +196,16 @@ class Member:
         self._emit(line, self._drop(partitions, self._losing, member_events.PartitionsLost))
 
     def _close(self, line: Observation) -> None:
+        self._has_left = True
         self._emit(line, member_events.MemberClosed(*self._who(), Cause.LEFT))
+
+    def _end_silently(self, member_id: str) -> None:
+        """Its thread of Kafka Streams, if it has ended, was this member: it has closed without LeaveGroup."""
+        if self._ended is not None:
+            line, order = self._ended
+            event = member_events.MemberClosed(self._group.name, self._client, member_id, "silent")
+            self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], _SILENT), 1)
+            self._ended = None
 
     def _fail(self, line: Observation, error: str) -> None:
         self._emit(line, member_events.MemberFailed(*self._who(), error))

@@ -140,7 +140,7 @@ class OtherMember(ClientMember):
             time_us, why = removed.time_us, Why([line, removed], _CLOSED_BEFORE, inferred=True)
         for step, event in enumerate(closed, start=-len(closed)):
             self._group.rows.add(time_us, order, Source.MEMBER, event, why, step)
-        self._has_left(line, order)
+        self._tell_leaving(line, order)
 
     def _revoked_on_close(self, line: Observation) -> None:
         self._emit(line, self._drop(line.fields["partitions"], "close"))

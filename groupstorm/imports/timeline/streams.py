@@ -17,12 +17,16 @@ from groupstorm.trace.events.scenario import TasksCreated
 from groupstorm.trace.schema import Source
 
 UNKNOWN: Final = "unknown"
+#: Stands between an instance and the number of its thread.
+THREAD: Final = "-StreamThread-"
 #: What `StreamsPartitionAssignor` says of an immediate follow-up -> the cause in a trace.
 _CAUSES: Final[Mapping[str, str]] = {
     "due to version probing": "version-probing",
     "for new tasks to be safely revoked from current owner": "tasks-change-owner",
 }
-_EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)\b")
+_EXCEPTION: Final = re.compile(r"\w+(?:Exception|Error)\b|INCOMPLETE_SOURCE_TOPIC_METADATA")
+#: Lines of one kind about one thread that come so close tell of one event.
+_SAME_US: Final = 10_000_000
 _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
 _THREAD: Final = re.compile(r"-StreamThread-\d+$")
@@ -45,6 +49,8 @@ class StreamsThreads(GroupPart):
         self._removed: dict[str, tuple[Observation, int, str]] = {}
         self._deaths: dict[str, Deaths] = {}
         self._tasks: dict[str, None] = {}
+        #: Kind of a line and thread -> when it came last.
+        self._said: dict[tuple[str, str], int] = {}
         #: Thread and task whose state has a row since the task ran last.
         self._begun: set[tuple[str, str]] = set()
         group.on_removal.append(self._thread_removed)
@@ -64,17 +70,27 @@ class StreamsThreads(GroupPart):
         self._group.emit(line, event, Why([line], _CAUSE_RULE if cause != UNKNOWN else ""), Source.MEMBER)
 
     def _died(self, line: Observation) -> None:
-        """The exception is in the line, or in the next one."""
-        found = _EXCEPTION.search(line.fields["said"])
-        error = "an exception" if found is None else found[0]
+        """The exception is in the line, or in the next one. A line says that all threads of an instance have
+        died: the threads' own lines have said it, unless they are not there."""
         thread = thread_of(line)
-        event = MemberFailed(self._group.name, thread, thread, error)
+        dead = {instance_of(one) for kind, one in self._said if kind == line.kind}
+        if self._is_said(line) or ("rest" in line.fields and thread in dead):
+            return
+        found = _EXCEPTION.search(line.fields.get("said", ""))
+        event = MemberFailed(self._group.name, thread, thread, "an exception" if found is None else found[0])
         self._group.emit(line, event, Why([line]), Source.MEMBER)
 
     def _fenced(self, line: Observation) -> None:
-        thread = thread_of(line)
-        event = RequestRefused(self._group.name, thread, None, None, UNKNOWN, "TaskMigratedException")
-        self._group.emit(line, event, Why([line]), Source.MEMBER)
+        if not self._is_said(line):
+            thread = thread_of(line)
+            event = RequestRefused(self._group.name, thread, None, None, UNKNOWN, "TaskMigratedException")
+            self._group.emit(line, event, Why([line]), Source.MEMBER)
+
+    def _is_said(self, line: Observation) -> bool:
+        """Whether a line has just said it of the thread."""
+        key = line.kind, thread_of(line)
+        last, self._said[key] = self._said.get(key), line.time_us
+        return last is not None and line.time_us - last <= _SAME_US
 
     # -- tasks -----------------------------------------------------------------------------------
 
@@ -129,7 +145,7 @@ class StreamsThreads(GroupPart):
         if removed is None:
             return
         process, before = instance_of(thread), self._last[thread]
-        deaths = self._deaths.setdefault(thread, Deaths(self._group, thread))
+        deaths = self._deaths.setdefault(thread, Deaths(self._group, f"{thread}-consumer"))
         for task in self._running.pop(thread):
             event = events.TaskSuspended(self._group.name, thread, process, task, "crash")
             deaths.removed(event, before, *removed)

@@ -1,0 +1,102 @@
+"""Kafka Streams, ksqlDB and Kafka Streams in Spring: what their lines answer, and advice that helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from groupstorm.explain.findings import Finding
+from tests.explain.explaining import names
+from tests.explain.test_first_answers import answer, client_line
+from tests.imports.importing import broker_line, rows
+
+INSTANCE: Final = "shop-11111111-2222-3333-4444-555555555555"
+THREAD: Final = f"{INSTANCE}-StreamThread-1"
+DIED: Final = "Encountered the following exception during processing and the thread is going to shut down:"
+THROWN: Final = "org.apache.kafka.streams.errors.{}: why\n\tat org.apache.kafka.streams.A.b(A.java:1)\n"
+
+
+def thread_line(second: float, message: str, prefix: str = f"stream-thread [{THREAD}]") -> str:
+    return f"2026-03-04 10:00:{second:06.3f} INFO {prefix} {message} (org.apache.kafka.streams.A)\n"
+
+
+def only_finding(folder: Path, log: str) -> Finding:
+    (found,) = answer(folder, log).findings
+    return found
+
+
+def test_two_lines_of_one_fencing(tmp_path: Path) -> None:
+    migrated = "Failed to punctuate stream task 1_8 since it got migrated to another thread already. Rejoin."
+    fenced = "Detected that the thread is being fenced. This implies that this thread missed a rebalance"
+    found = only_finding(tmp_path, thread_line(0, migrated) + thread_line(0.2, fenced))
+    assert found.pattern.name == "out-of-group"
+    assert "sarama" not in found.pattern.advice
+    assert not found.pattern.presets
+    assert len(rows(tmp_path, "request_refused")) == 1
+
+
+def test_the_exception_of_a_thread_stands_in_the_next_line(tmp_path: Path) -> None:
+    found = only_finding(tmp_path, thread_line(0, DIED) + THROWN.format("StreamsException"))
+    assert found.match.sentence == "1 consumer ended with StreamsException."
+    assert not found.pattern.presets
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        thread_line(0, DIED) + THROWN.format("MissingSourceTopicException"),
+        thread_line(0, "Received error code INCOMPLETE_SOURCE_TOPIC_METADATA"),
+    ],
+)
+def test_source_topics_that_are_missing(tmp_path: Path, log: str) -> None:
+    assert only_finding(tmp_path, log).pattern.advice.startswith("Create the source topics")
+
+
+ALL_DIED: Final = thread_line(
+    1, "All stream threads have died. The instance will be in error state.", f"stream-client [{INSTANCE}]"
+)
+
+
+def test_an_instance_all_of_whose_threads_have_died(tmp_path: Path) -> None:
+    found = only_finding(tmp_path, ALL_DIED)
+    assert (found.pattern.name, found.match.members) == ("failing-members", (INSTANCE,))
+    found = only_finding(tmp_path, thread_line(0, DIED) + ALL_DIED)
+    assert found.match.members == (THREAD,)
+
+
+def test_a_thread_of_which_no_line_names_the_group(tmp_path: Path) -> None:
+    one = answer(tmp_path, thread_line(0, DIED).replace(INSTANCE, "shop-1"))
+    assert (one.history.group, names(one)) == ("(unnamed)", ["failing-members"])
+
+
+def test_a_thread_that_did_not_poll_in_time(tmp_path: Path) -> None:
+    """It cannot process its records in another thread."""
+    late = (
+        f"Member {THREAD}-consumer-1 sending LeaveGroup request to coordinator b due to consumer poll timeout"
+    )
+    log = client_line(0, f"{late} has expired. This means the time", f"{THREAD}-consumer")
+    found = only_finding(tmp_path, log)
+    assert found.pattern.name == "max-poll-interval"
+    assert "another thread" not in found.pattern.advice
+    assert not found.pattern.presets
+
+
+def test_threads_that_restart_one_after_the_other_have_an_assignor_of_their_own(tmp_path: Path) -> None:
+    """The broker's log names none, but the members say what they are."""
+    log = ""
+    for number in range(3):
+        id_ = f"shop-{number}-StreamThread-1-consumer-{number}1111111-2222-3333-4444-555555555555"
+        new = id_.replace("1111111", "2222222")
+        left = f"Member {id_} in group g has left, removing it from the group"
+        came = (
+            f"Preparing to rebalance group g in state PreparingRebalance with old generation {10 + number} "
+            f"(__consumer_offsets-1) (reason: Adding new member {new} with group instance id None)"
+        )
+        done = f"Stabilized group g generation {11 + number} (__consumer_offsets-1) with 3 members"
+        at = f"10:0{number}"
+        log += broker_line(f"{at}:00,000", left) + broker_line(f"{at}:10,000", came)
+        log += broker_line(f"{at}:12,000", done)
+    found = next(one for one in answer(tmp_path, log).findings if one.pattern.name == "deploy-wave")
+    assert "cooperative-sticky" not in found.pattern.advice
