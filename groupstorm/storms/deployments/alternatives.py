@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
@@ -19,6 +20,7 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER,
     GROUP_PROTOCOL,
     IDLE_IN_STREAMS_GROUPS,
+    STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
@@ -142,6 +144,8 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     price = (
         f"nobody takes the partitions of a dead pod before {session} is over ({seconds(wanted_ms / 1000)})"
     )
+    if settings.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+        price += f"; {STATIC_STREAMS}"
     overlay: dict[str, Any] = {INSTANCE: "podname"}
     if wanted_ms != in_use_ms:
         overlay[session] = wanted_ms

@@ -22,7 +22,9 @@ from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
     CONSUMER_THREADS,
+    LEAVE_GROUP,
     LISTENER_CONCURRENCY,
+    OF_SHARES,
     OF_STREAMS,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
@@ -30,7 +32,9 @@ from groupstorm.storms.deployments.manifests.property_names import (
 from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
     SET_BY_STREAMS,
+    STATIC_STREAMS,
     is_streams,
+    of_application,
     take_application,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
@@ -48,6 +52,7 @@ from groupstorm.storms.scenario.setting_names import (
     COMMITS,
     DEPLOYMENT,
     KEDA,
+    LEAVE,
     NO_AUTOSCALER,
     POLLS,
     RECORD,
@@ -126,6 +131,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     of_streams = is_streams(consumer.properties, given)
+    consumer = of_application(consumer, of_streams)
     each, number = (1, None) if of_streams else _consumers_per_pod(consumer, given)
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
@@ -296,8 +302,8 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
     plan.unknown.extend(plan.consumer.unseen)
     plan.warnings.extend(plan.consumer.warnings)
     for found in plan.consumer.properties:
-        setting = found.property
-        is_setting = setting in settings
+        setting = LEAVE if found.property == LEAVE_GROUP else found.property
+        is_setting = found.property in settings
         if of_streams and setting in SET_BY_STREAMS:
             plan.unused.append(f"{setting} ({found.where}: Kafka Streams sets it itself)")
             continue
@@ -322,6 +328,9 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
             _share_instance(plan, found, instance, given)
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+    if not OF_SHARES.isdisjoint(plan.settings) and GROUP_PROTOCOL not in {**plan.settings, **given}:
+        plan.settings[GROUP_PROTOCOL] = SHARE
+        plan.assumed.append(f"{GROUP_PROTOCOL}={SHARE} (as nobody else has share.acknowledgement.mode)")
 
 
 def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str, Any]) -> None:
@@ -378,11 +387,16 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
     protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
-            value = plan.settings.pop(name)
+            pair = f"{name}={written(plan.settings.pop(name))} and {GROUP_PROTOCOL}={protocol}"
+            without = f"The figures are without it; {instead} takes its place."
+            if protocol == STREAMS:
+                plan.findings.append(f"{pair}: Kafka Streams takes both, and the first has no effect. {without}")
+                continue
             plan.warnings.append(
-                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
-                f"not start (ConfigException). The figures are without it; {instead} takes its place."
+                f"{pair}: with both, Kafka's consumer does not start (ConfigException). {without}"
             )
+    if protocol == STREAMS and plan.settings.get("group.instance.id", "none") != "none":
+        plan.warnings.append(f"group.instance.id and {GROUP_PROTOCOL}={protocol}: {STATIC_STREAMS}.")
 
 
 def _say_defaults(plan: Plan) -> None:

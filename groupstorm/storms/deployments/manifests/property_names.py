@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import ACKNOWLEDGEMENT, ACQUIRE_MODE, OFFSET_RESET
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
 LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
@@ -18,6 +18,10 @@ LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "c
 ACK_MODE = "spring.kafka.listener.ack-mode"
 ACK_TIME = "spring.kafka.listener.ack-time"
 
+#: `leave_on_close` of a scenario. Kafka's clients have it for Kafka Streams, which sets it to false.
+LEAVE_GROUP = "internal.leave.group.on.close"
+#: Properties of share consumers alone.
+OF_SHARES = frozenset({ACQUIRE_MODE, ACKNOWLEDGEMENT})
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
     {
@@ -34,6 +38,8 @@ SETTINGS_OF_CLIENTS = frozenset(
         "enable.auto.commit",
         "auto.commit.interval.ms",
         OFFSET_RESET,
+        LEAVE_GROUP,
+        *OF_SHARES,
     }
 )
 #: Properties of a Kafka Streams application that are settings of a scenario, and its id.
@@ -64,8 +70,10 @@ _SPRING = {
     "maxpollinterval": "max.poll.interval.ms",
     "groupid": "group.id",
 }
-#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence.
+#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence; of Kafka
+#: Streams it has application-id.
 _SPRING_CONSUMER = "spring.kafka.consumer."
+SPRING_STREAMS = "spring.kafka.streams."
 _PREFIXES = (
     "spring.kafka.consumer.properties.", "spring.kafka.properties.", _SPRING_CONSUMER,
     "kafka.consumer.", "consumer.", "kafka.", "",
@@ -75,7 +83,7 @@ SPRING_RANKS = {
     "spring.kafka.properties.": 1,
     _SPRING_CONSUMER: 2,
     "spring.kafka.consumer.properties.": 3,
-    "spring.kafka.streams.properties.": 3,
+    f"{SPRING_STREAMS}properties.": 3,
 }
 #: Without a prefix these words mean something else in other programs.
 _NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
@@ -134,23 +142,27 @@ def property_named(name: str) -> tuple[str, str] | None:
             plain = "group.id"
         if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
             return plain, prefix
-    ending = next((one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")), None)
-    if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
+    undashed = dotted.replace("-", ".")
+    endings = [one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")]
+    # nothing but Kafka Streams has these words, however an application joins them: num-stream-threads
+    endings += [one for one in OF_STREAMS - {APPLICATION_ID} if undashed.endswith(f".{one}")]
+    if not endings or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
         return None
-    return ending, dotted.removesuffix(ending)
+    return endings[0], dotted[: -len(endings[0])]
 
 
 def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
-    """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
+    """The reason why Spring Boot does not take a name under spring.kafka.consumer or .streams; None if it does.
 
-    Source: KafkaProperties.Consumer of Spring Boot 3 and 4.
+    Source: KafkaProperties.Consumer and .Streams of Spring Boot 3 and 4.
     """
     setting, prefix = named
     squeezed = relaxed(name).removeprefix(relaxed(_SPRING_CONSUMER))
-    if prefix != _SPRING_CONSUMER or setting not in SETTINGS_OF_CLIENTS or squeezed in _SPRING:
+    of_consumer = prefix == _SPRING_CONSUMER and setting in SETTINGS_OF_CLIENTS and squeezed not in _SPRING
+    if not of_consumer and prefix != SPRING_STREAMS:
         return None
     return (
-        f"Spring Boot has no such property and passes it by: spring.kafka.consumer.properties.{setting} is "
+        f"Spring Boot has no such property and passes it by: {prefix}properties.{setting} is "
         f"its name; if the application itself reads it, --set {setting}={value}"
     )
 

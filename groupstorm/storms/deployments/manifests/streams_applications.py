@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
-from groupstorm.storms.deployments.manifests.property_names import OF_STREAMS, PROCESSING_GUARANTEE, relaxed
+from groupstorm.storms.deployments.manifests.property_names import (
+    ACK_MODE,
+    ACK_TIME,
+    CONSUMER_THREADS,
+    LISTENER_CONCURRENCY,
+    OF_STREAMS,
+    PROCESSING_GUARANTEE,
+    relaxed,
+)
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS
 
+#: StreamsConfig of 4.3.1 refuses group.instance.id with group.protocol=streams, that of 4.4.0 takes it.
+STATIC_STREAMS: Final = "it needs Kafka Streams 4.4, as older ones do not start with both (ConfigException)"
 #: Properties of consumers that Kafka Streams sets itself (StreamsConfig), or that its threads do not have.
 SET_BY_STREAMS: Final = frozenset(
     {
@@ -21,6 +32,7 @@ SET_BY_STREAMS: Final = frozenset(
         "auto.offset.reset",
     }
 )
+_OF_CONSUMERS: Final = frozenset({ACK_MODE, ACK_TIME, CONSUMER_THREADS, LISTENER_CONCURRENCY})
 #: The application has run so long before the rollout, with its state on the disks of its pods.
 _SETTLED: Final[Mapping[str, Any]] = {
     "first_hosts_have_state": True,
@@ -37,6 +49,25 @@ def is_streams(properties: Sequence[Found], given: Mapping[str, Any]) -> bool:
         one.property in OF_STREAMS or (one.property == GROUP_PROTOCOL and one.value == STREAMS)
         for one in properties
     )
+
+
+def of_application(consumer: Consumer, of_streams: bool) -> Consumer:
+    """The consumer with the properties that its application has, of Kafka Streams or not.
+
+    Spring's listeners have properties that a Kafka Streams application beside them does not get, and it has
+    some that they do not get.
+    """
+    other = "springkafkaconsumer" if of_streams else "springkafkastreams"
+    whose = "of consumers beside the Kafka Streams application" if of_streams else "of Kafka Streams"
+    kept: list[Found] = []
+    unused = []
+    for one in consumer.properties:
+        is_others = relaxed(one.name).startswith(other) or (of_streams and one.property in _OF_CONSUMERS)
+        if is_others and one.property != "group.id" and one.property not in OF_STREAMS:
+            unused.append(f"{one.name}={one.value} ({one.where}: {whose})")
+        else:
+            kept.append(one)
+    return replace(consumer, properties=tuple(kept), unused_properties=(*consumer.unused_properties, *unused))
 
 
 def take_application(
