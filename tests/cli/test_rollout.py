@@ -63,6 +63,8 @@ def test_instances_of_kafka_streams_that_leave_no_group(tmp_path: Path) -> None:
     said = " ".join(result.stdout.split())
     assert "Recommendation: leave-on-close." in said
     assert "spring.kafka.streams.properties.internal.leave.group.on.close=true" in result.stdout.splitlines()
+    assert "down: tasks, also while their state is restored" in said
+    assert "un-owned: partition-seconds" not in said
     assert "to silent members whose session has to expire (session.timeout.ms)" in said
     assert "Tasks are down for" in said
 

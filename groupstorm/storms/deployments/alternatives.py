@@ -21,6 +21,7 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     GROUP_PROTOCOL,
     IDLE_IN_STREAMS_GROUPS,
     STREAMS_PROTOCOL,
+    UNSUPPORTED,
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
@@ -111,7 +112,7 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
     Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
     the session timeout; those of a streams group leave it.
     """
-    if not settings.integer(STANDBYS) and settings.integer("stateless_topics") < settings.integer("topics"):
+    if not settings.integer(STANDBYS) and has_state(settings):
         price = "disks, and traffic, for a second copy of all state"
         yield Alternative("standbys", 1, price, {STANDBYS: 1})
     if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
@@ -121,12 +122,22 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
         )
         yield Alternative("leave-on-close", 1, price, {LEAVE: True})
     yield from _membership(settings)
-    if is_classic and not any(settings.changed(IDLE_IN_STREAMS_GROUPS)):
+    # Kafka Streams of a streams group passes the session timeout of the classic protocol by
+    idle = IDLE_IN_STREAMS_GROUPS.keys() - UNSUPPORTED[STREAMS_PROTOCOL].keys()
+    if is_classic and not any(settings.changed(idle)):
+        release = "4.2" if settings.choice(INSTANCE) == "none" else "4.4"
         price = (
-            "it needs Apache Kafka 4.2 or later (brokers and kafka-streams), and all instances stop once for "
-            "it; wrong with much state and no standbys, as no warm-up builds it up before a task moves"
+            f"it needs Apache Kafka {release} or later (brokers and kafka-streams), and all instances stop "
+            "once for it; wrong with much state and no standbys, as no warm-up builds it up before a task "
+            "moves"
         )
         yield Alternative("streams-group", 3, price, {GROUP_PROTOCOL: STREAMS})
+
+
+def has_state(settings: Settings) -> bool:
+    """Whether any task of a Kafka Streams application keeps state."""
+    of_streams = settings.choice("application") == STREAMS
+    return of_streams and settings.integer("stateless_topics") < settings.integer("topics")
 
 
 def _membership(settings: Settings) -> Iterator[Alternative]:
@@ -152,6 +163,8 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     if not is_stateful:
         overlay |= {"deployment": STATEFUL_SET, "max_surge": 0, "max_unavailable": 1}
         price = f"pods are replaced one at a time, without surge; {price}"
+        if has_state(settings):
+            price = f"a volume for each pod, which keeps its state; {price}"
     name = "longer-session" if is_static and is_stateful else "static-members"
     yield Alternative(name, 1 if is_stateful else 4, price, overlay)
 

@@ -192,7 +192,7 @@ def test_an_autoscaler_has_started_as_many_pods_as_keep_up(
 
 
 @pytest.mark.parametrize(("record_rate", "pods"), [(400, 3), (600, 6)])
-def test_an_autoscaler_counts_pods_of_kafka_streams_and_not_their_threads(record_rate: int, pods: int) -> None:
+def test_an_autoscaler_counts_pods_and_not_threads(record_rate: int, pods: int) -> None:
     """Six threads have two partitions each: at 600 records a second it takes twelve, as one does 1,000."""
     container = env(KAFKA_NUM_STREAM_THREADS="2")
     bounds = scaled_object(minReplicaCount=0, maxReplicaCount=9)

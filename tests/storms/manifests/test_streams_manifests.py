@@ -95,6 +95,7 @@ def test_alternatives_of_kafka_streams() -> None:
     assert "standbys" not in offered(NUM_STANDBY_REPLICAS="1")
     # probing rebalances and warm-ups are nothing that a streams group has
     assert "streams-group" not in offered(KAFKA_STREAMS_MAX_WARMUP_REPLICAS="4")
+    assert "streams-group" in offered(KSQL_KSQL_SERVICE_ID="q", KSQL_KSQL_STREAMS_SESSION_TIMEOUT_MS="30000")
     assert "leave-on-close" not in offered(KAFKA_GROUP_PROTOCOL="streams")
 
 
@@ -159,7 +160,9 @@ def test_what_a_streams_group_does_not_have() -> None:
     plan = plan_of(workload(container=env(**given)), state_bytes=10**9)
     assert "session.timeout.ms" not in plan.settings
     assert not plan.warnings
-    assert any("Kafka Streams takes both, and the first has no effect" in one for one in plan.findings)
+    assert any(
+        "with both, Kafka's consumer starts, and the first has no effect" in one for one in plan.findings
+    )
     named = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
     static = {"env": [*env(**given)["env"], named]}
     [warning] = plan_of(workload(container=static), state_bytes=10**9).warnings

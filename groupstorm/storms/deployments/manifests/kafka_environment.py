@@ -110,7 +110,7 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
         property_name, prefix = named
         if (reason := passed_by(named, name, value)) is not None:
             unused[f"{name}={value} ({where}: {reason})"] = None
-            if prefix == SPRING_STREAMS:  # whose application.id is the application's name, if nobody gives one
+            if prefix == SPRING_STREAMS:  # the application has a name in any case
                 unnamed = Found(APPLICATION_ID, None, where, config_map, name)
                 found.setdefault((APPLICATION_ID, False), (-1, unnamed))
             continue

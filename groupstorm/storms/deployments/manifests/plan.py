@@ -25,16 +25,14 @@ from groupstorm.storms.deployments.manifests.property_names import (
     LEAVE_GROUP,
     LISTENER_CONCURRENCY,
     OF_SHARES,
-    OF_STREAMS,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
 )
 from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
-    SET_BY_STREAMS,
     STATIC_STREAMS,
     is_streams,
-    of_application,
+    not_used,
     take_application,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
@@ -131,7 +129,6 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     of_streams = is_streams(consumer.properties, given)
-    consumer = of_application(consumer, of_streams)
     each, number = (1, None) if of_streams else _consumers_per_pod(consumer, given)
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
@@ -304,11 +301,8 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
     for found in plan.consumer.properties:
         setting = LEAVE if found.property == LEAVE_GROUP else found.property
         is_setting = found.property in settings
-        if of_streams and setting in SET_BY_STREAMS:
-            plan.unused.append(f"{setting} ({found.where}: Kafka Streams sets it itself)")
-            continue
-        if setting in OF_STREAMS and not of_streams:
-            plan.unused.append(f"{setting} ({found.where}: of Kafka Streams, and application is consumer)")
+        if (reason := not_used(found, of_streams)) is not None:
+            plan.unused.append(f"{found.property} ({found.where}: {reason})")
             continue
         if found.value is None:
             if (is_setting or setting == LISTENER_CONCURRENCY) and setting not in given:
@@ -387,13 +381,12 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
     protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
-            pair = f"{name}={written(plan.settings.pop(name))} and {GROUP_PROTOCOL}={protocol}"
-            without = f"The figures are without it; {instead} takes its place."
+            value, said, outcome = plan.settings.pop(name), plan.warnings, "does not start (ConfigException)"
             if protocol == STREAMS:
-                plan.findings.append(f"{pair}: Kafka Streams takes both, and the first has no effect. {without}")
-                continue
-            plan.warnings.append(
-                f"{pair}: with both, Kafka's consumer does not start (ConfigException). {without}"
+                said, outcome = plan.findings, "starts, and the first has no effect"
+            said.append(
+                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer "
+                f"{outcome}. The figures are without it; {instead} takes its place."
             )
     if protocol == STREAMS and plan.settings.get("group.instance.id", "none") != "none":
         plan.warnings.append(f"group.instance.id and {GROUP_PROTOCOL}={protocol}: {STATIC_STREAMS}.")

@@ -17,6 +17,7 @@ LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "c
 #: When the container of a Spring listener commits, and its interval for TIME.
 ACK_MODE = "spring.kafka.listener.ack-mode"
 ACK_TIME = "spring.kafka.listener.ack-time"
+OF_LISTENERS = frozenset({LISTENER_CONCURRENCY, CONSUMER_THREADS, ACK_MODE, ACK_TIME})
 
 #: `leave_on_close` of a scenario. Kafka's clients have it for Kafka Streams, which sets it to false.
 LEAVE_GROUP = "internal.leave.group.on.close"
@@ -70,8 +71,8 @@ _SPRING = {
     "maxpollinterval": "max.poll.interval.ms",
     "groupid": "group.id",
 }
-#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence; of Kafka
-#: Streams it has application-id.
+#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence; of its
+#: Kafka Streams it passes all by.
 _SPRING_CONSUMER = "spring.kafka.consumer."
 SPRING_STREAMS = "spring.kafka.streams."
 _PREFIXES = (
@@ -152,7 +153,7 @@ def property_named(name: str) -> tuple[str, str] | None:
 
 
 def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
-    """The reason why Spring Boot does not take a name under spring.kafka.consumer or .streams; None if it does.
+    """The reason why Spring Boot does not take a name under spring.kafka; None if it does.
 
     Source: KafkaProperties.Consumer and .Streams of Spring Boot 3 and 4.
     """

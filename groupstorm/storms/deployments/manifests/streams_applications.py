@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from groupstorm.storms.deployments.manifests.choice import Consumer
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
 from groupstorm.storms.deployments.manifests.property_names import (
-    ACK_MODE,
-    ACK_TIME,
-    CONSUMER_THREADS,
-    LISTENER_CONCURRENCY,
+    OF_LISTENERS,
     OF_STREAMS,
     PROCESSING_GUARANTEE,
     relaxed,
@@ -23,7 +19,7 @@ from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS
 #: StreamsConfig of 4.3.1 refuses group.instance.id with group.protocol=streams, that of 4.4.0 takes it.
 STATIC_STREAMS: Final = "it needs Kafka Streams 4.4, as older ones do not start with both (ConfigException)"
 #: Properties of consumers that Kafka Streams sets itself (StreamsConfig), or that its threads do not have.
-SET_BY_STREAMS: Final = frozenset(
+_SET_BY_STREAMS: Final = frozenset(
     {
         "partition.assignment.strategy",
         "group.remote.assignor",
@@ -32,7 +28,6 @@ SET_BY_STREAMS: Final = frozenset(
         "auto.offset.reset",
     }
 )
-_OF_CONSUMERS: Final = frozenset({ACK_MODE, ACK_TIME, CONSUMER_THREADS, LISTENER_CONCURRENCY})
 #: The application has run so long before the rollout, with its state on the disks of its pods.
 _SETTLED: Final[Mapping[str, Any]] = {
     "first_hosts_have_state": True,
@@ -51,23 +46,16 @@ def is_streams(properties: Sequence[Found], given: Mapping[str, Any]) -> bool:
     )
 
 
-def of_application(consumer: Consumer, of_streams: bool) -> Consumer:
-    """The consumer with the properties that its application has, of Kafka Streams or not.
-
-    Spring's listeners have properties that a Kafka Streams application beside them does not get, and it has
-    some that they do not get.
-    """
-    other = "springkafkaconsumer" if of_streams else "springkafkastreams"
-    whose = "of consumers beside the Kafka Streams application" if of_streams else "of Kafka Streams"
-    kept: list[Found] = []
-    unused = []
-    for one in consumer.properties:
-        is_others = relaxed(one.name).startswith(other) or (of_streams and one.property in _OF_CONSUMERS)
-        if is_others and one.property != "group.id" and one.property not in OF_STREAMS:
-            unused.append(f"{one.name}={one.value} ({one.where}: {whose})")
-        else:
-            kept.append(one)
-    return replace(consumer, properties=tuple(kept), unused_properties=(*consumer.unused_properties, *unused))
+def not_used(found: Found, of_streams: bool) -> str | None:
+    """The reason why the application does not have a property, which the consumers beside it may have."""
+    name = relaxed(found.name)
+    if not of_streams:
+        is_others = found.property in OF_STREAMS or name.startswith("springkafkastreams")
+        return "of Kafka Streams, and application is consumer" if is_others else None
+    of_consumer = name.startswith("springkafkaconsumer") and found.property != "group.id"
+    if of_consumer or found.property in OF_LISTENERS:
+        return "of consumers beside the Kafka Streams application"
+    return "Kafka Streams sets it itself" if found.property in _SET_BY_STREAMS else None
 
 
 def take_application(
