@@ -112,14 +112,13 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
     Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
     the session timeout; those of a streams group leave it.
     """
-    if not settings.integer(STANDBYS) and has_state(settings):
+    if not settings.integer(STANDBYS) and has_state(settings) and settings.processes > 1:
         price = "disks, and traffic, for a second copy of all state"
         yield Alternative("standbys", 1, price, {STANDBYS: 1})
     if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
-        price = (
-            "an instance that comes back at once has given its tasks away meanwhile, and who has no copy of "
-            "their state restores it"
-        )
+        price = "an instance that comes back at once has given its tasks away meanwhile"
+        if has_state(settings):
+            price += ", and who has no copy of their state restores it"
         yield Alternative("leave-on-close", 1, price, {LEAVE: True})
     yield from _membership(settings)
     # Kafka Streams of a streams group passes the session timeout of the classic protocol by

@@ -45,7 +45,10 @@ class StreamsInstances:
         directory = self._hosts.get(name)
         if directory is None:
             directory = self._hosts[name] = self._new_host()
-            if self._incarnations[name] == 1 and index < self._application.settings.integer("members"):
+            settings = self._application.settings
+            # a pod that takes the place of another one has a new name, and a new disk
+            is_first = self._incarnations[name] == 1 and name == settings.member_name(index, "instance")
+            if is_first and index < settings.integer("members"):
                 self._add_first_state(directory)
         instance = StreamsInstance(
             self._application, index, name, self._incarnations[name], directory, self._version, self._remove
