@@ -13,7 +13,6 @@ from groupstorm.storms.deployments.alternatives import (
     COOPERATIVE,
     INSTANCE,
     ROLLING,
-    has_state,
     is_mixed_first,
 )
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
@@ -31,7 +30,7 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import LEAVE, STANDBYS
+from groupstorm.storms.scenario.setting_names import LEAVE, OUTLASTS, STANDBYS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.whatif.client_settings import KAFKA_STREAMS, library_of
 
@@ -50,13 +49,12 @@ _LIMITS: Final = {"max_surge": "maxSurge", "max_unavailable": "maxUnavailable"}
 def lines_to_paste(own: Mapping[str, Any], plan: Plan, settings: Settings) -> list[str]:
     """The lines of the alternative with the settings ``own``. ``settings``: those of the rollout as it is."""
     needs_id = own.get(INSTANCE, "none") != "none" and settings.choice(INSTANCE) == "none"
-    needs_volume = "deployment" in own and has_state(settings)
-    return [*_of_manifest(own, plan, needs_id, needs_volume), *_of_clients(own, plan, settings, needs_id)]
+    return [*_of_manifest(own, plan, needs_id), *_of_clients(own, plan, settings, needs_id)]
 
 
-def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool, needs_volume: bool) -> Iterator[str]:
+def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator[str]:
     workload = plan.consumer.workload
-    becomes_stateful = "deployment" in own
+    becomes_stateful, needs_volume = "deployment" in own, OUTLASTS in own
     if becomes_stateful:
         yield "apiVersion: apps/v1"
         yield "kind: StatefulSet  # in place of the Deployment"
@@ -79,11 +77,11 @@ def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool, needs_volum
         yield "spec:"
     if becomes_stateful:
         yield f"  serviceName: {workload.name}  # a headless Service"
-        if needs_volume:
-            yield "  volumeClaimTemplates:"
-            yield "    - metadata: {name: state}"
-            yield "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: SIZE}}}"
-    elif limits:
+    if needs_volume:
+        yield "  volumeClaimTemplates:"
+        yield "    - metadata: {name: state}"
+        yield "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: SIZE}}}"
+    if limits and not becomes_stateful:
         yield "  updateStrategy:" if workload.kind == "StatefulSet" else "  strategy:"
         yield "    type: RollingUpdate"
         yield f"    rollingUpdate: {{{', '.join(limits)}}}"

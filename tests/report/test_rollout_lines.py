@@ -213,3 +213,18 @@ def test_an_application_with_state_that_becomes_a_stateful_set_gets_a_volume() -
     assert not any(
         "volume" in line for line in lines_of(workload(container=container), **stateless)["static-members"]
     )
+
+
+def test_a_stateful_set_without_a_disk_of_its_own_gets_one() -> None:
+    container = env(KAFKA_STREAMS_NUM_STREAM_THREADS="2")
+    assert lines_of(workload("StatefulSet", container=container), state_bytes=10**9)["volumes"] == [
+        "spec:",
+        "  volumeClaimTemplates:",
+        "    - metadata: {name: state}",
+        "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: SIZE}}}",
+        "  template:",
+        "    spec:",
+        "      containers:",
+        "        - name: app",
+        "          volumeMounts: [{name: state, mountPath: STATE_DIR}]  # state.dir",
+    ]

@@ -28,6 +28,7 @@ from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_names import (
     DEPLOYMENT,
     LEAVE,
+    OUTLASTS,
     POLLS,
     RUNS,
     STANDBYS,
@@ -46,6 +47,7 @@ INSTANCE: Final = "group.instance.id"
 ROLLING: Final = "rolling-restart"
 
 _ROLLING_UPDATE: Final = "rolling-update"
+_VOLUMES: Final = "a volume for each pod, which keeps its state"
 _SIDE_BY_SIDE: Final = "old and new pods run side by side"
 
 #: A StatefulSet that replaces several pods at once replaces so many.
@@ -112,12 +114,14 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
     Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
     the session timeout; those of a streams group leave it.
     """
-    if not settings.integer(STANDBYS) and has_state(settings) and settings.processes > 1:
+    if not settings.integer(STANDBYS) and _has_state(settings) and settings.processes > 1:
         price = "disks, and traffic, for a second copy of all state"
         yield Alternative("standbys", 1, price, {STANDBYS: 1})
+    if not settings.flag(OUTLASTS):
+        yield Alternative("volumes", 2, _VOLUMES, {OUTLASTS: True})
     if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
         price = "an instance that comes back at once has given its tasks away meanwhile"
-        if has_state(settings):
+        if _has_state(settings):
             price += ", and who has no copy of their state restores it"
         yield Alternative("leave-on-close", 1, price, {LEAVE: True})
     yield from _membership(settings)
@@ -133,7 +137,7 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
         yield Alternative("streams-group", 3, price, {GROUP_PROTOCOL: STREAMS})
 
 
-def has_state(settings: Settings) -> bool:
+def _has_state(settings: Settings) -> bool:
     """Whether any task of a Kafka Streams application keeps state."""
     of_streams = settings.choice("application") == STREAMS
     return of_streams and settings.integer("stateless_topics") < settings.integer("topics")
@@ -162,8 +166,9 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     if not is_stateful:
         overlay |= {"deployment": STATEFUL_SET, "max_surge": 0, "max_unavailable": 1}
         price = f"pods are replaced one at a time, without surge; {price}"
-        if has_state(settings):
-            price = f"a volume for each pod, which keeps its state; {price}"
+    if _has_state(settings) and not (is_stateful and settings.flag(OUTLASTS)):
+        overlay[OUTLASTS] = True
+        price = f"{_VOLUMES}; {price}"
     name = "longer-session" if is_static and is_stateful else "static-members"
     yield Alternative(name, 1 if is_stateful else 4, price, overlay)
 

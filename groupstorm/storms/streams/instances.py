@@ -12,6 +12,7 @@ from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.setting_names import OUTLASTS
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import rack_name
@@ -42,6 +43,8 @@ class StreamsInstances:
     def new(self, index: int, name: str) -> Process:
         """An instance under ``name``, with the state that an earlier one left on its host."""
         self._incarnations[name] += 1
+        if not self._application.settings.flag(OUTLASTS):
+            self.lose_host(name)
         directory = self._hosts.get(name)
         if directory is None:
             directory = self._hosts[name] = self._new_host()

@@ -74,6 +74,7 @@ def test_state_on_disks_that_go_with_their_pod_is_said() -> None:
     container = env(NUM_STREAM_THREADS="2")
     bare = plan_of(workload("StatefulSet", container=container), state_bytes=10**9)
     assert any("no volumeClaimTemplates" in sentence for sentence in bare.findings)
+    assert bare.settings["state_outlasts_process"] is False
     kept = plan_of(
         workload("StatefulSet", container=container, volumeClaimTemplates=VOLUME), state_bytes=10**9
     )

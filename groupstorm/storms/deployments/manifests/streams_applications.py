@@ -14,7 +14,8 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
 )
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS
+from groupstorm.storms.scenario.setting_names import OUTLASTS, STATEFUL_SET, STREAMS
+from groupstorm.storms.scenario.settings import BY_NAME
 
 #: StreamsConfig of 4.3.1 refuses group.instance.id with group.protocol=streams, that of 4.4.0 takes it.
 STATIC_STREAMS: Final = "it needs Kafka Streams 4.4, as older ones do not start with both (ConfigException)"
@@ -87,11 +88,14 @@ def take_application(
         assumed.append("a new pod begins without state, as the disk of the old one goes with it")
     elif has_state and consumer.workload.keeps_disk:
         assumed.append("a pod finds the state of the one before it (volumeClaimTemplates)")
-    elif has_state:
+    elif has_state and OUTLASTS not in given:
+        settings[OUTLASTS] = False
         findings.append(
-            "The StatefulSet has no volumeClaimTemplates: unless its state lies on a disk that outlasts the "
-            "pod, each new pod restores all of it, which these figures do not have."
+            "The StatefulSet has no volumeClaimTemplates: each new pod restores its state. If that lies on a "
+            f"disk that outlasts the pod, --set {OUTLASTS}=true."
         )
+    if has_state and "restore_mb_s" not in given:
+        assumed.append(f"restore_mb_s={BY_NAME['restore_mb_s'].default} (what a thread restores a second)")
     guarantees = [one.value or "" for one in consumer.properties if one.property == PROCESSING_GUARANTEE]
     if any(one.startswith("exactly_once") for one in guarantees):
         findings.append(
