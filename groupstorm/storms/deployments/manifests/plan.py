@@ -32,6 +32,7 @@ from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
     STATIC_STREAMS,
     is_streams,
+    measured_in_streams,
     not_used,
     take_application,
 )
@@ -133,7 +134,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
         stated.add("topic_partitions")
-    of_trace = {name: one for name, one in measured.settings.items() if name not in stated}
+    settings = measured_in_streams(measured.settings) if of_streams else measured.settings
+    of_trace = {name: one for name, one in settings.items() if name not in stated}
     answers = {**{name: one.value for name, one in of_trace.items()}, **known, **given}
     replicas = workload.replicas or 0
     if scaling is not None:

@@ -13,8 +13,10 @@ from groupstorm.storms.deployments.manifests.property_names import (
     PROCESSING_GUARANTEE,
     relaxed,
 )
+from groupstorm.storms.scenario.consistency import OF_PLAIN_CONSUMERS
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import OUTLASTS, STATEFUL_SET, STREAMS
+from groupstorm.storms.scenario.knowledge import Known
+from groupstorm.storms.scenario.setting_names import OFFSET_RESET, OUTLASTS, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import BY_NAME
 
 #: StreamsConfig of 4.3.1 refuses group.instance.id with group.protocol=streams, that of 4.4.0 takes it.
@@ -26,7 +28,7 @@ _SET_BY_STREAMS: Final = frozenset(
         "group.remote.assignor",
         "enable.auto.commit",
         "auto.commit.interval.ms",
-        "auto.offset.reset",
+        OFFSET_RESET,
     }
 )
 #: The application has run so long before the rollout, with its state on the disks of its pods.
@@ -56,7 +58,17 @@ def not_used(found: Found, of_streams: bool) -> str | None:
     of_consumer = name.startswith("springkafkaconsumer") and found.property != "group.id"
     if of_consumer or found.property in OF_LISTENERS:
         return "of consumers beside the Kafka Streams application"
+    if found.property == OFFSET_RESET:
+        return "without effect, as all positions are committed"
     return "Kafka Streams sets it itself" if found.property in _SET_BY_STREAMS else None
+
+
+def measured_in_streams(of_trace: Mapping[str, Known]) -> dict[str, Known]:
+    """The settings of a trace that Kafka Streams has; of several topics the one with most partitions."""
+    found = {name: one for name, one in of_trace.items() if name not in OF_PLAIN_CONSUMERS | _SET_BY_STREAMS}
+    if topics := of_trace.get("topic_partitions"):
+        found["partitions"] = topics._replace(value=max(topics.value.values()))
+    return found
 
 
 def take_application(
