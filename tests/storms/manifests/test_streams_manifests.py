@@ -26,6 +26,7 @@ VOLUME = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce
         ("KSQL_KSQL_SERVICE_ID", "joins"),
         ("KSQL_KSQL_STREAMS_NUM_STREAM_THREADS", "4"),
         ("NUM_STREAM_THREADS", "4"),
+        ("TELEMETRY_STREAM_NUM_STREAM_THREADS", "4"),
         ("KAFKA_GROUP_PROTOCOL", "streams"),
     ],
 )
@@ -36,7 +37,14 @@ def test_properties_that_only_kafka_streams_has(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["APPLICATION_ID", "SPRING_APPLICATION_ID", "KAFKA_GROUP_ID", "STREAM_THREADS"]
+    "name",
+    [
+        "APPLICATION_ID",
+        "SPRING_APPLICATION_ID",
+        "EVENT_STREAMS_APPLICATION_ID",
+        "KAFKA_GROUP_ID",
+        "STREAM_THREADS",
+    ],
 )
 def test_names_that_any_application_may_have(name: str) -> None:
     assert "application" not in plan_of(workload(container=env(**{name: "joins"}))).settings

@@ -107,7 +107,7 @@ _OWN_WORDS = {
     re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
     re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
     # Spring's and Quarkus' names of a Kafka Streams application, and ksqlDB's
-    re.compile(r"(?:.+\.)?(?:kafka[.-])?streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
+    re.compile(r"(?:.+\.)?(?:kafka[.-])?(?<!event\.)streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
     re.compile(r"(?:.+\.)?kafka\.application[.-]id|(?:ksql\.)?ksql\.service\.id"): APPLICATION_ID,
 }
 #: Consumers of their own in one process.
@@ -146,10 +146,11 @@ def property_named(name: str) -> tuple[str, str] | None:
     undashed = dotted.replace("-", ".")
     endings = [one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")]
     # nothing but Kafka Streams has these words, however an application joins them: num-stream-threads
-    endings += [one for one in OF_STREAMS - {APPLICATION_ID} if undashed.endswith(f".{one}")]
-    if not endings or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
+    of_streams = [one for one in OF_STREAMS - {APPLICATION_ID} if undashed.endswith(f".{one}")]
+    if _OF_OTHER_CLIENTS.search(dotted) or not (of_streams or (endings and _OF_KAFKA.fullmatch(dotted))):
         return None
-    return endings[0], dotted[: -len(endings[0])]
+    ending = [*of_streams, *endings][0]
+    return ending, dotted[: -len(ending)]
 
 
 def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
