@@ -97,6 +97,8 @@ def _costs(outcomes: Sequence[Outcome], runs: Sequence[Figures]) -> str:
         f"one of them for {longest} at the longest"
     )
     nobody = [run.nobody_consuming_seconds or 0 for run in runs]
+    if any(nobody) and not median(nobody):
+        return f"{text}; with some seeds nobody consumes anything for up to {seconds(max(nobody))}."
     return f"{text}; for {_range(nobody, seconds)} nobody consumes anything." if any(nobody) else f"{text}."
 
 
@@ -161,13 +163,21 @@ def _range(values: Sequence[float], shown: Callable[[float], str]) -> str:
 
 
 def alternatives_grid(title: str, rollouts: Mapping[str, Rollouts], chosen: str | None) -> Grid:
-    """Medians of the rollouts of each alternative, and below them the range over several seeds."""
+    """Medians of the rollouts of each alternative, and below them the range over several seeds.
+
+    Tasks of Kafka Streams are down while nobody owns their partition, and while their state is restored.
+    """
     rows = []
+    total, longest = "unowned_partition_seconds", "unowned_max_seconds"
+    headings, note = ["un-owned s", "longest gap s"], "un-owned: partition-seconds"
+    if any(_tasks(each.figures) for each in rollouts.values()):
+        total, longest = "task_downtime_seconds", "task_downtime_max_seconds"
+        headings, note = ["down s", "longest s"], "down: tasks, also while their state is restored"
     for name, each in rollouts.items():
         columns = [
             (
-                figures.unowned_partition_seconds,
-                figures.unowned_max_seconds,
+                getattr(figures, total),
+                getattr(figures, longest),
                 outcome.seconds,
                 outcome.rebalances,
                 figures.moves,
@@ -179,9 +189,9 @@ def alternatives_grid(title: str, rollouts: Mapping[str, Rollouts], chosen: str 
         cells = ["-" if one is None else brief("", one.median) for one in spreads]
         below = ["" if one is None or one.least == one.most else range_shown("", one) for one in spreads]
         rows.append(Row(name, cells, below if any(below) else (), RANGE, "*" if name == chosen else ""))
-    headings = ("", "un-owned s", "longest gap s", "takes s", "rebalances", "moved", "twice")
+    headings = ["", *headings, "takes s", "rebalances", "moved", "twice"]
     notes = [
-        "un-owned: partition-seconds; takes: until the last pod is available; moved: partitions that changed "
+        f"{note}; takes: until the last pod is available; moved: partitions that changed "
         "their owner; twice: records that were processed again"
     ]
     if chosen is not None:

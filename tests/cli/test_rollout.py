@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,25 @@ def test_instances_of_kafka_streams_that_leave_no_group(tmp_path: Path) -> None:
         {"name": "SPRING_KAFKA_STREAMS_PROPERTIES_NUM_STREAM_THREADS", "value": "2"},
     ]
     file = manifest(tmp_path, workload(container={**READY, "env": env}))
-    result = groupstorm("rollout", file, *GIVEN, "--set", "state_bytes=100MB", cwd=tmp_path)
+    result = groupstorm("rollout", file, *GIVEN, "--set", "state_bytes=0", cwd=tmp_path)
     said = " ".join(result.stdout.split())
     assert "Recommendation: leave-on-close." in said
     assert "spring.kafka.streams.properties.internal.leave.group.on.close=true" in result.stdout.splitlines()
+    assert "down: tasks, also while their state is restored" in said
+    assert "un-owned: partition-seconds" not in said
     assert "to silent members whose session has to expire (session.timeout.ms)" in said
     assert "Tasks are down for" in said
+
+
+@pytest.mark.slow
+def test_instances_of_kafka_streams_whose_state_goes_with_their_pod(tmp_path: Path) -> None:
+    env = [{"name": "KAFKA_STREAMS_APPLICATION_ID", "value": "orders"}]
+    file = manifest(tmp_path, workload(container={**READY, "env": env}))
+    result = groupstorm("rollout", file, *GIVEN, "--set", "state_bytes=20GB", cwd=tmp_path)
+    said = " ".join(result.stdout.split())
+    assert "Recommendation: static-members." in said
+    assert re.search(r"2\d\d\.?\d* GB( \(.*?\))? of state are restored", said), "of twelve tasks, all"
+    assert "volumeClaimTemplates:" in said
 
 
 @pytest.mark.slow

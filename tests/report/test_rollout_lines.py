@@ -168,3 +168,63 @@ def test_alternatives_to_a_recreated_deployment_say_that_it_rolls() -> None:
     assert found["rolling-update"] == rolling
     assert found["kip-848"] == [*rolling, "group.protocol=consumer"]
     assert not any("rollingUpdate" in line for line in found["static-members"])
+
+
+@pytest.mark.parametrize(
+    ("variable", "line"),
+    [
+        ("SPRING_KAFKA_STREAMS_APPLICATION_ID", "spring.kafka.streams.properties.num.standby.replicas=1"),
+        (
+            "SPRING_CLOUD_STREAM_KAFKA_STREAMS_BINDER_APPLICATION_ID",
+            "spring.cloud.stream.kafka.streams.binder.configuration.num.standby.replicas=1",
+        ),
+        ("QUARKUS_KAFKA_STREAMS_APPLICATION_ID", "kafka-streams.num.standby.replicas=1"),
+        ("KSQL_KSQL_SERVICE_ID", '- {name: KSQL_KSQL_STREAMS_NUM_STANDBY_REPLICAS, value: "1"}'),
+        ("JOINS_KAFKA_NUM_STREAM_THREADS", '- {name: JOINS_KAFKA_NUM_STANDBY_REPLICAS, value: "1"}'),
+        ("KAFKA_STREAMS_APPLICATION_ID", "num.standby.replicas=1"),
+    ],
+)
+def test_kafka_streams_as_its_framework_spells_it(variable: str, line: str) -> None:
+    found = lines_of(workload(container=env(**{variable: "4"})), state_bytes=10**9)
+    assert found["standbys"] == [line]
+
+
+def test_an_application_with_state_that_becomes_a_stateful_set_gets_a_volume() -> None:
+    container = env(KSQL_KSQL_SERVICE_ID="joins")
+    assert lines_of(workload(container=container), state_bytes=10**9)["static-members"] == [
+        "apiVersion: apps/v1",
+        "kind: StatefulSet  # in place of the Deployment",
+        "metadata: {name: orders}",
+        "spec:",
+        "  serviceName: orders  # a headless Service",
+        "  volumeClaimTemplates:",
+        "    - metadata: {name: state}",
+        "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: SIZE}}}",
+        "  template:",
+        "    spec:",
+        "      containers:",
+        "        - name: app",
+        "          env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
+        "          volumeMounts: [{name: state, mountPath: STATE_DIR}]  # state.dir",
+        "# $(POD_NAME): the pod's name, from its environment",
+        '- {name: KSQL_KSQL_STREAMS_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}',
+    ]
+    stateless = {"stateless_topics": 1, "state_bytes": 0}
+    assert not any(
+        "volume" in line for line in lines_of(workload(container=container), **stateless)["static-members"]
+    )
+
+
+def test_a_stateful_set_without_a_disk_of_its_own_gets_one() -> None:
+    container = env(KAFKA_STREAMS_NUM_STREAM_THREADS="2")
+    assert lines_of(workload("StatefulSet", container=container), state_bytes=10**9)["volumes"] == [
+        "spec:",
+        "  volumeClaimTemplates:",
+        "    - metadata: {name: state}",
+        "      spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: SIZE}}}",
+        "  template:",
+        "    spec:",
+        "      containers:",
+        "        - name: app",
+        "          volumeMounts: [{name: state, mountPath: STATE_DIR}]  # state.dir",
+    ]

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
+from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
@@ -19,12 +20,15 @@ from groupstorm.storms.scenario.group_protocol_settings import (
     CONSUMER,
     GROUP_PROTOCOL,
     IDLE_IN_STREAMS_GROUPS,
+    STREAMS_PROTOCOL,
+    UNSUPPORTED,
 )
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_names import (
     DEPLOYMENT,
     LEAVE,
+    OUTLASTS,
     POLLS,
     RUNS,
     STANDBYS,
@@ -43,6 +47,7 @@ INSTANCE: Final = "group.instance.id"
 ROLLING: Final = "rolling-restart"
 
 _ROLLING_UPDATE: Final = "rolling-update"
+_VOLUMES: Final = "a volume for each pod, which keeps its state"
 _SIDE_BY_SIDE: Final = "old and new pods run side by side"
 
 #: A StatefulSet that replaces several pods at once replaces so many.
@@ -109,22 +114,33 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
     Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
     the session timeout; those of a streams group leave it.
     """
-    if not settings.integer(STANDBYS) and settings.integer("stateless_topics") < settings.integer("topics"):
+    if not settings.integer(STANDBYS) and _has_state(settings) and settings.processes > 1:
         price = "disks, and traffic, for a second copy of all state"
         yield Alternative("standbys", 1, price, {STANDBYS: 1})
+    if not settings.flag(OUTLASTS):
+        yield Alternative("volumes", 2, _VOLUMES, {OUTLASTS: True})
     if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
-        price = (
-            "an instance that comes back at once has given its tasks away meanwhile, and who has no copy of "
-            "their state restores it"
-        )
+        price = "an instance that comes back at once has given its tasks away meanwhile"
+        if _has_state(settings):
+            price += ", and who has no copy of their state restores it"
         yield Alternative("leave-on-close", 1, price, {LEAVE: True})
     yield from _membership(settings)
-    if is_classic and not any(settings.changed(IDLE_IN_STREAMS_GROUPS)):
+    # Kafka Streams of a streams group passes the session timeout of the classic protocol by
+    idle = IDLE_IN_STREAMS_GROUPS.keys() - UNSUPPORTED[STREAMS_PROTOCOL].keys()
+    if is_classic and not any(settings.changed(idle)):
+        release = "4.2" if settings.choice(INSTANCE) == "none" else "4.4"
         price = (
-            "it needs Apache Kafka 4.2 or later (brokers and kafka-streams), and all instances stop once for "
-            "it; wrong with much state and no standbys, as no warm-up builds it up before a task moves"
+            f"it needs Apache Kafka {release} or later (brokers and kafka-streams), and all instances stop "
+            "once for it; wrong with much state and no standbys, as no warm-up builds it up before a task "
+            "moves"
         )
         yield Alternative("streams-group", 3, price, {GROUP_PROTOCOL: STREAMS})
+
+
+def _has_state(settings: Settings) -> bool:
+    """Whether any task of a Kafka Streams application keeps state."""
+    of_streams = settings.choice("application") == STREAMS
+    return of_streams and settings.integer("stateless_topics") < settings.integer("topics")
 
 
 def _membership(settings: Settings) -> Iterator[Alternative]:
@@ -142,12 +158,17 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     price = (
         f"nobody takes the partitions of a dead pod before {session} is over ({seconds(wanted_ms / 1000)})"
     )
+    if settings.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+        price += f"; {STATIC_STREAMS}"
     overlay: dict[str, Any] = {INSTANCE: "podname"}
     if wanted_ms != in_use_ms:
         overlay[session] = wanted_ms
     if not is_stateful:
         overlay |= {"deployment": STATEFUL_SET, "max_surge": 0, "max_unavailable": 1}
         price = f"pods are replaced one at a time, without surge; {price}"
+    if _has_state(settings) and not (is_stateful and settings.flag(OUTLASTS)):
+        overlay[OUTLASTS] = True
+        price = f"{_VOLUMES}; {price}"
     name = "longer-session" if is_static and is_stateful else "static-members"
     yield Alternative(name, 1 if is_stateful else 4, price, overlay)
 

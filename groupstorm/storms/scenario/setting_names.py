@@ -12,6 +12,7 @@ CONSUMER, STREAMS = "consumer", "streams"
 STANDBYS: Final = "num.standby.replicas"
 #: Kafka Streams has no public property for it.
 LEAVE: Final = "leave_on_close"
+OUTLASTS: Final = "state_outlasts_process"
 
 # who replaces processes, and how many run: a HorizontalPodAutoscaler on the group's lag, or KEDA
 

@@ -12,6 +12,7 @@ from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.setting_names import OUTLASTS
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import rack_name
@@ -42,10 +43,15 @@ class StreamsInstances:
     def new(self, index: int, name: str) -> Process:
         """An instance under ``name``, with the state that an earlier one left on its host."""
         self._incarnations[name] += 1
+        if not self._application.settings.flag(OUTLASTS):
+            self.lose_host(name)
         directory = self._hosts.get(name)
         if directory is None:
             directory = self._hosts[name] = self._new_host()
-            if self._incarnations[name] == 1 and index < self._application.settings.integer("members"):
+            settings = self._application.settings
+            # a pod that takes the place of another one has a new name, and a new disk
+            is_first = self._incarnations[name] == 1 and name == settings.member_name(index, "instance")
+            if is_first and index < settings.integer("members"):
                 self._add_first_state(directory)
         instance = StreamsInstance(
             self._application, index, name, self._incarnations[name], directory, self._version, self._remove

@@ -191,6 +191,15 @@ def test_an_autoscaler_has_started_as_many_pods_as_keep_up(
     assert settings["members"] == members
 
 
+@pytest.mark.parametrize(("record_rate", "pods"), [(400, 3), (600, 6)])
+def test_an_autoscaler_counts_pods_and_not_threads(record_rate: int, pods: int) -> None:
+    """Six threads have two partitions each: at 600 records a second it takes twelve, as one does 1,000."""
+    container = env(KAFKA_NUM_STREAM_THREADS="2")
+    bounds = scaled_object(minReplicaCount=0, maxReplicaCount=9)
+    plan = plan_of(workload(replicas=3, container=container), bounds, record_rate=record_rate, state_bytes=0)
+    assert plan.settings["members"] == pods
+
+
 @pytest.mark.parametrize(
     ("spec", "budget"),
     [({"maxUnavailable": "25%"}, "25%"), ({"minAvailable": 3}, 1), ({"minAvailable": "50%"}, 2), ({}, 1)],

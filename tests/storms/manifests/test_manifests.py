@@ -214,3 +214,10 @@ def test_partitions_of_the_topic_that_the_consumer_names(
     assert f"partitions=24 (KafkaTopic {name})" in plan.read
     assert consumer.unused == {}
     assert plan_rollout(consumer, {**given, "partitions": 6}).settings["partitions"] == 6
+
+
+def test_share_acknowledgement_mode_says_that_the_group_is_a_share_group() -> None:
+    """Java's share consumers have no group.protocol."""
+    plan = plan_of(workload(container=env(KAFKA_SHARE_ACKNOWLEDGEMENT_MODE="explicit")))
+    assert plan.settings["group.protocol"] == "share"
+    assert plan.settings["share.acknowledgement.mode"] == "explicit"

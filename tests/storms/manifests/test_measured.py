@@ -73,3 +73,12 @@ def test_many_topics_are_not_all_named() -> None:
     topics = {f"t{number}": 1 for number in range(40)}
     (said,) = plan_of(measured({"topic_partitions": topics}), record_rate=1, start_ms=1).measured
     assert said.endswith("t5: 1, 34 more} (seen)")
+
+
+def test_what_kafka_streams_has_of_a_trace() -> None:
+    found = measured({"topic_partitions": {"in": 6, "in-repartition": 8}, "group.protocol": "streams"})
+    container = env(KAFKA_STREAMS_APPLICATION_ID="joins", KAFKA_STREAMS_SESSION_TIMEOUT_MS="30000")
+    plan = plan_of(found, workload(container=container), state_bytes=0, record_rate=1, start_ms=1)
+    assert plan.settings["partitions"] == 8
+    assert "topic_partitions" not in plan.settings
+    assert plan.settings["group.protocol"] == "streams", "Kafka Streams takes session.timeout.ms all the same"

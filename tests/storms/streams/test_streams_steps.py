@@ -52,6 +52,20 @@ def test_an_instance_that_comes_back_to_its_host_has_its_state() -> None:
     assert found.figures.tasks_from_scratch == 0
 
 
+def test_an_instance_whose_disk_goes_with_its_pod_comes_back_without_state() -> None:
+    found = require_invariants(storm(small(after("restart", members=[0]), state_outlasts_process=False)))
+    assert {cause for _, cause, read in restorations(found) if read > 10**6} == {"nothing"}
+    assert found.figures.tasks_from_scratch == 2
+
+
+def test_the_pod_that_takes_anothers_place_in_a_deployment_begins_without_state() -> None:
+    given = {"deployment": "deployment", "max_surge": 1, "max_unavailable": 0, "first_hosts_have_state": True}
+    found = require_invariants(storm(small(after("rolling-restart"), leave_on_close=True, **given)))
+    assert {cause for _, cause, read in restorations(found) if read > 10**9} == {"nothing"}
+    assert found.figures.restored_bytes is not None
+    assert found.figures.restored_bytes > 10**9
+
+
 def test_state_of_a_lost_host_is_restored_from_nothing() -> None:
     found = require_invariants(storm(small(after("lose-host", members=[0]))))
     assert [cause for _, cause, _ in restorations(found)] == ["nothing", "nothing"]

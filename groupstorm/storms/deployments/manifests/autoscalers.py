@@ -79,8 +79,8 @@ def read_autoscaler(found: KubernetesObject) -> Scaling:
 
 def pods_at_rollout(settings: Settings, most: int) -> tuple[int, str]:
     """The pods that run before a rollout, and why: those of ``settings``, or as many more as keep up."""
-    load, each = member_load(settings), settings.integer("members_per_pod")
-    pods = load.members // each
+    load, pods = member_load(settings), settings.processes
+    each = load.members // pods
     if load.per_member is not None and load.of_unluckiest(load.members) >= load.per_member:
         enough = min(-(-(load.enough_members() or most * each) // each), most)
         if enough > pods:

@@ -21,10 +21,14 @@ from groupstorm.storms.deployments.manifests.configuration_files import (
 )
 from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.storms.deployments.manifests.property_names import (
+    APPLICATION_ID,
     CHANNELS,
+    LEAVE_GROUP,
     OF_CONNECTIONS,
     OF_CONSUMERS,
+    OF_SHARES,
     SPRING_RANKS,
+    SPRING_STREAMS,
     passed_by,
     property_named,
     relaxed,
@@ -89,7 +93,8 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
     json, bad_json = _spring_json(environment)
     given = [*environment, *json, *arguments]
     files, unseen = _from_files(pod, container, config_maps, given)
-    found: dict[str, tuple[int, Found]] = {}
+    # Spring's listeners and its Kafka Streams application have properties of their own
+    found: dict[tuple[str, bool], tuple[int, Found]] = {}
     unused: dict[str, None] = {}
     maps: set[str | None] = set()
     for name, value, where, config_map in (*files, *given):
@@ -102,17 +107,21 @@ def kafka_properties(pod: Fields, container: Fields, config_maps: ConfigMaps) ->
                 maps.add(config_map)
             continue
         maps.add(config_map)
+        property_name, prefix = named
         if (reason := passed_by(named, name, value)) is not None:
             unused[f"{name}={value} ({where}: {reason})"] = None
+            if prefix == SPRING_STREAMS:  # the application has a name in any case
+                unnamed = Found(APPLICATION_ID, None, where, config_map, name)
+                found.setdefault((APPLICATION_ID, False), (-1, unnamed))
             continue
-        property_name, prefix = named
+        key = property_name, prefix.startswith(SPRING_STREAMS)
         rank = SPRING_RANKS.get(prefix, 0)
-        if (other := _another_consumers(found.get(property_name), name, value, rank)) is not None:
+        if (other := _another_consumers(found.get(key), name, value, rank)) is not None:
             why = f"the figures are of one consumer, with {name}={value}"
             unused[f"{other.name}={other.value} ({why})"] = None
-        if property_name not in found or rank >= found[property_name][0]:
-            found[property_name] = rank, Found(property_name, value, where, config_map, name)
-    properties = [each for _, each in found.values()]
+        if key not in found or rank >= found[key][0]:
+            found[key] = rank, Found(property_name, value, where, config_map, name)
+    properties = [found[key][1] for key in sorted(found, key=lambda key: key[1])]
     return Application(properties, [*elsewhere, *unseen, *bad_json], [*unused], maps)
 
 
@@ -231,7 +240,9 @@ def _from_files(
             unseen.append(f"what {problem}")
             continue
         settings.update(read)
-        found += [(name, value, f"{file}: {name}", file.config_map) for name, value in read]
+        # beside Kafka's own name for its brokers, application.id is Kafka Streams', too
+        own = {APPLICATION_ID: f"kafka.{APPLICATION_ID}"} if "bootstrap.servers" in dict(read) else {}
+        found += [(own.get(name, name), value, f"{file}: {name}", file.config_map) for name, value in read]
 
     def look_up(name: str) -> str | None:
         if relaxed(name) in variables:
@@ -261,14 +272,14 @@ def shared_instance(found: Found) -> str | None:
 def setting_value(found: Found) -> Any | None:
     """The value as a scenario's setting has it; None if it is not understood, or not known."""
     text = (found.value or "").strip()
-    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET):
+    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET, *OF_SHARES):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [protocol_name(part.strip()) for part in text.strip("[]").split(",")]
         return names if KAFKAS.issuperset(names) else None
     if found.property == "group.instance.id":
         return "podname" if _POD_NAME.search(text) else None
-    if found.property == "enable.auto.commit":
+    if found.property in ("enable.auto.commit", LEAVE_GROUP):
         return {"true": True, "false": False}.get(text.lower())
     return milliseconds(text)
 

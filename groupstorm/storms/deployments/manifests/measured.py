@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, UNSUPPORTED
+from groupstorm.storms.scenario.group_protocol_settings import (
+    CLASSIC,
+    GROUP_PROTOCOL,
+    STREAMS_PROTOCOL,
+    UNSUPPORTED,
+)
 from groupstorm.storms.scenario.knowledge import Known
 
 #: More entries of a value than a sentence takes.
@@ -21,7 +26,8 @@ def take_measured(
     """
     own = dict(settings)
     protocol = of_trace.get(GROUP_PROTOCOL)
-    if protocol is not None and not UNSUPPORTED.get(protocol.value, {}).keys().isdisjoint(settings):
+    refused = {} if protocol is None else UNSUPPORTED.get(protocol.value, {})
+    if refused is not UNSUPPORTED[STREAMS_PROTOCOL] and not refused.keys().isdisjoint(settings):
         own.setdefault(GROUP_PROTOCOL, CLASSIC)  # whose settings the manifest has
     in_use = own.get(GROUP_PROTOCOL, CLASSIC if protocol is None else protocol.value)
     for name, known in of_trace.items():

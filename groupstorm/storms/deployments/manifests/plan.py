@@ -22,15 +22,18 @@ from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
     CONSUMER_THREADS,
+    LEAVE_GROUP,
     LISTENER_CONCURRENCY,
-    OF_STREAMS,
+    OF_SHARES,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
 )
 from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
-    SET_BY_STREAMS,
+    STATIC_STREAMS,
     is_streams,
+    measured_in_streams,
+    not_used,
     take_application,
 )
 from groupstorm.storms.deployments.manifests.workloads import (
@@ -48,6 +51,7 @@ from groupstorm.storms.scenario.setting_names import (
     COMMITS,
     DEPLOYMENT,
     KEDA,
+    LEAVE,
     NO_AUTOSCALER,
     POLLS,
     RECORD,
@@ -130,7 +134,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
         stated.add("topic_partitions")
-    of_trace = {name: one for name, one in measured.settings.items() if name not in stated}
+    settings = measured_in_streams(measured.settings) if of_streams else measured.settings
+    of_trace = {name: one for name, one in settings.items() if name not in stated}
     answers = {**{name: one.value for name, one in of_trace.items()}, **known, **given}
     replicas = workload.replicas or 0
     if scaling is not None:
@@ -296,13 +301,10 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
     plan.unknown.extend(plan.consumer.unseen)
     plan.warnings.extend(plan.consumer.warnings)
     for found in plan.consumer.properties:
-        setting = found.property
-        is_setting = setting in settings
-        if of_streams and setting in SET_BY_STREAMS:
-            plan.unused.append(f"{setting} ({found.where}: Kafka Streams sets it itself)")
-            continue
-        if setting in OF_STREAMS and not of_streams:
-            plan.unused.append(f"{setting} ({found.where}: of Kafka Streams, and application is consumer)")
+        setting = LEAVE if found.property == LEAVE_GROUP else found.property
+        is_setting = found.property in settings
+        if (reason := not_used(found, of_streams)) is not None:
+            plan.unused.append(f"{found.property} ({found.where}: {reason})")
             continue
         if found.value is None:
             if (is_setting or setting == LISTENER_CONCURRENCY) and setting not in given:
@@ -322,6 +324,9 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
             _share_instance(plan, found, instance, given)
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
+    if not OF_SHARES.isdisjoint(plan.settings) and GROUP_PROTOCOL not in {**plan.settings, **given}:
+        plan.settings[GROUP_PROTOCOL] = SHARE
+        plan.assumed.append(f"{GROUP_PROTOCOL}={SHARE} (as nobody else has share.acknowledgement.mode)")
 
 
 def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str, Any]) -> None:
@@ -378,11 +383,15 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
     protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
-            value = plan.settings.pop(name)
-            plan.warnings.append(
-                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer does "
-                f"not start (ConfigException). The figures are without it; {instead} takes its place."
+            value, said, outcome = plan.settings.pop(name), plan.warnings, "does not start (ConfigException)"
+            if protocol == STREAMS:
+                said, outcome = plan.findings, "starts, and the first has no effect"
+            said.append(
+                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer "
+                f"{outcome}. The figures are without it; {instead} takes its place."
             )
+    if protocol == STREAMS and plan.settings.get("group.instance.id", "none") != "none":
+        plan.warnings.append(f"group.instance.id and {GROUP_PROTOCOL}={protocol}: {STATIC_STREAMS}.")
 
 
 def _say_defaults(plan: Plan) -> None:

@@ -10,14 +10,19 @@ from __future__ import annotations
 import re
 
 from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import ACKNOWLEDGEMENT, ACQUIRE_MODE, OFFSET_RESET
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
 LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"
 #: When the container of a Spring listener commits, and its interval for TIME.
 ACK_MODE = "spring.kafka.listener.ack-mode"
 ACK_TIME = "spring.kafka.listener.ack-time"
+OF_LISTENERS = frozenset({LISTENER_CONCURRENCY, CONSUMER_THREADS, ACK_MODE, ACK_TIME})
 
+#: `leave_on_close` of a scenario. Kafka's clients have it for Kafka Streams, which sets it to false.
+LEAVE_GROUP = "internal.leave.group.on.close"
+#: Properties of share consumers alone.
+OF_SHARES = frozenset({ACQUIRE_MODE, ACKNOWLEDGEMENT})
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
     {
@@ -34,6 +39,8 @@ SETTINGS_OF_CLIENTS = frozenset(
         "enable.auto.commit",
         "auto.commit.interval.ms",
         OFFSET_RESET,
+        LEAVE_GROUP,
+        *OF_SHARES,
     }
 )
 #: Properties of a Kafka Streams application that are settings of a scenario, and its id.
@@ -64,8 +71,10 @@ _SPRING = {
     "maxpollinterval": "max.poll.interval.ms",
     "groupid": "group.id",
 }
-#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence.
+#: Spring Boot's consumer has these names alone, beside properties.*, and passes others by in silence; of its
+#: Kafka Streams it passes all by.
 _SPRING_CONSUMER = "spring.kafka.consumer."
+SPRING_STREAMS = "spring.kafka.streams."
 _PREFIXES = (
     "spring.kafka.consumer.properties.", "spring.kafka.properties.", _SPRING_CONSUMER,
     "kafka.consumer.", "consumer.", "kafka.", "",
@@ -75,7 +84,7 @@ SPRING_RANKS = {
     "spring.kafka.properties.": 1,
     _SPRING_CONSUMER: 2,
     "spring.kafka.consumer.properties.": 3,
-    "spring.kafka.streams.properties.": 3,
+    f"{SPRING_STREAMS}properties.": 3,
 }
 #: Without a prefix these words mean something else in other programs.
 _NEED_PREFIX = frozenset({"topic", "topics", "request.timeout.ms"})
@@ -98,7 +107,7 @@ _OWN_WORDS = {
     re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
     re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
     # Spring's and Quarkus' names of a Kafka Streams application, and ksqlDB's
-    re.compile(r"(?:.+\.)?(?:kafka[.-])?streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
+    re.compile(r"(?:.+\.)?(?:kafka[.-])?(?<!event\.)streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
     re.compile(r"(?:.+\.)?kafka\.application[.-]id|(?:ksql\.)?ksql\.service\.id"): APPLICATION_ID,
 }
 #: Consumers of their own in one process.
@@ -134,23 +143,28 @@ def property_named(name: str) -> tuple[str, str] | None:
             plain = "group.id"
         if plain in _PROPERTIES and (prefix or plain not in _NEED_PREFIX):
             return plain, prefix
-    ending = next((one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")), None)
-    if ending is None or not _OF_KAFKA.fullmatch(dotted) or _OF_OTHER_CLIENTS.search(dotted):
+    undashed = dotted.replace("-", ".")
+    endings = [one for one in _PROPERTIES - {"topic", "topics"} if dotted.endswith(f".{one}")]
+    # nothing but Kafka Streams has these words, however an application joins them: num-stream-threads
+    of_streams = [one for one in OF_STREAMS - {APPLICATION_ID} if undashed.endswith(f".{one}")]
+    if _OF_OTHER_CLIENTS.search(dotted) or not (of_streams or (endings and _OF_KAFKA.fullmatch(dotted))):
         return None
-    return ending, dotted.removesuffix(ending)
+    ending = [*of_streams, *endings][0]
+    return ending, dotted[: -len(ending)]
 
 
 def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | None:
-    """The reason why Spring Boot does not take a name under spring.kafka.consumer; None if it does.
+    """The reason why Spring Boot does not take a name under spring.kafka; None if it does.
 
-    Source: KafkaProperties.Consumer of Spring Boot 3 and 4.
+    Source: KafkaProperties.Consumer and .Streams of Spring Boot 3 and 4.
     """
     setting, prefix = named
     squeezed = relaxed(name).removeprefix(relaxed(_SPRING_CONSUMER))
-    if prefix != _SPRING_CONSUMER or setting not in SETTINGS_OF_CLIENTS or squeezed in _SPRING:
+    of_consumer = prefix == _SPRING_CONSUMER and setting in SETTINGS_OF_CLIENTS and squeezed not in _SPRING
+    if not of_consumer and prefix != SPRING_STREAMS:
         return None
     return (
-        f"Spring Boot has no such property and passes it by: spring.kafka.consumer.properties.{setting} is "
+        f"Spring Boot has no such property and passes it by: {prefix}properties.{setting} is "
         f"its name; if the application itself reads it, --set {setting}={value}"
     )
 

@@ -24,7 +24,12 @@ _QUESTIONS = (
     _Question("record_rate", "records a second into each partition", "record_rate=100"),
     _Question("start_ms", "from a container's start to its first poll()", "start_ms=25s"),
 )
-_STATE = _Question("state_bytes", "state of a task of Kafka Streams; 0 if it keeps none", "state_bytes=4GB")
+_STATE = _Question(
+    "state_bytes",
+    "state of a task of Kafka Streams; 0 if it keeps none; if it is no such application, --set "
+    "application=consumer",
+    "state_bytes=4GB",
+)
 _MEMBERS = _Question("members", "pods: the manifest gives no replicas", "members=10")
 
 
