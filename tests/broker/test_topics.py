@@ -28,8 +28,9 @@ def test_metadata_describes_one_broker_that_leads_everything(driver: Driver) -> 
     assert [(one.node_id, one.host, one.port) for one in answer.brokers] == [(1, "127.0.0.1", 9092)]
     (topic,) = answer.topics
     assert [
-        (one.partition_index, one.leader_id, one.replica_nodes, one.isr_nodes) for one in topic.partitions
-    ] == [(index, 1, (1,), (1,)) for index in range(3)]
+        (one.partition_index, one.leader_id, one.replica_nodes, one.isr_nodes, one.offline_replicas)
+        for one in topic.partitions
+    ] == [(index, 1, (1,), (1,), ()) for index in range(3)]
     assert topic.topic_id == topic_id(driver)
     assert topic.topic_authorized_operations == INT32_MIN
     assert answer.cluster_id == driver.ask(wire.METADATA, 2, topics=()).cluster_id
