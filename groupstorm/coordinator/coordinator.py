@@ -209,26 +209,12 @@ class GroupCoordinator:
             handle_list(shard, request, reply)
             return shard.take_effects()
         handler = self._handlers[type(request)]
-        if self._works_in_turns:
-            self._long.carry_out(request.group, self._serve_in_turns(handler, request, reply, may_match))
-            return shard.take_effects()
-        shard.may_match = may_match
-        self._serve(handler, request, reply)
-        if shard.background:
+        self._long.carry_out(request.group, self._serve(handler, request, reply, may_match))
+        if shard.background and not self._works_in_turns:
             return at_once(self._long.resolve())
         return shard.take_effects()
 
-    def _serve(self, handler: Handler, request: GroupRequest, reply: PendingReply) -> None:
-        shard = self._shard
-        try:
-            write = handler(shard, request, reply)
-            if write is not None and not isinstance(write, Write):
-                write = at_once(write)
-        except Exception as problem:  # noqa: BLE001  # `broken_off` says why
-            write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
-        self._served(request, reply, write)
-
-    def _serve_in_turns(
+    def _serve(
         self,
         handler: Handler,
         request: GroupRequest,
@@ -236,22 +222,18 @@ class GroupCoordinator:
         may_match: Callable[[str], bool] | None,
     ) -> Turns[None]:
         shard = self._shard
-        shard.may_match = may_match  # other requests may have been served since the call
+        shard.may_match = may_match
         try:
             write = handler(shard, request, reply)
             if write is not None and not isinstance(write, Write):
                 write = yield from write
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
             write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
-        self._served(request, reply, write)
-
-    def _served(self, request: GroupRequest, reply: PendingReply, write: Write | None) -> None:
-        """The handler is done: submit what it has to write."""
         if write is None and not reply.done and isinstance(request, _PARKED):
-            write = turn_of_parked(self._shard, request)
+            write = turn_of_parked(shard, request)
         if write is not None:
             write.refuse = lambda error: self._refuse(request, reply, operation_error(error))
-            submit(self._shard, write)
+            submit(shard, write)
 
     def take_long_work(self) -> list[Turns[Effects]]:
         """The work that is too long for one call, since the last time: groups at work, and regular
