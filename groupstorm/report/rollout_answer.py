@@ -88,7 +88,7 @@ def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
 
 def _costs(outcomes: Sequence[Outcome], runs: Sequence[Figures]) -> str:
     if all(run.unowned_partition_seconds is None for run in runs):
-        return "Nobody owns partitions in a share group: the other consumers go on."
+        return "Nobody owns partitions in a share group: the consumers that run get all records."
     rebalances = _rebalances([outcome.rebalances for outcome in outcomes])
     total = _range([run.unowned_partition_seconds or 0 for run in runs], seconds)
     longest = _range([run.unowned_max_seconds or 0 for run in runs], seconds)

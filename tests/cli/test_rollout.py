@@ -52,6 +52,17 @@ def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) ->
     assert "Static membership works against a Deployment: a new pod has a new name" in said
 
 
+def test_no_partition_of_a_share_group_is_un_owned(tmp_path: Path) -> None:
+    """With Recreate nobody is left for a time: it is not said that others go on."""
+    env = [{"name": "KAFKA_GROUP_PROTOCOL", "value": "share"}]
+    file = manifest(tmp_path, workload(container={**READY, "env": env}, strategy={"type": "Recreate"}))
+    result = groupstorm("rollout", file, *ALONE, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "Nobody owns partitions in a share group: the consumers that run get all records." in said
+    assert "partitions are un-owned for" not in said
+
+
 @pytest.mark.slow
 def test_instances_of_kafka_streams_that_leave_no_group(tmp_path: Path) -> None:
     """Instances of a Deployment do not come back: their tasks wait for the session if nothing is changed."""
