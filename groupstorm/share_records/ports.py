@@ -5,6 +5,7 @@ Calls to the last two are answered through a callback, inside the call or at any
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
@@ -71,8 +72,18 @@ class RecordBatch(NamedTuple):
     is_abort: bool = False
 
 
+class ComputedBatches(Sequence[RecordBatch]):
+    """Batches that are made when somebody looks at them: to search among them would make most of them."""
+
+    @abstractmethod
+    def up_to(self, offset: int) -> int:
+        """See `batches_up_to`."""
+
+
 def batches_up_to(batches: Sequence[RecordBatch], offset: int) -> int:
     """The number of batches that begin at or before the offset. Each holds a record at least."""
+    if isinstance(batches, ComputedBatches):
+        return batches.up_to(offset)
     most = offset - batches[0].base_offset + 1
     return bisect_right(batches, offset, 0, max(0, min(most, len(batches))), key=_base_offset)
 

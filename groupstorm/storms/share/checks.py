@@ -6,10 +6,14 @@ limit, and once it is done nobody gets it again. At the end the group has settle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
+from groupstorm.share_records.ranges import rest_of
 from groupstorm.storms.checks.final_state import FinalState
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.trace.events import share as events
@@ -22,6 +26,19 @@ DONE_ONCE: Final = "a_record_is_done_once"
 SHARE_INVARIANTS: Final = (ONE_HOLDER, COUNTED, DONE_ONCE, SETTLES)
 
 
+class Flight(NamedTuple):
+    """Records in flight, from offset ``first`` to ``last``: the member that has them (None: nobody), and the
+    number of their deliveries."""
+
+    first: int
+    last: int
+    holder: str | None
+    deliveries: int
+
+
+_FIRST: Final = itemgetter(0)
+
+
 class ShareChecks:
     """A sink of the trace that checks every row. ``limit``: deliveries of a record at most."""
 
@@ -29,8 +46,8 @@ class ShareChecks:
         self.verdicts: dict[str, str] = dict.fromkeys(SHARE_INVARIANTS, HELD)
         self._limit = limit
         self._time_us = 0
-        #: Record in flight -> the member that has it (None: nobody), and the number of its deliveries.
-        self._in_flight: dict[tuple[str, int], tuple[str | None, int]] = {}
+        #: Partition -> its records in flight, in the order of their offsets.
+        self._in_flight: defaultdict[str, list[Flight]] = defaultdict(list)
         #: Partition -> the offset behind the last record that was ever delivered.
         self._ends: dict[str, int] = {}
         self._checks: dict[type, Callable[[Any], None]] = {
@@ -66,29 +83,64 @@ class ShareChecks:
     def _acquired(self, event: events.ShareRecordsAcquired) -> None:
         ranges = zip(event.partitions, event.positions, event.counts, event.deliveries, strict=True)
         for partition, first, count, deliveries in ranges:
-            for offset in range(first, first + count):
-                is_new = offset >= self._ends[partition]
-                holder, before = self._in_flight.get((partition, offset), (None, 0))
-                if not is_new and (partition, offset) not in self._in_flight:
-                    self._break(DONE_ONCE, f"{event.member} got {partition}@{offset}, which was done")
-                if holder is not None:
-                    self._break(ONE_HOLDER, f"{event.member} got {partition}@{offset}, which {holder} had")
-                if deliveries != before + 1 or deliveries > self._limit:
-                    self._break(COUNTED, f"{partition}@{offset}: delivery {deliveries} follows {before}")
-                self._in_flight[partition, offset] = event.member, deliveries
-            self._ends[partition] = max(self._ends[partition], first + count)
+            last, member = first + count - 1, event.member
+            before = self._take_out(partition, first, last)
+            new = [Flight(*part, None, 0) for part in rest_of(first, last, [one[:2] for one in before])]
+            end = self._ends[partition]
+            for one in new:
+                if one.first < end:
+                    self._break(DONE_ONCE, f"{member} got {partition}@{one.first}, which was done")
+            for one in before:
+                if one.holder is not None:
+                    self._break(ONE_HOLDER, f"{member} got {partition}@{one.first}, which {one.holder} had")
+            for one in sorted(before + new):
+                if deliveries != one.deliveries + 1 or deliveries > self._limit:
+                    self._break(
+                        COUNTED, f"{partition}@{one.first}: delivery {deliveries} follows {one.deliveries}"
+                    )
+            self._put(partition, Flight(first, last, member, deliveries))
+            self._ends[partition] = max(end, last + 1)
 
     def _done(self, event: events.ShareRecordsAccepted | events.ShareRecordsArchived) -> None:
-        for partition, offset in _records(event.partitions, event.positions, event.counts):
-            if self._in_flight.pop((partition, offset), None) is None:
+        for partition, first, count in zip(event.partitions, event.positions, event.counts, strict=True):
+            taken = [one[:2] for one in self._take_out(partition, first, first + count - 1)]
+            for offset, _ in rest_of(first, first + count - 1, taken):
                 self._break(DONE_ONCE, f"{partition}@{offset} was done before {event.member} was")
 
     def _returned(self, event: events.ShareRecordsReturned) -> None:
-        for partition, offset in _records(event.partitions, event.positions, event.counts):
-            holder, deliveries = self._in_flight.get((partition, offset), (None, 0))
-            if holder != event.member:
-                self._break(ONE_HOLDER, f"{event.member} gave {partition}@{offset} back, which {holder} had")
-            self._in_flight[partition, offset] = None, deliveries
+        for partition, first, count in zip(event.partitions, event.positions, event.counts, strict=True):
+            last, member = first + count - 1, event.member
+            found = self._take_out(partition, first, last)
+            found += [Flight(*part, None, 0) for part in rest_of(first, last, [one[:2] for one in found])]
+            for one in found:
+                if one.holder != member:
+                    self._break(
+                        ONE_HOLDER, f"{member} gave {partition}@{one.first} back, which {one.holder} had"
+                    )
+                self._put(partition, one._replace(holder=None))
+
+    def _take_out(self, partition: str, first: int, last: int) -> list[Flight]:
+        """Take these records out of flight. Returns those that were in flight, in order."""
+        flights = self._in_flight[partition]
+        begin = bisect_right(flights, first, key=_FIRST)
+        if begin and flights[begin - 1].last >= first:
+            begin -= 1
+        end, taken, rest = begin, [], []
+        while end < len(flights) and flights[end].first <= last:
+            one = flights[end]
+            end += 1
+            if one.first < first:
+                rest.append(one._replace(last=first - 1))
+            if one.last > last:
+                rest.append(one._replace(first=last + 1))
+            taken.append(one._replace(first=max(one.first, first), last=min(one.last, last)))
+        flights[begin:end] = rest
+        return taken
+
+    def _put(self, partition: str, flight: Flight) -> None:
+        """Add records that are not in flight."""
+        flights = self._in_flight[partition]
+        flights.insert(bisect_right(flights, flight.first, key=_FIRST), flight)
 
     def _break(self, invariant: str, sentence: str) -> None:
         self.violated(invariant, f"after {self._time_us / 1_000_000:.3f} s {sentence}")
@@ -101,11 +153,3 @@ class ShareChecks:
         del now_us
         if not world.settled:
             self.violated(SETTLES, "the group had not settled when the scenario ended")
-
-
-def _records(
-    partitions: Sequence[str], positions: Sequence[int], counts: Sequence[int]
-) -> Iterable[tuple[str, int]]:
-    for partition, first, count in zip(partitions, positions, counts, strict=True):
-        for offset in range(first, first + count):
-            yield partition, offset

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, overload
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.share_records.ports import LogPosition, LogRead, RecordBatch
+from groupstorm.share_records.ports import ComputedBatches, LogPosition, LogRead, RecordBatch
 from groupstorm.storms.records.logs import LogCurve
 from groupstorm.storms.world.clock import Clock
 
@@ -119,10 +119,14 @@ class VirtualLog:
         start = self._starts[bisect_right(self._starts, offset) - 1]
         return offset - (offset - start) % self._per_batch
 
-    def _number(self, base: int) -> int:
-        """The record batches before the one that begins at ``base``."""
-        piece = bisect_right(self._starts, base) - 1
-        return self._before[piece] + (base - self._starts[piece]) // self._per_batch
+    def _number(self, offset: int) -> int:
+        """The record batches before the one that holds ``offset``."""
+        piece = bisect_right(self._starts, offset) - 1
+        return self._before[piece] + (offset - self._starts[piece]) // self._per_batch
+
+    def begun(self, offset: int) -> int:
+        """The record batches that begin at or before ``offset``."""
+        return self._number(offset) + 1 if offset >= 0 else 0
 
     def batch(self, number: int) -> RecordBatch:
         """The record batch with so many before it."""
@@ -134,7 +138,7 @@ class VirtualLog:
         return RecordBatch(base, end - 1, (end - base) * self._record_bytes)
 
 
-class RecordBatches(Sequence[RecordBatch]):
+class RecordBatches(ComputedBatches):
     """Record batches by their numbers, each made when somebody looks at it."""
 
     __slots__ = ("_log", "_numbers")
@@ -145,6 +149,9 @@ class RecordBatches(Sequence[RecordBatch]):
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def up_to(self, offset: int) -> int:
+        return max(0, min(self._log.begun(offset) - self._numbers.start, len(self._numbers)))
 
     @overload
     def __getitem__(self, at: int) -> RecordBatch: ...
