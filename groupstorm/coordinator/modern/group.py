@@ -132,7 +132,10 @@ class ModernGroup(ABC, Generic[M, T]):
     def set_target(self, member_id: str, target: T | None) -> None:
         """Set the member's target, or forget it (None)."""
         before = self.targets.get(member_id)
-        self.undo.append(lambda: put(self.targets, member_id, before))
+        self.undo.append(lambda: self._put_target(member_id, before))
+        self._put_target(member_id, target)
+
+    def _put_target(self, member_id: str, target: T | None) -> None:
         put(self.targets, member_id, target)
 
     @abstractmethod

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
+from groupstorm.assignors.server import Target
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import put
@@ -45,7 +47,7 @@ class ShareGroupState(StrEnum):
 class ShareGroup(SubscribedGroup[ShareMember]):
     """The state of one group, and what can be read from it directly."""
 
-    __slots__ = ("asked_at_ms", "state_partitions", "to_initialize")
+    __slots__ = ("_assigned", "asked_at_ms", "state_partitions", "to_initialize")
 
     kind = GroupType.SHARE
     keeps_offsets = False
@@ -68,6 +70,8 @@ class ShareGroup(SubscribedGroup[ShareMember]):
         self.asked_at_ms = 0
         #: No records: the persister is asked for these as soon as the present request has its answer.
         self.to_initialize: list[Initialization] = []
+        #: The partitions of all targets; None: a target has changed since they were asked for.
+        self._assigned: dict[UUID, set[int]] | None = None
 
     @classmethod
     def new(cls, name: str, compatibility: Compatibility) -> ShareGroup:
@@ -91,10 +95,12 @@ class ShareGroup(SubscribedGroup[ShareMember]):
         initialized = (self.state_partitions or StatePartitions()).initialized
         if not self.subscribed or not initialized:
             return False
-        assigned: dict[Any, set[int]] = {}
-        for target in self.targets.values():
-            for topic, numbers in target.items():
-                assigned.setdefault(topic, set()).update(numbers)
+        assigned = self._assigned
+        if assigned is None:
+            assigned = self._assigned = {}
+            for target in self.targets.values():
+                for topic, numbers in target.items():
+                    assigned.setdefault(topic, set()).update(numbers)
         return any(
             topics.name(topic) in self.subscribed and assigned.get(topic, set()) != set(numbers)
             for topic, numbers in initialized.items()
@@ -116,6 +122,10 @@ class ShareGroup(SubscribedGroup[ShareMember]):
 
     def _put_partitions(self, partitions: StatePartitions | None, asked_at_ms: int) -> None:
         self.state_partitions, self.asked_at_ms = partitions, asked_at_ms
+
+    def _put_target(self, member_id: str, target: Target | None) -> None:
+        super()._put_target(member_id, target)
+        self._assigned = None
 
     def set_member(self, member_id: str, member: ShareMember | None) -> None:
         """Add, replace or remove (None) a member, and count its topics."""
