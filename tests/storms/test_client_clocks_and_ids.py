@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.world.consumer_group.client_clock import ClientClock
-from groupstorm.storms.world.consumer_group.member_ids import drawn_member_id
+from groupstorm.storms.world.client_clock import ClientClock
+from groupstorm.storms.world.draws import drawn_member_id
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The membership of one share consumer in virtual time: its heartbeats, its coordinator, its metadata.
+"""The membership of one share consumer in virtual time: its heartbeats, coordinator, metadata and pauses.
 
 Kafka: ShareConsumerImpl's network thread, ShareHeartbeatRequestManager.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
@@ -27,16 +27,76 @@ from groupstorm.clients.operations import (
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.ports import TopicPartition
-from groupstorm.storms.share.pauses import SharePauses, ShareRequests
 from groupstorm.storms.world.broker import topic_id
-from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.client_clock import ClientClock
+from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.consumer_group.client_clock import ClientClock
-from groupstorm.storms.world.consumer_group.member_ids import drawn_member_id
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
+from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.metadata import ClientMetadata
+from groupstorm.storms.world.topics import ClientMetadata
+
+
+class ShareRequests:
+    """The heartbeats of one process: computed while nothing happens, until somebody wakes them."""
+
+    def __init__(self, environment: Environment, member_id: str, heartbeats: QuietHeartbeats) -> None:
+        self._environment = environment
+        self._member_id = member_id
+        self._heartbeats = heartbeats
+
+    def rest(self) -> None:
+        """Compute them from now on."""
+        self._environment.resting.add(self._member_id, self)
+        self._environment.broker.suspend_session(self._member_id)
+
+    def wake(self) -> None:
+        """Send them from now on."""
+        self.wake_heartbeats()
+
+    def wake_heartbeats(self) -> None:
+        if self._heartbeats.is_quiet:
+            self._environment.resting.remove(self._member_id)
+            self._heartbeats.wake()
+
+
+class PausedConsumer(Protocol):
+    alive: bool
+    periodic_requests: ShareRequests
+
+    def work_takes_longer(self, duration_us: int, *, also_next: bool) -> None:
+        """The application is late by so much; ``also_next``: with the next records, if it has none."""
+        ...
+
+    def runs_again(self) -> None:
+        """The process stood still."""
+        ...
+
+
+class SharePauses:
+    """The time until which a process stands still."""
+
+    def __init__(self, clock: Clock, process: PausedConsumer) -> None:
+        self.paused_until_us = 0
+        self._clock = clock
+        self._process = process
+
+    def pause(self, duration_us: int) -> None:
+        """The process stands still: no heartbeat, no fetch, no work (SIGSTOP); its connections stay."""
+        process, until_us = self._process, self._clock.now_us + duration_us
+        if not process.alive or until_us <= self.paused_until_us:
+            return
+        process.periodic_requests.wake_heartbeats()
+        process.work_takes_longer(until_us - max(self._clock.now_us, self.paused_until_us), also_next=False)
+        self.paused_until_us = until_us
+        self._clock.at(until_us, process.runs_again)
+
+    def busy(self, duration_us: int) -> None:
+        """The application takes so much longer for its records; heartbeats go on."""
+        if self._process.alive:
+            self._process.work_takes_longer(duration_us, also_next=True)
+
 
 CLOSED, CRASHED, FAILED = "closed", "crashed", "failed"
 
@@ -61,7 +121,12 @@ class ShareMembership(ABC):
         self.closing = False
         self.client_clock = ClientClock(0)
         self.connection = VirtualConnection(
-            environment.network, index, self.name, incarnation, lambda _step, _response: None, ClientTimers(0)
+            environment.network,
+            index,
+            self.name,
+            incarnation,
+            lambda _step, _response: None,
+            self.client_clock,
         )
         self._metadata = ClientMetadata(
             self.clock, environment.topics, config.metadata_max_age_ms * 1000, self.runs_again

@@ -11,7 +11,7 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Requ
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.broker import VirtualBroker
-from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import Kind, order_of
 
@@ -162,9 +162,9 @@ class VirtualConnection:
     """
 
     __slots__ = (
+        "_client_clock",
         "_latencies",
         "_sent",
-        "_timers",
         "broken_until_us",
         "broker",
         "clock",
@@ -190,7 +190,7 @@ class VirtualConnection:
         name: str,
         incarnation: int,
         complete_step: Callable[[int, Response | Disconnected], None],
-        timers: ClientTimers,
+        client_clock: ClientClock,
     ) -> None:
         self.network = network
         self.broker = network.broker
@@ -216,7 +216,7 @@ class VirtualConnection:
         #: The requests whose draws lie at negative indexes: disjoint from those of the periodic requests,
         #: which may be computed, so that these change no others.
         self._sent = 0
-        self._timers = timers
+        self._client_clock = client_clock
 
     @property
     def broken(self) -> bool:
@@ -264,7 +264,7 @@ class VirtualConnection:
         else:
             self._sent += 1
             request_draw, response_draw = self._latencies.pair(-self._sent)
-        timeout_us = self._timers.us(timeout_ms)
+        timeout_us = self._client_clock.timer_us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, step, response_draw, now_us)
         self.in_flight.append(sent)
         leaves_us = now_us
@@ -277,7 +277,7 @@ class VirtualConnection:
     def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
         """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
         request_draw, response_draw = self._draws_at(sent_us)
-        timeout_us = self._timers.us(timeout_ms)
+        timeout_us = self._client_clock.timer_us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
         self.in_flight.append(sent)
         arrival_us = sent_us + self.latency.at(request_draw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
@@ -20,7 +20,7 @@ class ConnectedProcess(Protocol):
     config: ConsumerConfig
     connection: VirtualConnection
     periodic_requests: PeriodicRequests
-    timers: ClientTimers
+    client_clock: ClientClock
 
     @property
     def membership(self) -> GroupMember: ...
@@ -68,7 +68,7 @@ class ConnectionFaults:
     def _unanswered_us(self) -> int:
         """When request.timeout.ms has passed since the next heartbeat."""
         process = self._process
-        timeout_us = process.timers.us(process.config.request_timeout_ms)
+        timeout_us = process.client_clock.timer_us(process.config.request_timeout_ms)
         return process.periodic_requests.next_heartbeat_us() + timeout_us
 
     def _give_up_connection(self) -> None:

@@ -171,10 +171,10 @@ class VirtualConsumer(VirtualProcess[Membership]):
         return TAKES_TIME
 
     def _back_off(self, operation: Backoff) -> Any:
-        return self.later(self.timers.us(operation.delay_ms))
+        return self.later(self.client_clock.timer_us(operation.delay_ms))
 
     def _await_join_interval(self, operation: AwaitJoinInterval) -> Any:
-        interval_us = self.timers.us(operation.interval_ms)
+        interval_us = self.client_clock.timer_us(operation.interval_ms)
         if self._joined_us is None or self.clock.now_us - self._joined_us >= interval_us:
             return None
         return self.later(interval_us)

@@ -1,7 +1,9 @@
-"""The durations of an application's work, drawn by the instant at which they begin."""
+"""The draws of a process: how long its application works, by the instant at which that begins; its id."""
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
+from hashlib import blake2b
 from typing import Final
 
 from groupstorm.storms.scenario.randomness import Distribution, Stream
@@ -30,3 +32,14 @@ class ApplicationDraws:
         if distribution.is_constant:
             return distribution.largest_us
         return distribution.at(self.draw(purpose))
+
+
+def drawn_member_id(seed: int, name: str, incarnation: int) -> str:
+    """A UUID as Kafka prints it (Uuid.randomUuid): the same in every run of that seed."""
+    attempt = 0
+    while True:
+        content = f"{seed}/consumer-group-member/{name}/{incarnation}/{attempt}".encode()
+        drawn = urlsafe_b64encode(blake2b(content, digest_size=16).digest()).decode().rstrip("=")
+        if not drawn.startswith("-"):
+            return drawn
+        attempt += 1

@@ -29,9 +29,9 @@ from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
 from groupstorm.storms.world.response_errors import first_error

@@ -26,20 +26,19 @@ from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.connection_faults import ConnectionFaults
 from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.garbage_collections import GarbageCollections
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
-from groupstorm.storms.world.metadata import ClientMetadata
-from groupstorm.storms.world.pauses import Pauses
+from groupstorm.storms.world.pauses import GarbageCollections, Pauses
 from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
 from groupstorm.storms.world.response_errors import first_error
+from groupstorm.storms.world.topics import ClientMetadata
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 
@@ -65,6 +64,7 @@ class VirtualProcess(ABC, Generic[Member]):
         "_metadata",
         "_trace",
         "alive",
+        "client_clock",
         "clock",
         "commits",
         "config",
@@ -82,7 +82,6 @@ class VirtualProcess(ABC, Generic[Member]):
         "settings",
         "started",
         "step",
-        "timers",
         "waits_for_poll",
         "work",
     )
@@ -112,11 +111,11 @@ class VirtualProcess(ABC, Generic[Member]):
         #: The operation that is under way: a result for an earlier one comes too late.
         self.step = 0
         self.waits_for_poll = False
-        self.timers = ClientTimers(settings.of_member(index).integer("clock_drift_ppm"))
+        self.client_clock = ClientClock(settings.of_member(index).integer("clock_drift_ppm"))
         self._metadata = ClientMetadata(
             self.clock,
             environment.topics,
-            self.timers.us(config.metadata_max_age_ms),
+            self.client_clock.timer_us(config.metadata_max_age_ms),
             self._metadata_refreshed,
         )
         records = environment.records
@@ -133,7 +132,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.work = Work(records, self.name, loop, settings.of_member(index).choice(OFFSET_RESET))
         self.rates = ProcessingRates(self.clock, loop, self._processing_changed)
         self.connection = VirtualConnection(
-            environment.network, index, self.name, incarnation, self.completed, self.timers
+            environment.network, index, self.name, incarnation, self.completed, self.client_clock
         )
         self.draws = ApplicationDraws(self.clock, environment.seed, self.name, incarnation)
         self.membership = self._new_member()
@@ -179,7 +178,7 @@ class VirtualProcess(ABC, Generic[Member]):
         """The first poll()."""
         config = self.config
         self.started = True
-        max_age_us = self.timers.us(config.metadata_max_age_ms)
+        max_age_us = self.client_clock.timer_us(config.metadata_max_age_ms)
         phases = self._environment.phases
         self._metadata.start(phases.metadata_age_us(self.name, self.clock.now_us, max_age_us))
         self._collections.start()
@@ -224,7 +223,7 @@ class VirtualProcess(ABC, Generic[Member]):
     def fetches_unknown_partitions(self) -> None:
         """A fetch is answered with UNKNOWN_TOPIC_OR_PARTITION: the client refreshes its metadata."""
         if self.alive:
-            self.clock.after(self.timers.us(self.config.retry_backoff_ms), self._refresh_metadata)
+            self.clock.after(self.client_clock.timer_us(self.config.retry_backoff_ms), self._refresh_metadata)
 
     def _refresh_metadata(self) -> None:
         self._metadata.refresh()
@@ -290,7 +289,7 @@ class VirtualProcess(ABC, Generic[Member]):
 
     def poll_deadline_us(self, polled_us: int) -> int:
         """When max.poll.interval.ms has passed since a poll() at ``polled_us``, as the client counts it."""
-        return polled_us + self.timers.us(self.config.max_poll_interval_ms)
+        return polled_us + self.client_clock.timer_us(self.config.max_poll_interval_ms)
 
     def nudge(self) -> None:
         """A rejoin may have become necessary: the application notices at its next poll()."""

@@ -25,9 +25,8 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.steps import refuse_chaos_steps
-from groupstorm.storms.world.consumers import PlainConsumers
+from groupstorm.storms.world.consumers import PlainConsumers, Pods
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.pods import Pods
 from groupstorm.storms.world.steps import WorldSteps
 from groupstorm.storms.world.world import World
 from groupstorm.trace.events.scenario import TasksCreated

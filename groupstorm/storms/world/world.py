@@ -18,7 +18,6 @@ from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
 from groupstorm.storms.world.probes import probe
 from groupstorm.storms.world.slow_records import SlowRecordTimes
-from groupstorm.storms.world.time_loop import TimeLoop
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
@@ -61,7 +60,6 @@ class World:
     def __init__(self, environment: Environment, processes: Processes) -> None:
         self._environment = environment
         self._processes = processes
-        self._time_loop = TimeLoop(environment.clock, environment.broker, environment.trace)
         self.scenario = environment.scenario
         self.settings = environment.settings
         self.seed = environment.seed
@@ -72,8 +70,20 @@ class World:
         self.rate_rows = RecordRateRows(self)
 
     def run_until(self, end_us: int) -> None:
-        """Do everything that is due by ``end_us``."""
-        self._time_loop.run_until(end_us)
+        """Do everything that is due by ``end_us``; at one instant, the coordinator's timers come last."""
+        clock, broker = self.clock, self._environment.broker
+        while True:
+            due_us = broker.due_us()
+            clock.limit_us = (end_us if due_us is None else min(due_us, end_us)) + 1
+            clock.run()
+            due_us = broker.due_us()  # calls may have set an earlier timer, or cancelled this one
+            if due_us is not None and due_us < clock.limit_us:
+                clock.advance_to(max(due_us, clock.now_us))
+                broker.fire_timers()
+            elif clock.limit_us > end_us:
+                break
+        clock.advance_to(max(end_us, clock.now_us))
+        self._environment.trace.flush()
 
     # -- processes -------------------------------------------------------------------------------
 

@@ -4,8 +4,7 @@
 * `view`: the member as the parts see it that serve both protocols;
 * `quiet_heartbeats`: heartbeats that are computed as long as nothing happens;
 * `requests`: background commits, and what disturbs heartbeats;
-* `network_thread`: when the client's network thread runs;
-* `client_clock`: milliseconds on the clock of the member's machine.
+* `network_thread`: when the client's network thread runs.
 """
 
 from __future__ import annotations

@@ -36,12 +36,11 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
-from groupstorm.storms.world.consumer_group.client_clock import ClientClock
-from groupstorm.storms.world.consumer_group.member_ids import drawn_member_id
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.consumer_group.requests import ConsumerGroupRequests
 from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
+from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.fetch_pauses import pause_fetching
 from groupstorm.storms.world.process import VirtualProcess
@@ -68,7 +67,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_seeks_coordinator",
         "_state",
         "_told_poll_us",
-        "client_clock",
         "closing",
         "group_member",
         "topics_to_tell",
@@ -106,8 +104,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         return f"<ConsumerGroupProcess {self.name} {state} owned={len(self.work.partitions)}>"
 
     def _new_member(self) -> ConsumerGroupView:
-        drift_ppm = self.settings.of_member(self.index).integer("clock_drift_ppm")
-        self.client_clock = ClientClock(drift_ppm)
         member_id = drawn_member_id(self._environment.seed, self.name, self._incarnation)
         self.group_member = self._new_group_member(member_id, self._now_ms)
         return ConsumerGroupView(self.group_member, self._coordinator_lost, self._poll_is_late)
@@ -166,7 +162,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._due.clear()
         self.membership.callbacks_due = 0
         self.step += 1
-        self.clock.after(self.timers.us(CLOSE_TIMEOUT_MS), self._close_timed_out)
+        self.clock.after(self.client_clock.timer_us(CLOSE_TIMEOUT_MS), self._close_timed_out)
         positions = self.work.positions(self.clock.now_us) if self.config.enable_auto_commit else {}
         generation = self.membership.generation
         if positions and generation.id > 0:
@@ -375,7 +371,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._commits.send(positions, sent, self._committed)
 
     def _refresh_topics(self, _: RefreshTopics) -> None:
-        self.clock.after(self.timers.us(self.config.retry_backoff_ms), self._refresh_metadata)
+        self.clock.after(self.client_clock.timer_us(self.config.retry_backoff_ms), self._refresh_metadata)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""

@@ -17,8 +17,8 @@ from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.consumer_group.client_clock import ClientClock
 from groupstorm.storms.world.instants import Kind, moment_of, order_of
 
 #: Makes an answer that brings nothing: error, member id, epoch, interval.

@@ -31,6 +31,7 @@ class PeriodicRequests:
     __slots__ = (
         "_broker",
         "_by_hand",
+        "_client_clock",
         "_clock",
         "_commits",
         "_config",
@@ -46,7 +47,6 @@ class PeriodicRequests:
         "_resting",
         "_sender",
         "_timer",
-        "_timers",
         "_work",
         "heartbeats",
     )
@@ -70,7 +70,7 @@ class PeriodicRequests:
         self._exact = exact
         self._sender = sender
         self._config = sender.config
-        self._timers = sender.timers
+        self._client_clock = sender.client_clock
         self._membership = sender.membership
         self._connection = sender.connection
         self._work = sender.work
@@ -100,7 +100,7 @@ class PeriodicRequests:
             self._end_heartbeats()
         if wanted and self._sender.reachable():
             now_us = self._clock.now_us
-            interval_us = self._timers.us(self._config.heartbeat_interval_ms)
+            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
             self._begin_heartbeats(self._first_heartbeat_us(now_us, interval_us), interval_us)
             self._held_since_us = None
 
@@ -117,7 +117,7 @@ class PeriodicRequests:
         heartbeats, config = self.heartbeats, self._config
         if heartbeats is not None and config.profile.heartbeats_wait_in_steps:
             share, batch_us = self._sender.work_share()
-            most_us = min(batch_us, self._timers.us(config.retry_backoff_ms))
+            most_us = min(batch_us, self._client_clock.timer_us(config.retry_backoff_ms))
             heartbeats.schedule.works(self._clock.now_us, share, most_us)
 
     def hold_heartbeats(self, duration_us: int) -> None:
@@ -133,7 +133,7 @@ class PeriodicRequests:
         if self._by_hand is not None:
             self._by_hand.start()
         elif self._sender.commits != NEVER:
-            interval_us = self._timers.us(self._config.auto_commit_interval_ms)
+            interval_us = self._client_clock.timer_us(self._config.auto_commit_interval_ms)
             schedule = RequestSchedule(
                 Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection, self._latency_most_us
             )
@@ -182,7 +182,7 @@ class PeriodicRequests:
     def restart(self) -> None:
         """After a pause or a lost connection: send a heartbeat at once."""
         if self._membership.heartbeating and self._sender.reachable() and self.heartbeats is None:
-            interval_us = self._timers.us(self._config.heartbeat_interval_ms)
+            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
             self._begin_heartbeats(self._clock.now_us, interval_us)
         self.restart_commits()
 

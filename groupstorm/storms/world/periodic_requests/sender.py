@@ -8,7 +8,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world.client_timers import ClientTimers
+from groupstorm.storms.world.client_clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
 
@@ -22,7 +22,7 @@ class Sender(Protocol):
     commits: str
     config: ConsumerConfig
     connection: VirtualConnection
-    timers: ClientTimers
+    client_clock: ClientClock
     work: Work
 
     @property
