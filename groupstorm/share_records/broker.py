@@ -13,13 +13,17 @@ from typing import Any, NamedTuple
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acknowledgement import acknowledge
 from groupstorm.share_records.config import GroupOptions, ShareConfig
-from groupstorm.share_records.fetches import DelayedShareFetch, Fetched, FetchSurroundings
+from groupstorm.share_records.fetches import DelayedShareFetch, FetchSurroundings
 from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
+    AcknowledgeAnswer,
     AcknowledgeError,
+    AcknowledgeErrors,
     Acknowledgements,
+    FetchAnswer,
+    Fetched,
     FetchedPartition,
     Request,
     Response,
@@ -49,7 +53,6 @@ _DROPPING = (
     Error.GROUP_ID_NOT_FOUND,
     Error.UNKNOWN_TOPIC_OR_PARTITION,
 )
-AcknowledgeErrors = dict[TopicPartition, AcknowledgeError]
 _NOT_HERE = AcknowledgeError(
     Error.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
 )
@@ -161,9 +164,7 @@ class ShareBroker:
             response = ShareFetchResponse(problem.error)
             self.timers.schedule(request.max_wait_ms, partial(reply, response))
             return
-        answer = _FetchAnswer(
-            lambda found, errors: self._answer_fetch(request, session, found, errors, reply)
-        )
+        answer = FetchAnswer(partial(self._answer_fetch, request, session, reply))
         if has_acknowledgements:
             yield from self._acknowledge(request, answer.acknowledged)
         else:
@@ -216,7 +217,7 @@ class ShareBroker:
         turn = request.epoch % len(wanted) if request.epoch >= 1 else 0
         is_committed = self.group_options(request.group).is_committed
         fetch = DelayedShareFetch(
-            request, max_bytes, is_committed, self._fetches, lambda found: done({**found, **failed})
+            request, max_bytes, is_committed, self._fetches, partial(_answer_also, failed, done)
         )
         yield from self._begin(fetch, wanted[turn:] + wanted[:turn])
 
@@ -256,9 +257,9 @@ class ShareBroker:
         self,
         request: ShareFetch,
         session: ShareSession | None,
+        reply: Callable[[Response], None],
         found: Fetched,
         errors: AcknowledgeErrors,
-        reply: Callable[[Response], None],
     ) -> None:
         error = Error.NONE
         partitions = {one: found[one] for one in in_hash_order(found, self._cluster.partition_hash)}
@@ -283,14 +284,15 @@ class ShareBroker:
         else:
             session = self.sessions.at_epoch(key, request.epoch)
             session.epoch = next_epoch(session.epoch)
+        yield from self._acknowledge(request, partial(self._answer_acknowledge, request, reply))
 
-        def answer(errors: AcknowledgeErrors) -> None:
-            if request.epoch == FINAL_EPOCH:
-                self._end_session(key)
-            lock_ms = self.group_options(request.group).record_lock_duration_ms
-            reply(ShareAcknowledgeResponse(Error.NONE, lock_ms, errors))
-
-        yield from self._acknowledge(request, answer)
+    def _answer_acknowledge(
+        self, request: Request, reply: Callable[[Response], None], errors: AcknowledgeErrors
+    ) -> None:
+        if request.epoch == FINAL_EPOCH:
+            self._end_session(SessionKey(request.group, request.member_id))
+        lock_ms = self.group_options(request.group).record_lock_duration_ms
+        reply(ShareAcknowledgeResponse(Error.NONE, lock_ms, errors))
 
     def _acknowledge(self, request: Request, done: Callable[[AcknowledgeErrors], None]) -> Turns[None]:
         """Work on the acknowledgements of all partitions; the errors come once the last has its answer."""
@@ -299,32 +301,25 @@ class ShareBroker:
             # partitions without acknowledgements are in an answer only beside others
             done({one: failure for one, failure in failed.items() if failure.error is not Error.NONE})
             return
-        errors: AcknowledgeErrors = {}
-        is_begun = False
-
-        def answered(key: SharePartitionKey, error: Error) -> None:
-            self._drop_after(key, error)
-            errors[key.topic_partition] = AcknowledgeError(error)
-            finish()
-
-        def finish() -> None:
-            if is_begun and len(errors) == len(interested):
-                done({**errors, **failed})
-
+        answer = AcknowledgeAnswer(len(interested), failed, done)
         for one in interested:
             key = SharePartitionKey(request.group, one)
             share_partition = self.share_partitions.get(key)
             if share_partition is None:
-                answered(key, Error.UNKNOWN_TOPIC_OR_PARTITION)
-                errors[one] = _NOT_HERE
+                self._acknowledged(answer, key, Error.UNKNOWN_TOPIC_OR_PARTITION)
+                answer.errors[one] = _NOT_HERE
                 continue
-            why = acknowledge(share_partition, request.member_id, interested[one], partial(answered, key))
+            answered = partial(self._acknowledged, answer, key)
+            why = acknowledge(share_partition, request.member_id, interested[one], answered)
             if why is not None:
-                errors[one] = errors[one]._replace(sentence=why)
+                answer.errors[one] = answer.errors[one]._replace(sentence=why)
             self._fetches.retry(key)
             yield len(interested[one])
-        is_begun = True
-        finish()
+        answer.all_are_asked()
+
+    def _acknowledged(self, answer: AcknowledgeAnswer, key: SharePartitionKey, error: Error) -> None:
+        self._drop_after(key, error)
+        answer.add(key.topic_partition, AcknowledgeError(error))
 
     def _checked(self, request: Request) -> tuple[AcknowledgeErrors, Acknowledgements]:
         """The partitions whose answer is known now, and the acknowledgements for share partitions."""
@@ -376,22 +371,5 @@ class ShareBroker:
             self._fetches.retry(key)
 
 
-class _FetchAnswer:
-    """The two halves of an answer to ShareFetch: it is sent once both are there."""
-
-    def __init__(self, send: Callable[[Fetched, AcknowledgeErrors], None]) -> None:
-        self._send = send
-        self._found: Fetched | None = None
-        self._errors: AcknowledgeErrors | None = None
-
-    def fetched(self, found: Fetched) -> None:
-        self._found = found
-        self._send_if_complete()
-
-    def acknowledged(self, errors: AcknowledgeErrors) -> None:
-        self._errors = errors
-        self._send_if_complete()
-
-    def _send_if_complete(self) -> None:
-        if self._found is not None and self._errors is not None:
-            self._send(self._found, self._errors)
+def _answer_also(failed: Fetched, done: Callable[[Fetched], None], found: Fetched) -> None:
+    done({**found, **failed})

@@ -13,7 +13,7 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acquisition import Acquired, AcquireRequest, acquire
-from groupstorm.share_records.messages import FetchedPartition, ShareFetch
+from groupstorm.share_records.messages import Fetched, FetchedPartition, ShareFetch
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.ports import (
     Cluster,
@@ -27,7 +27,6 @@ from groupstorm.share_records.ports import (
 from groupstorm.share_records.timers import Timer, Timers
 from groupstorm.turns import Turns, at_once
 
-Fetched = dict[TopicPartition, FetchedPartition]
 #: A fetch waits for a change of a share partition, or for records of a partition.
 WatchKey = SharePartitionKey | TopicPartition
 #: Nothing happens between two steps of a fetch of so few partitions.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -85,3 +85,55 @@ class ShareAcknowledgeResponse:
 
 
 Response = ShareFetchResponse | ShareAcknowledgeResponse
+
+Fetched = dict[TopicPartition, FetchedPartition]
+AcknowledgeErrors = dict[TopicPartition, AcknowledgeError]
+
+
+class FetchAnswer:
+    """The two halves of an answer to ShareFetch: it is sent once both are there."""
+
+    def __init__(self, send: Callable[[Fetched, AcknowledgeErrors], None]) -> None:
+        self._send = send
+        self._found: Fetched | None = None
+        self._errors: AcknowledgeErrors | None = None
+
+    def fetched(self, found: Fetched) -> None:
+        self._found = found
+        self._send_if_complete()
+
+    def acknowledged(self, errors: AcknowledgeErrors) -> None:
+        self._errors = errors
+        self._send_if_complete()
+
+    def _send_if_complete(self) -> None:
+        if self._found is not None and self._errors is not None:
+            self._send(self._found, self._errors)
+
+
+class AcknowledgeAnswer:
+    """The errors of ``expected`` partitions: sent once the last has its own, and all of them were asked.
+
+    ``failed``: the partitions that are not asked.
+    """
+
+    def __init__(
+        self, expected: int, failed: AcknowledgeErrors, send: Callable[[AcknowledgeErrors], None]
+    ) -> None:
+        self.errors: AcknowledgeErrors = {}
+        self._expected = expected
+        self._failed = failed
+        self._send = send
+        self._is_asked = False
+
+    def add(self, partition: TopicPartition, error: AcknowledgeError) -> None:
+        self.errors[partition] = error
+        self._send_if_complete()
+
+    def all_are_asked(self) -> None:
+        self._is_asked = True
+        self._send_if_complete()
+
+    def _send_if_complete(self) -> None:
+        if self._is_asked and len(self.errors) == self._expected:
+            self._send({**self.errors, **self._failed})

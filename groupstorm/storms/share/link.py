@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
@@ -119,21 +120,32 @@ class ShareLink:
         self.is_free = False
         self._sent += 1
         there, back = self._draws.pair(self._sent)
-        connection = self._connections
+        answered = partial(self._answered, self._connections, back, request, receive)
+        sent = Sent(self._holder, request, partitions, answered)
+        self._clock.after(self._latency.at(there), self._arrive, self._connections, sent, returns)
 
-        def arrive() -> None:
-            if connection == self._connections:
-                self._leader.handle(Sent(self._holder, request, partitions, answered), returns)
+    def _arrive(self, connection: int, sent: Sent, returns: str) -> None:
+        if connection == self._connections:
+            self._leader.handle(sent, returns)
 
-        def answered(response: Response) -> None:
-            self._clock.after(self._latency.at(back), deliver, response)
+    def _answered(
+        self,
+        connection: int,
+        draw: int,
+        request: Request,
+        receive: Callable[[Response], None],
+        response: Response,
+    ) -> None:
+        """The leader has answered; ``draw``: of the way back."""
+        delay_us = self._latency.at(draw)
+        self._clock.after(delay_us, self._deliver, connection, request, receive, response)
 
-        def deliver(response: Response) -> None:
-            if connection == self._connections:
-                self._take(request, response)
-                receive(response)
-
-        self._clock.after(self._latency.at(there), arrive)
+    def _deliver(
+        self, connection: int, request: Request, receive: Callable[[Response], None], response: Response
+    ) -> None:
+        if connection == self._connections:
+            self._take(request, response)
+            receive(response)
 
     def _take(self, request: Request, response: Response) -> None:
         self.is_free = True
