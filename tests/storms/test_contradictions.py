@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.report.sweeps import sweep_contradictions
-from groupstorm.storms.runs.causes import cause_of
-from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
+from groupstorm.storms.runs.contradictions import cause_of, contradictions, outlasts_polls
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
 from groupstorm.storms.scenario.files import load

@@ -16,14 +16,12 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
-from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
-from groupstorm.storms.checks.final_state import FinalState
+from groupstorm.storms.checks.figure_checks import OwnedTime, RepeatedRecords
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
-from groupstorm.storms.checks.owned_time import OwnedTime
 from groupstorm.storms.checks.ownership import OwnershipChecks
-from groupstorm.storms.checks.records import RepeatedRecords
+from groupstorm.storms.checks.settling import FinalState
 from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
-from groupstorm.storms.checks.states import StateChecks
+from groupstorm.storms.checks.states import ConsumerGroupChecks, StateChecks
 from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
     FENCED,

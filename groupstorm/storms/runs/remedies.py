@@ -20,7 +20,7 @@ from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved

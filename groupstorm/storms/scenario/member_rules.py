@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.quantities import is_member_list, read_list
-from groupstorm.storms.scenario.setting_names import COMMIT_INTERVAL, COMMITS, OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import (
+    COMMIT_INTERVAL,
+    COMMITS,
+    OFFSET_RESET,
+    refuse_unsupported,
+)
 
 STRATEGY: Final = "partition.assignment.strategy"
 _FORM: Final = "{members: [0, 1], settings: {...}}"

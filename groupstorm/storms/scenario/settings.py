@@ -14,15 +14,19 @@ from groupstorm.assignors.kafka_names import protocol_name
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError, did_you_mean, not_one_of
 from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
-from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
-from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
+from groupstorm.storms.scenario.quantities import (
+    TOPIC_NAME_EXPECTED,
+    PodCount,
+    is_topic_name,
+    parse_pod_count,
+    read_scaling_behavior,
+)
 from groupstorm.storms.scenario.randomness import Distribution, parse_distribution, parse_varying
 from groupstorm.storms.scenario.record_rate_settings import (
     read_rate_changes,
     read_record_rate,
     read_record_skew,
 )
-from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
 from groupstorm.storms.scenario.settings_table import SETTINGS, Setting
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us

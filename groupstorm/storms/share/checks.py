@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from groupstorm.figures.table import Figures
-from groupstorm.storms.checks.final_state import FinalState
+from groupstorm.storms.checks.settling import FinalState
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.trace.events import share as events
 from groupstorm.trace.rows import TracedEvent, TraceEntry

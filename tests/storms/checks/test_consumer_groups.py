@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.storms.checks import verdicts
-from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
+from groupstorm.storms.checks.states import ConsumerGroupChecks
 from groupstorm.storms.checks.verdicts import CONSUMER_GROUP_INVARIANTS, HELD, Verdicts
 from groupstorm.trace.events import coordinator as events
 

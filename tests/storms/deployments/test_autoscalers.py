@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.deployments.autoscaler import Gain, ScalingGains
-from groupstorm.storms.deployments.scaling_decisions import (
+from groupstorm.storms.deployments.autoscaler import (
+    Gain,
     HorizontalAutoscaler,
     KafkaTrigger,
+    ScalingGains,
     ScalingRules,
     partition_lag,
     recommended,
     scaler_metric,
 )
-from groupstorm.storms.scenario.scaling_behavior import ScalingBehavior, ScalingPolicy
+from groupstorm.storms.scenario.quantities import ScalingBehavior, ScalingPolicy
 from tests.storms.deployments.pods_over_time import pods_over_time
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 

@@ -17,7 +17,7 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     setting_value,
     shared_instance,
 )
-from groupstorm.storms.deployments.manifests.measured import take_measured, written
+from groupstorm.storms.deployments.manifests.missing_settings import ask, take_measured, written
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
@@ -28,7 +28,6 @@ from groupstorm.storms.deployments.manifests.property_names import (
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
 )
-from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
     STATIC_STREAMS,
     is_streams,
@@ -42,25 +41,28 @@ from groupstorm.storms.deployments.manifests.workloads import (
     read_budget,
 )
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, SHARE, UNSUPPORTED
+from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.setting_names import (
     ASSIGNED,
     BATCH,
+    CLASSIC,
     COMMITS,
     DEPLOYMENT,
+    GROUP_PROTOCOL,
     KEDA,
     LEAVE,
     NO_AUTOSCALER,
     POLLS,
     RECORD,
     RUNS,
+    SHARE,
     STATEFUL_SET,
     STREAMS,
+    UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.share_rules import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
 

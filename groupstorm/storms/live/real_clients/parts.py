@@ -12,8 +12,7 @@ from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients.forwarder import Forwarder
-from groupstorm.storms.live.real_clients.java_program import java_command
-from groupstorm.storms.live.real_clients.libraries import JAVA, Library, order
+from groupstorm.storms.live.real_clients.libraries import JAVA, Library, java_command, order
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess, python_command
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.world.member_settings import consumer_config

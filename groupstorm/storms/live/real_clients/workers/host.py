@@ -14,8 +14,7 @@ import threading
 from importlib import import_module
 
 from groupstorm.held_signals import leave_stopping_to_parent
-from groupstorm.storms.live.real_clients.workers.application import Application, Order
-from groupstorm.storms.live.real_clients.workers.reports import report
+from groupstorm.storms.live.real_clients.workers.application import Application, Order, report
 
 _MODULES = {
     "confluent-kafka": "with_confluent_kafka",
