@@ -148,9 +148,9 @@ class InvariantChecks:
                 *begins_anew, states.converted, membership.converted, skipped.converted,
             ),
             events.AppendFailed: (*begins_anew, states.append_failed, self._append_failed),
-            events.JoinParked: (requests.join_parked, membership.join_parked),
+            events.JoinParked: (requests.join_parked, membership.log.join_parked),
             events.JoinAnswered: (requests.join_answered, membership.answered),
-            events.SyncParked: (requests.sync_parked, membership.sync_parked),
+            events.SyncParked: (requests.sync_parked, membership.log.sync_parked),
             events.SyncAnswered: (
                 requests.sync_answered, membership.answered, ownership.sync_answered,
                 skipped.sync_answered,

@@ -102,7 +102,10 @@ class OwnershipChecks:
         # (ConsumerCoordinator.onJoinComplete), and completes nothing by it.
         completes = event.generation >= 0 or not calls
         if completes and (event.generation >= holding.generation or event.member_id != holding.member_id):
-            if not _was_joined(holding, event):
+            # unless the member had joined this generation before it was reset, and looked up since then
+            # where to start
+            joined = event.member_id, event.generation
+            if joined != holding.reset_in or event.generation <= holding.generation:
                 self._check_lost(holding, event)
             holding.generation, holding.member_id = event.generation, event.member_id
         self._add(holding, event.partitions)
@@ -189,16 +192,12 @@ class OwnershipChecks:
                     ONE_OWNER, f"{partition} is owned by {owners} in generation {holding.generation}"
                 )
 
-    def _check_revoked(
-        self, holding: Holding, event: events.PartitionsRevoked | events.PartitionsLost
-    ) -> None:
+    def _check_revoked(self, holding: Holding, event: events.PartitionsRevoked) -> None:
         """A member revokes as long as it is a member; after that it has lost (onPartitionsLost). It may also
         revoke what it has not begun to fetch, and so never owned by its rows. A listener's call waits for
         poll(): a consumer (KIP-848) that was to give a partition up may have left the group by then."""
-        cause = holding.reset_cause
-        if not cause and event.member_id != holding.member_id:
-            cause = "it has a new member id"
-        elif not cause and event.generation < 0 and not self._was_to_revoke(event):
+        cause = _cause_of_loss(holding, event.member_id)
+        if not cause and event.generation < 0 and not self._was_to_revoke(event):
             cause = "it has left"
         if cause:
             self._verdicts.violated(
@@ -207,18 +206,14 @@ class OwnershipChecks:
                 f"which it had lost before ({cause})",
             )
 
-    def _was_to_revoke(self, event: events.PartitionsRevoked | events.PartitionsLost) -> bool:
+    def _was_to_revoke(self, event: events.PartitionsRevoked) -> bool:
         left = self._left.get(event.member_id)
         return left is not None and not set(event.partitions).intersection(left)
 
     def _check_lost(self, holding: Holding, event: events.PartitionsAssigned) -> None:
         """After its generation was reset, or under a new id, a member begins with nothing."""
-        if not holding.partitions:
-            return
-        cause = holding.reset_cause
-        if not cause and event.member_id != holding.member_id:
-            cause = "it has a new member id"
-        if cause:
+        cause = _cause_of_loss(holding, event.member_id)
+        if holding.partitions and cause:
             self._verdicts.violated(
                 LOST_IS_GONE,
                 f"{holding.name} completed generation {event.generation} and still owned "
@@ -241,7 +236,6 @@ class OwnershipChecks:
             )
 
 
-def _was_joined(holding: Holding, event: events.PartitionsAssigned) -> bool:
-    """Whether the member had joined this generation before it was reset, and looked up since then where to
-    start."""
-    return (event.member_id, event.generation) == holding.reset_in and event.generation > holding.generation
+def _cause_of_loss(holding: Holding, member_id: str) -> str:
+    """The reason why a member under this id has lost what the process owns; "" if it has not."""
+    return holding.reset_cause or ("it has a new member id" if member_id != holding.member_id else "")

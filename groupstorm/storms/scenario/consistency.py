@@ -184,12 +184,9 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
     if settings.choice("application") == CONSUMER:
         _check_no_streams(source, settings, steps)
         return
+    instead = "its instances crash, stop, restart, lose hosts and are upgraded"
+    _refuse_steps(source, steps, CONSUMER_STEPS, f"is not for application: streams; {instead}")
     for number, step in enumerate(steps, start=1):
-        if step.do in CONSUMER_STEPS:
-            raise InputError(
-                f"{source}: steps: {number}: do: {step.do!r} is not for application: streams; "
-                "its instances crash, stop, restart, lose hosts and are upgraded"
-            )
         if step.settings and set(step.settings) != {GROUP_PROTOCOL}:
             raise InputError(
                 f"{source}: steps: {number}: settings: a step of application: streams changes "
@@ -210,9 +207,13 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
 def _check_no_streams(source: str, settings: Settings, steps: Sequence[Step]) -> None:
     for name, written in settings.changed({row.name for row in STREAMS_SETTINGS}):
         raise InputError(f"{name}: {written!r} has no effect without application: streams")
+    _refuse_steps(source, steps, STREAMS_STEPS, "needs application: streams")
+
+
+def _refuse_steps(source: str, steps: Sequence[Step], kinds: Collection[str], why: str) -> None:
     for number, step in enumerate(steps, start=1):
-        if step.do in STREAMS_STEPS:
-            raise InputError(f"{source}: steps: {number}: do: {step.do!r} needs application: streams")
+        if step.do in kinds:
+            raise InputError(f"{source}: steps: {number}: do: {step.do!r} {why}")
 
 
 def _check_tasks(settings: Settings) -> None:
@@ -343,9 +344,6 @@ def check_share_group(source: str, settings: Settings, steps: Sequence[Step]) ->
             f"slow_records: then: {min(outcomes)!r} needs {ACKNOWLEDGEMENT}: explicit: implicit "
             "acknowledgement accepts every record"
         )
-    for number, step in enumerate(steps, start=1):
-        if step.do in _REFUSED_STEPS:
-            raise InputError(
-                f"{source}: steps: {number}: do: {step.do!r} is not simulated with {GROUP_PROTOCOL}: share; "
-                "its consumers crash, stop, restart, pause, disconnect and are deployed"
-            )
+    instead = "its consumers crash, stop, restart, pause, disconnect and are deployed"
+    why = f"is not simulated with {GROUP_PROTOCOL}: share; {instead}"
+    _refuse_steps(source, steps, _REFUSED_STEPS, why)

@@ -37,16 +37,9 @@ _Value = TypeVar("_Value")
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
-#: Settings that are gone, and what to use.
-_GONE = {
-    "process_rate": "a member processes as fast as it can: set process_ms, max.poll.records and concurrency"
-}
-
 
 def setting(name: str, where: str) -> Setting:
     """The row of a name. Raises InputError with the nearest names."""
-    if name in _GONE:
-        raise InputError(f"{where}{name}: no such setting any more; {_GONE[name]}")
     if name not in BY_NAME:
         hint = did_you_mean(name, BY_NAME, ": ", "; `groupstorm list --settings` has them all")
         raise InputError(f"{where}{name}: no such setting{hint}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
@@ -30,14 +30,6 @@ from groupstorm.trace.schema import Source
 
 INPUT, CHANGELOG, RESTORE, STANDBY = "input", "changelog", "restore", "standby"
 _KINDS = (INPUT, CHANGELOG, RESTORE, STANDBY)
-
-
-class TrafficSum(NamedTuple):
-    """The bytes of a whole run for one ``cause``."""
-
-    cause: str
-    bytes: int
-    cross_rack_bytes: int
 
 
 class Traffic:
@@ -70,10 +62,10 @@ class Traffic:
         if crosses:
             self._crossing[cause] += read
 
-    def sums(self) -> Iterator[TrafficSum]:
-        """The sums of all causes; none if there are no racks."""
+    def sums(self) -> Iterator[tuple[str, int, int]]:
+        """The bytes of each cause, and those that went between racks; none if there are no racks."""
         for cause in _KINDS if self._racks else ():
-            yield TrafficSum(cause, self._all[cause], self._crossing[cause])
+            yield cause, self._all[cause], self._crossing[cause]
 
 
 MEGABYTE = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
-from groupstorm.storms.deployments.manifests.choice import Consumer
+from groupstorm.storms.deployments.manifests.choice import Consumer, consumers_per_pod
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     Found,
     milliseconds,
@@ -132,7 +132,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     of_streams = is_streams(consumer.properties, given)
-    each, number = (1, None) if of_streams else _consumers_per_pod(consumer, given)
+    each, number = (1, None) if of_streams else consumers_per_pod(consumer, given)
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
         stated.add("topic_partitions")
@@ -208,21 +208,6 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
             f"With {most} pods ({plan.consumer.autoscaler}) {owners} {'threads' if threads else 'members'} "
             f"share {partitions} partitions: {owners - partitions} own nothing."
         )
-
-
-def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
-    """The number of consumers in each pod, and the property that says so."""
-    found = {one.property: one for one in consumer.properties}
-    number = found.get(LISTENER_CONCURRENCY, found.get(CONSUMER_THREADS))
-    written = "" if number is None else (number.value or "").strip()
-    each = given.get("members_per_pod", int(written) if re.fullmatch(r"[1-9]\d{0,2}", written) else 1)
-    members = given.get("members", each)
-    if members % each:
-        raise InputError(
-            f"--set members={members}: each pod runs {each} consumers, and members counts these: "
-            f"--set members={members * each} says {members} pods"
-        )
-    return each, number
 
 
 def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
