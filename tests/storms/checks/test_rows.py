@@ -87,18 +87,6 @@ def test_a_response_without_an_id_is_for_the_parked_join_of_that_name() -> None:
     assert said(late, PARKED) == HELD
 
 
-def test_at_the_end_a_phase_that_lasts_may_hold_requests_back() -> None:
-    verdicts = Verdicts()
-    checks = RequestChecks(verdicts)
-    checks.state_changed(0, r.state("Stable", "PreparingRebalance"))
-    checks.join_parked(0, r.join_parked("a-1"))
-    checks.finish()
-    assert verdicts.of[PARKED] == HELD
-    checks.state_changed(0, r.state("PreparingRebalance", "CompletingRebalance"))
-    checks.finish()
-    assert verdicts.of[PARKED] == "the coordinator never answered the JoinGroup of a"
-
-
 # -- membership ------------------------------------------------------------------------------------
 
 IN_GROUP: list[Row] = [
