@@ -123,7 +123,6 @@ COMPILED = (
     "storms/checks/invariants",
     "storms/checks/membership",
     "storms/checks/ownership",
-    "storms/checks/skipped_assignments",
     "storms/checks/states",
     "storms/checks/verdicts",
     "storms/checks/written_members",

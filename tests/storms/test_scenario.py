@@ -15,8 +15,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario import setting_names
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STEP_KINDS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"

@@ -18,9 +18,8 @@ from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
 from groupstorm.storms.checks.figure_checks import OwnedTime, RepeatedRecords
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
-from groupstorm.storms.checks.ownership import OwnershipChecks
+from groupstorm.storms.checks.ownership import OwnershipChecks, SkippedAssignments
 from groupstorm.storms.checks.settling import FinalState
-from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
 from groupstorm.storms.checks.states import ConsumerGroupChecks, StateChecks
 from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,

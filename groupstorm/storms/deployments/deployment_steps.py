@@ -32,41 +32,34 @@ class WholeFleetRollout(Rollout):
         super().__init__(steps, do)
         self._old = list(old)
         self._name_of = name_of
-        self._stopping = 0
-        self._starting = 0
 
     def recreate(self) -> None:
         """Stop all pods, and start the new ones when the last one is gone (strategy Recreate)."""
-        self._stop_all(lambda: self._start_all(self.complete))
+        self._all(self._stop, lambda: self._all(self._start, self.complete))
 
     def blue_green(self) -> None:
         """Start as many new pods, and stop the old ones when the last one of the new is available."""
-        self._start_all(lambda: self._stop_all(self.complete))
+        self._all(self._start, lambda: self._all(self._stop, self.complete))
 
-    def _start_all(self, then: Callable[[], None]) -> None:
-        self._starting = len(self._old)
+    def _start(self, old: Process, done: Callable[[], None]) -> None:
+        self.start_pod(old.index, self._name_of(old.name), done)
 
-        def available() -> None:
-            self._starting -= 1
-            if not self._starting:
-                then()
+    def _stop(self, old: Process, done: Callable[[], None]) -> None:
+        self.stop_pod(old.name, done)
 
-        for process in self._old:
-            self.start_pod(process.index, self._name_of(process.name), available)
-        if not self._old:
-            then()
+    def _all(self, act: Callable[[Process, Callable[[], None]], None], then: Callable[[], None]) -> None:
+        """Act on every old pod, and call ``then`` when all of that is done."""
+        left = len(self._old)
 
-    def _stop_all(self, then: Callable[[], None]) -> None:
-        self._stopping = len(self._old)
-
-        def gone() -> None:
-            self._stopping -= 1
+        def done() -> None:
+            nonlocal left
+            left -= 1
             self.progressed()
-            if not self._stopping:
+            if not left:
                 then()
 
         for process in self._old:
-            self.stop_pod(process.name, gone)
+            act(process, done)
         if not self._old:
             then()
 

@@ -28,7 +28,7 @@ from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.live.real_clients.libraries import Library
-from groupstorm.storms.live.real_clients.parts import client_parts
+from groupstorm.storms.live.real_clients.processes import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld, protocols
 from groupstorm.storms.runs.run import Run, chosen_assignors, record

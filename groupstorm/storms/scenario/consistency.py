@@ -32,10 +32,10 @@ from groupstorm.storms.scenario.setting_names import (
     STREAMS_HEARTBEAT,
     STREAMS_PROTOCOL,
     STREAMS_SESSION_TIMEOUT,
+    STREAMS_SETTINGS,
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.settings_table import STREAMS_SETTINGS
 from groupstorm.storms.scenario.slow_work import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
 from groupstorm.storms.scenario.topics import mean_rate

@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple, TypeVar
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.settings_table import INT_MAX
+from groupstorm.storms.scenario.setting_names import INT_MAX
 from groupstorm.units import duration_us
 
 MILLION: Final = 1_000_000

@@ -1,7 +1,7 @@
 """The settings of a scenario: values of the table's rows, read, and resolved per member and release.
 
 `groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
-`settings_table`, and no others.
+`setting_names`, and no others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_rate,
     read_record_skew,
 )
-from groupstorm.storms.scenario.settings_table import SETTINGS, Setting
+from groupstorm.storms.scenario.setting_names import SETTINGS, Setting
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us
 

@@ -17,8 +17,8 @@ from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.scenario.member_rules import Releases, check_overlay
 from groupstorm.storms.scenario.quantities import TOPIC_NAME_EXPECTED, is_topic_name, whole
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.setting_names import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.settings_table import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.tables import rows
 from groupstorm.units import microseconds

@@ -22,7 +22,7 @@ from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFa
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.history.tasks import PROBING
 from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.thread import StreamThread, ThreadInstance
+from groupstorm.storms.streams.thread import StreamThread
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
 from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
@@ -35,16 +35,6 @@ class ClassicThread(StreamThread):
     __slots__ = ("_assignor", "_follow_ups", "_member")
 
     _member: VirtualConsumer
-
-    def __init__(
-        self,
-        application: StreamsApplication,
-        instance: ThreadInstance,
-        incarnation: int,
-        config: ConsumerConfig,
-    ) -> None:
-        super().__init__(application, instance, incarnation, config)
-        self._follow_ups = FollowUps(application, self._member, self.tasks)
 
     def _new_consumer(self, incarnation: int, config: ConsumerConfig) -> VirtualConsumer:
         application, instance = self._application, self._instance
@@ -67,6 +57,7 @@ class ClassicThread(StreamThread):
             self._instance.settings,
             self,
         )
+        self._follow_ups = FollowUps(application, self._member, self.tasks)
         return self._member
 
     # -- as leader -------------------------------------------------------------------------------

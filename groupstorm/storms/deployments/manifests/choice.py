@@ -12,9 +12,13 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import KAFKA_TRIGGERS, is_autoscaler, target_of
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
-from groupstorm.storms.deployments.manifests.objects import KubernetesObject
+from groupstorm.storms.deployments.manifests.objects import (
+    WORKLOADS,
+    KubernetesObject,
+    Workload,
+    read_workload,
+)
 from groupstorm.storms.deployments.manifests.property_names import CONSUMER_THREADS, LISTENER_CONCURRENCY
-from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
 from groupstorm.wording import counted, listed, seconds
 
 _BUDGET = "PodDisruptionBudget"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.workloads import Workload
+from groupstorm.storms.deployments.manifests.objects import Workload
 from groupstorm.storms.scenario.knowledge import Known, Measured
 from groupstorm.storms.scenario.setting_names import (
     CLASSIC,

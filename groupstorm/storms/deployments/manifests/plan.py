@@ -18,6 +18,11 @@ from groupstorm.storms.deployments.manifests.kafka_environment import (
     shared_instance,
 )
 from groupstorm.storms.deployments.manifests.missing_settings import ask, take_measured, written
+from groupstorm.storms.deployments.manifests.objects import (
+    ON_DELETE,
+    RECREATE,
+    read_budget,
+)
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
@@ -34,11 +39,6 @@ from groupstorm.storms.deployments.manifests.streams_applications import (
     measured_in_streams,
     not_used,
     take_application,
-)
-from groupstorm.storms.deployments.manifests.workloads import (
-    ON_DELETE,
-    RECREATE,
-    read_budget,
 )
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, is_shared
