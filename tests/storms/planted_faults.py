@@ -115,7 +115,7 @@ def zombie_never_loses(patch: Patch) -> None:
 
 def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
     """The application is told onPartitionsLost, and goes on processing."""
-    stop_processing, drop = ListenerCalls._stop_processing, Work.drop
+    stop_processing = ListenerCalls._stop_processing
 
     def told(self: ListenerCalls, operation: RunCallback) -> int:
         if operation.kind is not CallbackKind.LOST:
@@ -127,7 +127,6 @@ def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
         finally:
             self._work = work
 
-    assert drop is Work.drop
     patch.setattr(ListenerCalls, "_stop_processing", told)
 
 

@@ -258,16 +258,6 @@ def test_a_step_that_does_not_know_of_a_rolling_update_under_way_is_named(kind: 
     assert said(221_000) == said(50_000) == []
 
 
-def test_an_autoscaler_that_decides_while_a_rollout_begins_is_named() -> None:
-    steps = [
-        {"at_ms": 0, "do": "autoscale", "for_ms": 600_000},
-        {"at_ms": 300_000, "do": "canary", "count": 1},
-    ]
-    steps[1]["for_ms"] = 1_000
-    [named] = of_steps(*steps, autoscaler="hpa", min_replicas=2, max_replicas=4)
-    assert named.startswith("autoscale (0 s after the start) does not know")
-
-
 @pytest.mark.parametrize(
     ("written", "members", "concurrency", "work_ms"),
     [

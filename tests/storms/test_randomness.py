@@ -10,13 +10,6 @@ from hypothesis import strategies as st
 from groupstorm.storms.scenario.randomness import DRAW_BITS, DRAW_SPAN, Stream
 
 
-@given(st.integers(0, 2**63 - 1), st.integers(-(2**62), 2**62))
-def test_a_draw_is_a_function_of_seed_name_and_index(seed: int, index: int) -> None:
-    draw = Stream(seed, "net", "member-1", 1).at(index)
-    assert 0 <= draw < DRAW_SPAN
-    assert draw == Stream(seed, "net", "member-1", 1).at(index)
-
-
 def split_mix_64(state: int) -> int:
     """SplitMix64's finaliser as Steele, Lea and Flood (2014) give it, cut down to 64 bits at every step."""
     mask = 2**64 - 1

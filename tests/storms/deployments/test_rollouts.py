@@ -86,16 +86,6 @@ def test_without_a_readiness_probe_old_pods_stop_before_the_new_ones_poll() -> N
     assert result.figures.nobody_consuming_seconds
 
 
-def test_a_stateful_set_goes_from_the_highest_ordinal_down_one_at_a_time() -> None:
-    result = rollout(deployment="statefulset", order="ordinal")
-    # each: 1 s until it closes (4 ms more: commit, LeaveGroup), 10 s start, 5 s ready
-    moments = starts_and_stops(result, BEGIN_US)
-    assert [(what, pod) for _, what, pod in moments] == [
-        (what, f"member-{ordinal}") for ordinal in (3, 2, 1, 0) for what in ("SIGTERM", "polls")
-    ]
-    assert [time_ms for time_ms, what, _ in moments if what == "SIGTERM"] == [0, 16_004, 32_008, 48_012]
-
-
 def test_a_stateful_sets_partition_keeps_the_lower_ordinals() -> None:
     result = rollout(deployment="statefulset", update_partition=3)
     assert {pod for _, _, pod in starts_and_stops(result, BEGIN_US)} == {"member-3"}
@@ -216,18 +206,6 @@ def test_all_threads_of_a_streams_instance_drain() -> None:
     paused = [(at_us, event.member, event.duration_us) for at_us, event in result.events("member_paused")]
     assert paused == [(300_500_000, thread, 4_000_000) for thread in threads]
     assert [event.member for _, event in result.events("member_closed")] == threads
-
-
-def test_a_drained_node_waits_for_the_budget() -> None:
-    result = rollout("drain-node", {"members": [0, 1]}, deployment="deployment")
-    moments = starts_and_stops(result, BEGIN_US)
-    # the second eviction is refused until the first pod's replacement is available (15 s)
-    assert moments == [
-        (0, "SIGTERM", "member-0"),
-        (10_000, "polls", "member-0-v2"),
-        (15_000, "SIGTERM", "member-1"),
-        (25_000, "polls", "member-1-v2"),
-    ]
 
 
 def test_a_disruption_budget_in_per_cent_is_rounded_up() -> None:

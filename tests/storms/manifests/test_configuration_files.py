@@ -248,12 +248,6 @@ def test_several_consumers_of_a_pod(name: str, value: str, each: int) -> None:
     assert any("--set members_per_pod=1" in one for one in plan.assumed) is (each == 4)
 
 
-@pytest.mark.parametrize(("env", "each"), [({}, 3), ({"KAFKA_LISTENERS": "5"}, 5)])
-def test_the_concurrency_in_a_file_with_a_default(env: dict[str, str], each: int) -> None:
-    text = "spring.kafka.listener.concurrency: ${KAFKA_LISTENERS:3}"
-    assert plan_of(config_map(application_yaml=text), mounting(env=env)).settings["members"] == 4 * each
-
-
 def test_members_counts_consumers_and_pods_are_those_of_the_manifest() -> None:
     env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
     container = {"env": [*env, {"name": "KAFKA_GROUP_INSTANCE_ID", "value": "a"}]}
