@@ -70,9 +70,3 @@ def test_a_rolling_restart_takes_the_durations_that_its_step_gives() -> None:
     assert [round(at_ms, -2) for at_ms in stops] == [60_000, 61_500, 84_500]
     assert [round(at_ms, -2) for at_ms in polls] == [61_000, 81_500, 91_500]
     assert what.resolve(None, 1, {}).steps[1].written()["start_ms"] == [1_000, 20_000]
-
-
-def test_durations_of_replacements_are_lists_of_milliseconds() -> None:
-    step = {"at_ms": 60_000, "do": "rolling-restart", "start_ms": 5}
-    with pytest.raises(InputError, match="start_ms: 5: expected a list of milliseconds"):
-        scenario([START, step], **SMALL).resolve(None, 1, {})

@@ -160,6 +160,25 @@ def test_joins_are_checked_only_if_topics_are_joined() -> None:
     assert broken([], World({"a": (T0,), "b": (U0,)})).keys() == {WORKS_ON_OWN}
 
 
+# -- members ---------------------------------------------------------------------------------------
+
+DEAD = "a-1 is in the group at the end, but no process has this id"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (A_OWNS_T0, None),
+        ([*A_OWNS_T0, (0, r.started("b"))], "b runs at the end, but is not in the group"),
+        ([*A_OWNS_T0, (0, r.closed("a-1"))], DEAD),
+        ([*A_OWNS_T0, (0, r.crashed("a-1"))], DEAD),
+    ],
+)
+def test_at_the_end_of_a_group_at_rest_the_members_are_the_living(rows: list[Row], said: str | None) -> None:
+    assert broken(rows, World()).get(MEMBERS_LIVE) == said
+    assert MEMBERS_LIVE not in broken(rows, World(settled=False))
+
+
 # -- members and coordinators ----------------------------------------------------------------------
 
 LED_BY_A: list[Row] = [

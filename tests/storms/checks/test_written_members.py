@@ -58,14 +58,6 @@ def test_a_group_that_is_created_is_written_and_one_that_is_loaded_is_not() -> N
         assert log.at(30_000) == loaded
 
 
-def test_a_write_under_way_is_lost_with_its_coordinator() -> None:
-    log = closed("a-1")
-    log.sync_parked(0, r.sync_parked("a-1"))
-    assert log.at(9_999) == set()
-    log.loads(frozenset())
-    assert log.at(1_000_000) == set()
-
-
 def back(log: WrittenMembers, members: set[str]) -> None:
     """a comes back at 50 ms."""
     log.replaced(r.replaced("a-1", "a-2"))

@@ -123,8 +123,8 @@ def test_the_lag_of_a_horizontal_pod_autoscaler_and_metrics_that_are_none() -> N
     ],
 )
 def test_the_most_pods_with_several_consumers_each(concurrency: int, most: int, idle: str | None) -> None:
-    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": str(concurrency)}]
-    plan = plan_of(workload(replicas=2, container={"env": env}), scaled_object(maxReplicaCount=most))
+    container = env(SPRING_KAFKA_LISTENER_CONCURRENCY=str(concurrency))
+    plan = plan_of(workload(replicas=2, container=container), scaled_object(maxReplicaCount=most))
     said = [one for one in plan.findings if "members share" in one]
     assert [one.startswith(idle or "-") for one in said] == ([True] if idle else [])
 
