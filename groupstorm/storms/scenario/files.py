@@ -196,7 +196,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
 
     Files that the settings name lie in ``folder``, or in the current one.
     """
-    document = _document(text, syntax, source)
+    document = _mapping(source, parse_toml(text, source) if syntax == "toml" else parse_yaml(text, source))
     unknown = [str(key) for key in document if key not in FIELDS]
     if unknown:
         raise InputError(f"{source}: {unknown[0]}: no such field: expected {', '.join(FIELDS)}")
@@ -221,10 +221,6 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
         rank=_text(f"{source}: rank", document["rank"]) if "rank" in document else None,
         figures_from=document.get(FIGURES_FROM, 0),
     )
-
-
-def _document(text: str, syntax: str, source: str) -> Mapping[str, Any]:
-    return _mapping(source, parse_toml(text, source) if syntax == "toml" else parse_yaml(text, source))
 
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:

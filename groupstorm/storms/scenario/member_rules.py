@@ -73,14 +73,9 @@ class MemberRule:
     name: str | None = None
 
     def written(self) -> dict[str, Any]:
-        rule: dict[str, Any] = {"members": sorted(self.members)}
-        if self.settings:
-            rule["settings"] = dict(self.settings)
-        if self.instance is not None:
-            rule["instance"] = self.instance
-        if self.name is not None:
-            rule["name"] = self.name
-        return rule
+        """The rule as a file has it: without fields that say nothing."""
+        fields = ("settings", dict(self.settings)), ("instance", self.instance), ("name", self.name)
+        return {"members": sorted(self.members), **{name: value for name, value in fields if value}}
 
 
 @dataclass(frozen=True, slots=True)

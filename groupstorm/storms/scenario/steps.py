@@ -118,14 +118,12 @@ class Step:
         kind = KINDS_BY_NAME[self.do]
         fields = {name: getattr(self, name) for name in sorted(kind.required | kind.optional)}
         step = {"at_ms": self.at_ms, "do": self.do, **fields}
-        if not self.settings:
-            step.pop("settings", None)
         for name in ("start_ms", "ready_ms"):
-            durations = step.pop(name, ())
-            if durations:
+            if durations := step.pop(name, ()):
                 step[name] = list(durations)
-        if step.get("api") == "":
-            del step["api"]
+        for name in ("settings", "api"):
+            if not step.get(name, True):
+                del step[name]
         if "members" in step:
             step["members"] = "all" if self.members is None else list(self.members)
         return step
