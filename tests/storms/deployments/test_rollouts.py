@@ -140,30 +140,28 @@ def test_a_canary_pauses_after_its_first_pods(kind: str, name: str) -> None:
     assert ended(result)[0] == "rollout-complete", "a pause is not a lack of progress"
 
 
-def test_a_slow_drain_ends_with_sigkill_and_without_leave_group() -> None:
-    result = rollout(
-        drain_ms={"exactly": 40_000},
-        termination_grace_ms=30_000,
-        deployment="statefulset",
-        update_partition=3,
-    )
-    [(crashed_us, _)] = result.events("member_crashed")
-    assert crashed_us == BEGIN_US + 30_000_000
-    causes = [event.cause for _, event in result.events("member_removed")]
-    assert causes == ["session-expired"]
-
-
-def test_a_drain_within_its_grace_period_leaves() -> None:
-    result = rollout(
-        drain_ms={"exactly": 10_000},
-        termination_grace_ms=30_000,
-        deployment="statefulset",
-        update_partition=3,
-    )
-    assert not result.events("member_crashed")
-    [(left_us, removed)] = result.events("member_removed")
-    assert removed.cause == "left"
-    assert left_us == BEGIN_US + 1_000_000 + 10_000_000 + 3_000, "noticed, drained, commit, LeaveGroup"
+@pytest.mark.parametrize(
+    ("drain_ms", "crashes", "cause", "removed_ms"),
+    [
+        # SIGKILL, and no LeaveGroup: 45 s after its last heartbeat
+        (40_000, [30_000], "session-expired", None),
+        # noticed, drained, commit, LeaveGroup
+        (10_000, [], "left", 1_000 + 10_000 + 3),
+    ],
+)
+def test_a_drain_beyond_its_grace_period_ends_with_sigkill(
+    drain_ms: int, crashes: list[int], cause: str, removed_ms: int | None
+) -> None:
+    grace: dict[str, Any] = {
+        "termination_grace_ms": 30_000,
+        "deployment": "statefulset",
+        "update_partition": 3,
+    }
+    result = rollout(drain_ms={"exactly": drain_ms}, **grace)
+    assert [(at_us - BEGIN_US) // 1000 for at_us, _ in result.events("member_crashed")] == crashes
+    [(removed_us, removed)] = result.events("member_removed")
+    assert removed.cause == cause
+    assert removed_ms in (None, (removed_us - BEGIN_US) // 1000)
 
 
 def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
