@@ -152,12 +152,8 @@ def test_a_canary_pauses_after_its_first_pods(kind: str, name: str) -> None:
 def test_a_drain_beyond_its_grace_period_ends_with_sigkill(
     drain_ms: int, crashes: list[int], cause: str, removed_ms: int | None
 ) -> None:
-    grace: dict[str, Any] = {
-        "termination_grace_ms": 30_000,
-        "deployment": "statefulset",
-        "update_partition": 3,
-    }
-    result = rollout(drain_ms={"exactly": drain_ms}, **grace)
+    one: dict[str, Any] = {"deployment": "statefulset", "update_partition": 3}
+    result = rollout(drain_ms={"exactly": drain_ms}, termination_grace_ms=30_000, **one)
     assert [(at_us - BEGIN_US) // 1000 for at_us, _ in result.events("member_crashed")] == crashes
     [(removed_us, removed)] = result.events("member_removed")
     assert removed.cause == cause
