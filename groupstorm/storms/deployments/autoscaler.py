@@ -168,19 +168,11 @@ SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"
 PAYBACK_US = 120_000_000
 
 
-class Gain(NamedTuple):
-    """Records beyond those of the old rate ``within_us`` after ``before`` processes became ``after``."""
-
-    before: int
-    after: int
-    records: int
-    within_us: int
-
-
 class ScalingGains:
-    """Follows the records that the group has committed. Scale-ups in close succession count as one.
+    """Follows the records that the group has committed, and says the gain of each scale-up.
 
-    The old rate is that between the last two readings before the scale-up.
+    A gain are the records beyond those of the old rate, which is that between the last two readings before
+    the scale-up. Scale-ups in close succession count as one.
     """
 
     def __init__(self) -> None:
@@ -190,12 +182,12 @@ class ScalingGains:
         self._open: tuple[int, int, int, int, int] | None = None
         self._until_us = 0
 
-    def read(self, now_us: int, committed: int) -> Gain | None:
+    def read(self, now_us: int, committed: int) -> str | None:
         """A reading of the committed records; the gain of the last scale-up if its time is over."""
         self._readings = [*self._readings[-1:], (now_us, committed)]
         return self._close() if self._open is not None and now_us >= self._until_us else None
 
-    def scaled(self, before: int, after: int) -> Gain | None:
+    def scaled(self, before: int, after: int) -> str | None:
         """The number of processes changes right after a reading; the gain that this ends, if any."""
         if after < before:
             return self._close()
@@ -209,14 +201,15 @@ class ScalingGains:
         self._until_us = now_us + PAYBACK_US
         return None
 
-    def _close(self) -> Gain | None:
+    def _close(self) -> str | None:
         if self._open is None:
             return None
         before, after, since_us, then, rate = self._open
         now_us, committed = self._readings[-1]
         self._open = None
-        expected = rate * (now_us - since_us) // 1_000_000
-        return Gain(before, after, committed - then - expected, now_us - since_us)
+        records = committed - then - rate * (now_us - since_us) // 1_000_000
+        within_s = (now_us - since_us) // 1_000_000
+        return f"from {before} to {after} processes: {records:+,} records in {within_s} s"
 
 
 class Autoscaler:
@@ -295,14 +288,9 @@ class Autoscaler:
         while len(self._wanted) > replicas:
             self._stop()
 
-    def _say_gain(self, gain: Gain | None) -> None:
+    def _say_gain(self, gain: str | None) -> None:
         if gain is not None:
-            self._steps.emit_step(
-                SCALE_UP_GAIN,
-                None,
-                f"from {gain.before} to {gain.after} processes: {gain.records:+,} records in "
-                f"{gain.within_us // 1_000_000} s",
-            )
+            self._steps.emit_step(SCALE_UP_GAIN, None, gain)
 
     def _start(self) -> None:
         index = len(self._wanted) if self._stateful else self._next_index

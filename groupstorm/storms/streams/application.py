@@ -22,7 +22,7 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.topics import mean_rate
-from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
+from groupstorm.storms.streams.application_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.storms.world.environment import Environment
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.scenario import TrafficCounted
@@ -109,7 +109,7 @@ class StreamsApplication:
         self.settings = settings = environment.settings
         self.clock = environment.clock
         self.group = environment.group
-        replicas = Replicas(settings, environment.seed)
+        replicas = replicas_of(settings, environment.seed)
         self.topology = topology(settings, replicas)
         self.config = assignor_config(settings)
         self.record_bytes = settings.integer("record_bytes")

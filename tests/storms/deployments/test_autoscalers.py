@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.storms.deployments.autoscaler import (
-    Gain,
     HorizontalAutoscaler,
     KafkaTrigger,
     ScalingGains,
@@ -249,7 +248,7 @@ def test_the_gain_of_a_scale_up_counts_against_the_rate_before_it() -> None:
     assert gains.scaled(4, 8) is None
     # 100 records a second before; 120 s later 9,000 more than the 12,000 of the old rate
     assert gains.read(75_000_000, 4_000) is None
-    assert gains.read(135_000_000, 22_500) == Gain(4, 8, 9_000, 120_000_000)
+    assert gains.read(135_000_000, 22_500) == "from 4 to 8 processes: +9,000 records in 120 s"
     assert gains.read(150_000_000, 25_000) is None
 
 
@@ -261,5 +260,5 @@ def test_scale_ups_in_succession_count_as_one_and_a_scale_down_ends_them() -> No
     gains.read(20_000_000, 1_500)
     gains.scaled(4, 6)
     gains.read(40_000_000, 3_000)
-    assert gains.scaled(6, 3) == Gain(2, 6, 2_000 - 3_000, 30_000_000)
+    assert gains.scaled(6, 3) == "from 2 to 6 processes: -1,000 records in 30 s"
     assert gains.scaled(3, 2) is None
