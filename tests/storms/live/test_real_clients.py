@@ -24,6 +24,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
 from tests.soaking import in_soak
+from tests.storms.live.test_play import CONSUMER
 
 SCENARIO = """
 name: one-restart
@@ -59,13 +60,6 @@ CONSUMER_SCENARIO = "\n".join(
         ("partition.assignment", "heartbeat.interval", "session.timeout", "cooperative:")
     )
 )
-CONSUMER: dict[str, Any] = {
-    "group.protocol": "consumer",
-    "group.consumer.heartbeat.interval.ms": 200,
-    "group.consumer.assignment.interval.ms": 0,
-    "group.consumer.session.timeout.ms": 6_000,
-}
-
 PYTHON_LIBRARIES = sorted(name for name, one in LIBRARIES.items() if one.module is not None)
 
 

@@ -1,7 +1,7 @@
 """A process that hosts consumers of one library: ``python -m ...workers.host LIBRARY``.
 
 Commands come on standard input, one JSON object a line: {"do": "start", ...} (`Order`),
-{"do": "stop", "member"}, {"do": "busy", "member", "for_s"}. Events go to standard output (`reports`). The
+{"do": "stop", "member"}, {"do": "busy", "member", "for_s"}. Events go to standard output (`report`). The
 process ends with its standard input.
 """
 
