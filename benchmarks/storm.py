@@ -31,7 +31,7 @@ import yaml
 
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER
+from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER
 from groupstorm.storms.world import clock
 
 REBALANCES = 20

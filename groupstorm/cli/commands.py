@@ -145,7 +145,7 @@ class _Command(TyperCommand):
 
 def _setting_like(option: str) -> str | None:
     """The setting that is spelled like this option: --session-timeout-ms is session.timeout.ms."""
-    from groupstorm.storms.scenario.settings_table import SETTINGS
+    from groupstorm.storms.scenario.setting_names import SETTINGS
 
     spelled = re.sub("[._-]", "", option.lower())
     return next((row.name for row in SETTINGS if re.sub("[._-]", "", row.name.lower()) == spelled), None)

@@ -31,16 +31,20 @@ from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import seeds_named
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED, kafkas_own
 from groupstorm.storms.checks.verdicts import CO_PARTITIONED
-from groupstorm.storms.runs.causes import cause_of, cost_of
-from groupstorm.storms.runs.contradictions import fitting_records, has_fatal_record, outlasts_polls
+from groupstorm.storms.runs.contradictions import (
+    cause_of,
+    cost_of,
+    fitting_records,
+    has_fatal_record,
+    outlasts_polls,
+)
 from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import LOCK_DURATION, RECORD
+from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, RECORD
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, listed, rate, seconds

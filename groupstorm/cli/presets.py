@@ -12,7 +12,7 @@ from groupstorm.storms.scenario.preset_files import preset_summaries
 from groupstorm.visible import visible
 
 if TYPE_CHECKING:
-    from groupstorm.storms.scenario.settings_table import Setting
+    from groupstorm.storms.scenario.setting_names import Setting
 
 
 def list_presets(
@@ -46,7 +46,7 @@ def _presets(as_json: bool) -> None:
 
 
 def _settings(as_json: bool) -> None:
-    from groupstorm.storms.scenario.settings_table import SETTINGS
+    from groupstorm.storms.scenario.setting_names import SETTINGS
 
     if as_json:
         print_json([{"name": s.name, "default": s.default, "meaning": s.meaning} for s in SETTINGS])
@@ -117,7 +117,7 @@ def find(
 def _entries() -> Iterator[_Entry]:
     from groupstorm.cli.commands import COMMANDS
     from groupstorm.explain.patterns.table import PATTERNS
-    from groupstorm.storms.scenario.settings_table import SETTINGS
+    from groupstorm.storms.scenario.setting_names import SETTINGS
     from groupstorm.storms.scenario.steps import STEP_KINDS
 
     for preset in preset_summaries():

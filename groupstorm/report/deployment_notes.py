@@ -15,14 +15,15 @@ from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.setting_names import (
     BATCH,
     COMMITS,
     DEPLOYMENT,
+    GROUP_PROTOCOL,
     NO_AUTOSCALER,
     PROCESSES,
     STATEFUL_SET,
+    STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList

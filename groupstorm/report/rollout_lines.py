@@ -24,13 +24,15 @@ from groupstorm.storms.deployments.manifests.property_names import (
     SPRING_STREAMS,
     relaxed,
 )
-from groupstorm.storms.scenario.group_protocol_settings import (
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import (
     CONSUMER_SESSION_TIMEOUT,
     GROUP_PROTOCOL,
+    LEAVE,
+    OUTLASTS,
+    STANDBYS,
     UNSUPPORTED,
 )
-from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import LEAVE, OUTLASTS, STANDBYS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.whatif.client_settings import KAFKA_STREAMS, library_of
 

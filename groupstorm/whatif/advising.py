@@ -17,7 +17,7 @@ from groupstorm.storms.runs.contradictions import growing_lag
 from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import Outcome, Point, Sweep
 from groupstorm.storms.runs.sweep_runs import run_points
-from groupstorm.storms.scenario.phases import START
+from groupstorm.storms.scenario.steps import START
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, Spread, spread_of, within_spread
 from groupstorm.verdicts.ranking import unfit_variants

@@ -9,8 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.storms.scenario.group_protocol_settings import STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT
-from groupstorm.storms.scenario.setting_names import LEAVE, STANDBYS, STREAMS
+from groupstorm.storms.scenario.setting_names import (
+    LEAVE,
+    STANDBYS,
+    STREAMS,
+    STREAMS_HEARTBEAT,
+    STREAMS_SESSION_TIMEOUT,
+)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,

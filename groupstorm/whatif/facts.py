@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STREAMS_PROTOCOL
 from groupstorm.trace.events import coordinator
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.whatif.rounds import EpochReader, Round, RoundReader

@@ -6,7 +6,7 @@ import json
 import re
 
 from groupstorm.problems import ExitCode
-from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from tests.command import ROOT, groupstorm
 from tests.generated_pages import check_section
 from tools.documentation.scenarios import settings_page

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers.contract import RunningBroker
-from groupstorm.storms.live.real_clients.java_program import built_once
+from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.client_libraries.secured import Access
 from tests.client_suites.access import Security
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict, carry_out

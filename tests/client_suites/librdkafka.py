@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from groupstorm.clients.brokers.contract import RunningBroker
-from groupstorm.storms.live.real_clients.java_program import built_once
+from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.client_libraries.secured import Access
 from tests.client_suites.access import Security
 from tests.client_suites.kafka_tools import write_kafka_tools

@@ -19,7 +19,7 @@ ROOMS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "consumer": (("groupstorm/clients/consumer/*.py",), ("tests/clients/consumer",)),
     "checks": (
         ("groupstorm/storms/checks/*.py",),
-        ("tests/storms/checks", "tests/storms/test_invariants.py", "tests/storms/test_settling.py"),
+        ("tests/storms/checks", "tests/storms/test_settling.py"),
     ),
     "storms": (("groupstorm/storms/**/*.py",), ("tests/storms", "tests/tools/fuzz")),
     "figures": (("groupstorm/figures/*.py", "groupstorm/history/*.py"), ("tests/figures",)),

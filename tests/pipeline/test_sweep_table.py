@@ -14,7 +14,7 @@ from groupstorm.problems import OutputError
 from groupstorm.storms.runs.sweep import Outcome, Sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import Plan, run_one
 from groupstorm.storms.scenario.files import load
-from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from tests.command import ROOT
 
 pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")

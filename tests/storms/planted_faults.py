@@ -7,6 +7,7 @@ a process of its own by name (`PLANT`).
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from inspect import isfunction
 from typing import Any, Protocol
 
 from groupstorm.assignors.contract import AssignmentResult, RebalanceProtocol, TopicMetadata
@@ -115,7 +116,7 @@ def zombie_never_loses(patch: Patch) -> None:
 
 def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
     """The application is told onPartitionsLost, and goes on processing."""
-    stop_processing, drop = ListenerCalls._stop_processing, Work.drop
+    stop_processing = ListenerCalls._stop_processing
 
     def told(self: ListenerCalls, operation: RunCallback) -> int:
         if operation.kind is not CallbackKind.LOST:
@@ -127,7 +128,6 @@ def zombie_ignores_on_partitions_lost(patch: Patch) -> None:
         finally:
             self._work = work
 
-    assert drop is Work.drop
     patch.setattr(ListenerCalls, "_stop_processing", told)
 
 
@@ -313,19 +313,6 @@ def generation_stands_still(patch: Patch) -> None:
     patch.setattr(rebalances, "_next_generation", same)
 
 
-def a_round_breaks_off(patch: Patch) -> None:
-    """The coordinator fails when it closes the second round."""
-    answer_joins, rounds = rebalances._answer_joins, []
-
-    def breaks_once(shard: Any, group: Any) -> None:
-        rounds.append(group.generation)
-        if len(rounds) == 2:
-            raise RuntimeError("out of order")
-        answer_joins(shard, group)
-
-    patch.setattr(rebalances, "_answer_joins", breaks_once)
-
-
 def one_sync_is_never_answered(patch: Patch) -> None:
     """In the second round the coordinator forgets the SyncGroup of one member."""
     _forget_one(patch, "answer_parked_sync", replies.answer_parked_sync)
@@ -424,35 +411,9 @@ BROKEN_RULES = (
     "a_change_that_kafka_does_not_know",
 )
 
+#: Every fault of this module by its name.
 PLANT: Mapping[str, Callable[[Patch], None]] = {
-    plant.__name__: plant
-    for plant in (
-        keeps_what_it_lost,
-        zombie_never_loses,
-        zombie_ignores_on_partitions_lost,
-        joins_for_ever,
-        paused_process_heartbeats,
-        strangers_count_as_settled,
-        one_join_is_never_answered,
-        one_sync_is_never_answered,
-        sessions_never_end,
-        strangers_may_heartbeat,
-        a_round_does_not_wait,
-        everyone_gets_one_assignment,
-        a_round_keeps_the_old_plan,
-        generation_stands_still,
-        wrong_previous_state,
-        a_change_that_kafka_does_not_know,
-        commits_are_forgotten,
-        owners_begin_too_far,
-        fenced_commits_count,
-        gaps_are_a_second_short,
-        former_generations_commit,
-        former_generations_heartbeat,
-        former_epochs_commit,
-        crashes_cost_nothing,
-        deployments_count_as_crashes,
-        duplicates_count_half,
-        lag_counts_half,
-    )
+    name: one
+    for name, one in globals().items()
+    if isfunction(one) and one.__module__ == __name__ and not name.startswith("_")
 }

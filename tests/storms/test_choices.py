@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from groupstorm.storms.runs.choices import defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
+from groupstorm.verdicts.recommendation import Defaults
 from tests.storms.storms_in_memory import START, scenario
 
 
@@ -15,14 +17,20 @@ def resolved(*steps: dict[str, Any], **settings: Any) -> ResolvedScenario:
     return scenario([START, *steps], **settings).resolve(None, 0, {})
 
 
+def choices(configurations: Mapping[str, ResolvedScenario]) -> Defaults:
+    """The defaults among configurations that differ in choices alone."""
+    found = defaults_among(configurations)
+    assert found is not None
+    return found
+
+
 def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
-    found = defaults_among(
+    found = choices(
         {
             "eager": resolved(**{"partition.assignment.strategy": ["range"]}),
             "cooperative": resolved(**{"partition.assignment.strategy": ["cooperative-sticky"]}),
         }
     )
-    assert found is not None
     assert found.has_them == "eager"
     assert found.words == "partition.assignment.strategy=range"
     assert found.distances["cooperative"].changes == 1
@@ -36,8 +44,7 @@ def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas()
         "org.apache.kafka.clients.consumer.StickyAssignor",
         "optimal-sticky",
     )
-    found = defaults_among({name: resolved(**{"partition.assignment.strategy": [name]}) for name in names})
-    assert found is not None
+    found = choices({name: resolved(**{"partition.assignment.strategy": [name]}) for name in names})
     assert [found.distances[name].changes for name in names] == [0, 1, 1, 2]
     assert found.cautions == {
         "optimal-sticky": "No Kafka client brings optimal-sticky: every consumer has to be built with it."
@@ -45,8 +52,7 @@ def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas()
 
 
 def test_numbers_are_nearer_or_farther_by_their_ratio() -> None:
-    found = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 30, 45, 67)})
-    assert found is not None
+    found = choices({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 30, 45, 67)})
     assert found.words == "session.timeout.ms=45s"
     assert sorted(found.distances, key=lambda name: found.distances[name]) == ["45", "67", "30", "15"]
     assert found.has_them == "45"
@@ -55,10 +61,7 @@ def test_numbers_are_nearer_or_farther_by_their_ratio() -> None:
 def test_the_defaults_are_those_of_the_client() -> None:
     """aiokafka's session.timeout.ms is 10 s."""
     clients = {"client_profile": ["aiokafka"]}
-    found = defaults_among(
-        {str(s): resolved(**clients, **{"session.timeout.ms": s * 1000}) for s in (10, 45)}
-    )
-    assert found is not None
+    found = choices({str(s): resolved(**clients, **{"session.timeout.ms": s * 1000}) for s in (10, 45)})
     assert found.has_them == "10"
 
 
@@ -71,33 +74,26 @@ def test_what_befalls_a_group_is_no_choice() -> None:
 
 def test_who_replaces_pods_has_no_default_but_how_many_at_once_has() -> None:
     one, many = resolved(max_unavailable=1), resolved(max_unavailable=3)
-    found = defaults_among({"many": many, "one": one})
-    assert found is not None
+    found = choices({"many": many, "one": one})
     assert found.has_them == "one"
     pods = {"deployment": "statefulset", "group.instance.id": "podname", "max_unavailable": 2}
-    found = defaults_among({"static": resolved(**pods), "dynamic": resolved(deployment="deployment")})
-    assert found is not None
+    found = choices({"static": resolved(**pods), "dynamic": resolved(deployment="deployment")})
     assert found.has_them == "dynamic"
     assert found.words == "group.instance.id=none"
 
 
 def test_a_session_timeout_below_the_default_is_a_caution_with_the_longest_silence() -> None:
     pause = {"at_ms": 60_000, "do": "pause", "members": [0], "for_ms": 12_000}
-    found = defaults_among(
-        {str(s): resolved(pause, **{"session.timeout.ms": s * 1000}) for s in (10, 15, 45, 60)}
-    )
-    assert found is not None
+    found = choices({str(s): resolved(pause, **{"session.timeout.ms": s * 1000}) for s in (10, 15, 45, 60)})
     assert list(found.cautions) == ["10", "15"]
     assert "removes healthy members here, too, which are silent for up to 12.0 s" in found.cautions["10"]
     assert "silent for 12.0 s at the longest" in found.cautions["15"]
-    quiet = defaults_among({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 45)})
-    assert quiet is not None
+    quiet = choices({str(s): resolved(**{"session.timeout.ms": s * 1000}) for s in (15, 45)})
     assert "never silent" in quiet.cautions["15"]
 
 
 def test_a_poll_interval_below_the_default_is_a_caution() -> None:
-    found = defaults_among({str(s): resolved(**{"max.poll.interval.ms": s * 1000}) for s in (60, 300, 600)})
-    assert found is not None
+    found = choices({str(s): resolved(**{"max.poll.interval.ms": s * 1000}) for s in (60, 300, 600)})
     assert list(found.cautions) == ["60"]
     assert "longer than 60.0 s from poll() to poll()" in found.cautions["60"]
 
@@ -111,10 +107,7 @@ def test_a_poll_interval_below_the_default_is_a_caution() -> None:
 )
 def test_the_consumer_protocol_is_told_with_the_releases_that_it_takes(client: str, releases: str) -> None:
     protocols = ("classic", "consumer")
-    found = defaults_among(
-        {one: resolved(client_profile=[client], **{"group.protocol": one}) for one in protocols}
-    )
-    assert found is not None
+    found = choices({one: resolved(client_profile=[client], **{"group.protocol": one}) for one in protocols})
     needs = f"group.protocol=consumer needs Apache Kafka 4.0 (brokers) and {releases} or later."
     assert found.cautions == {"consumer": needs}
 
@@ -126,8 +119,7 @@ def test_members_that_process_less_than_arrives_contradict_themselves_unless_ste
     protocols = ("classic", "consumer")
     for added, expected in ((2, set(protocols)), (3, set())):
         more = {"at_ms": 60_000, "do": "add", "count": added}
-        found = defaults_among({one: resolved(more, **slow, **{"group.protocol": one}) for one in protocols})
-        assert found is not None
+        found = choices({one: resolved(more, **slow, **{"group.protocol": one}) for one in protocols})
         assert found.contradictory == expected
 
 
@@ -137,8 +129,7 @@ def test_a_step_that_comes_into_a_rolling_update_contradicts_itself() -> None:
     protocols = ("classic", "consumer")
     for at_ms, expected in ((61_000, set(protocols)), (59_000, set())):
         steps = [{"at_ms": at_ms, "do": "recreate"}, rolling]
-        found = defaults_among({one: resolved(*steps, **{"group.protocol": one}) for one in protocols})
-        assert found is not None
+        found = choices({one: resolved(*steps, **{"group.protocol": one}) for one in protocols})
         assert found.contradictory == expected
 
 
@@ -163,12 +154,10 @@ def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None
         resolved(**{"group.protocol": "consumer", **given}) for given in ({}, {name: 20_000}, {name: 60_000})
     )
     for configurations in ({"45": default, "20": shorter}, {"20": shorter, "45": default}):
-        found = defaults_among(configurations)
-        assert found is not None
+        found = choices(configurations)
         assert found.words == f"{name}=45s"
         assert found.has_them == "45"
-    found = defaults_among({"20": shorter, "60": longer})
-    assert found is not None
+    found = choices({"20": shorter, "60": longer})
     assert found.has_them is None
 
 
@@ -177,7 +166,6 @@ def test_a_record_lock_below_the_default_is_a_caution_with_its_duration() -> Non
         str(s): resolved(**{"group.protocol": "share", "group.share.record.lock.duration.ms": s * 1000})
         for s in (15, 30)
     }
-    found = defaults_among(locks)
-    assert found is not None
+    found = choices(locks)
     assert list(found.cautions) == ["15"]
     assert "delivers records again that a consumer has worked on for 15.0 s" in found.cautions["15"]

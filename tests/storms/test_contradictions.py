@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.report.sweeps import sweep_contradictions
-from groupstorm.storms.runs.causes import cause_of
-from groupstorm.storms.runs.contradictions import contradictions, outlasts_polls
+from groupstorm.storms.runs.contradictions import cause_of, contradictions, outlasts_polls
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
 from groupstorm.storms.scenario.files import load
@@ -257,16 +256,6 @@ def test_a_step_that_does_not_know_of_a_rolling_update_under_way_is_named(kind: 
         "(60.0 s) may take up to 160 s: pods are replaced otherwise than by Kubernetes."
     ]
     assert said(221_000) == said(50_000) == []
-
-
-def test_an_autoscaler_that_decides_while_a_rollout_begins_is_named() -> None:
-    steps = [
-        {"at_ms": 0, "do": "autoscale", "for_ms": 600_000},
-        {"at_ms": 300_000, "do": "canary", "count": 1},
-    ]
-    steps[1]["for_ms"] = 1_000
-    [named] = of_steps(*steps, autoscaler="hpa", min_replicas=2, max_replicas=4)
-    assert named.startswith("autoscale (0 s after the start) does not know")
 
 
 @pytest.mark.parametrize(

@@ -35,20 +35,6 @@ def test_a_member_whose_removal_could_not_be_written_stays_without_a_session() -
     assert own.startswith("a removal was not written: member-0 is gone")
 
 
-def test_a_member_whose_joining_could_not_be_written_is_in_no_group() -> None:
-    """It was stopped before a write succeeded; the rows that added it have none that removes it."""
-    steps = [
-        {**START, "over_ms": 8_067},
-        {"at_ms": 2_715, "do": "failing-appends", "for_ms": 1_000},
-        {"at_ms": 3_000, "do": "stop", "members": [1]},
-    ]
-    settings = {"partitions": 1, "topics": 1, "group.protocol": "consumer"}
-    result = storm(scenario(steps, members=2, **settings), seed=1755660121)
-    [gone] = {event.member_id for _, event in result.events("member_added", member="member-1")}
-    assert not result.events("member_removed", member_id=gone)
-    assert broken(result) == {}
-
-
 def test_a_short_loss_of_the_connection_within_a_longer_one_does_not_end_it() -> None:
     """The member was back after 71 s, but what it had asked for before came after 160 s: it took partitions
     of a generation that it had lost."""
@@ -74,30 +60,6 @@ def test_metadata_that_comes_while_the_assignor_runs_is_new_to_the_leader() -> N
     assert broken(result) == {}
 
 
-def test_a_static_member_that_is_gone_has_a_new_session_when_a_round_closes_without_it() -> None:
-    """GroupMetadataManager.completeClassicGroupJoin starts the sessions of all members: member-2 never sends
-    its SyncGroup, and member-1, which crashed at 7 s, is in the group until 46 s + max.poll.interval.ms."""
-    settings = {**FIXED, "group.instance.id": "ordinal", "max.poll.interval.ms": 20_000}
-    steps = [
-        START,
-        {"at_ms": 1_000, "do": "crash", "members": [2]},
-        {"at_ms": 7_000, "do": "crash", "members": [1]},
-    ]
-    result = storm(scenario(steps, members=3, partitions=1, **settings))
-    assert broken(result) == {}
-    removed = {event.member: time_us for time_us, event in result.events("member_removed")}
-    assert removed["member-1"] > 65_000_000
-
-
-def test_a_parked_join_is_answered_without_a_member_id_if_the_group_cannot_be_written() -> None:
-    """The check of parked requests looked for the id, and took the response for none."""
-    steps = [START, {"at_ms": 0, "do": "failing-appends", "for_ms": 1_000}]
-    result = storm(scenario(steps, members=1, partitions=1, **FIXED, **{"group.instance.id": "ordinal"}))
-    answered = result.events("join_answered", error="COORDINATOR_NOT_AVAILABLE")
-    assert {event.member_id for _, event in answered} == {""}
-    assert broken(result) == {}
-
-
 def test_a_short_failover_within_a_longer_one_does_not_end_it() -> None:
     """A process that started after the shorter one reached the coordinator that was down."""
     steps = [
@@ -110,58 +72,6 @@ def test_a_short_failover_within_a_longer_one_does_not_end_it() -> None:
     [(loaded_us, _)] = result.events("group_created", cause="loaded")
     [(added_us, _)] = result.events("member_added", member="member-1")
     assert 70_000_000 == loaded_us < added_us
-    assert broken(result) == {}
-
-
-def test_a_coordinator_does_not_load_an_id_that_was_not_written() -> None:
-    """member-0 comes back at 31.5 s under a new id, whose write takes 4 s; the coordinator dies at 33 s. The
-    group is loaded with the old id, and member-0 joins once more. The check had expected the new id."""
-    steps = [
-        START,
-        {"at_ms": 30_000, "do": "restart", "members": [0]},
-        {"at_ms": 31_000, "do": "slow-appends", "for_ms": 1_500, "append_ms": 4_000},
-        {"at_ms": 33_000, "do": "coordinator-failover", "for_ms": 5_000},
-    ]
-    settings = {
-        "group.instance.id": "ordinal",
-        "start_ms": {"exactly": 1_000},
-        "stop_grace_ms": {"exactly": 500},
-    }
-    result = storm(scenario(steps, members=1, partitions=2, **FIXED, **settings))
-    first, second = (event.previous_member_id for _, event in result.events("member_replaced"))
-    assert first == second, "the id of before"
-    assert broken(result) == {}
-
-
-def test_nobody_removes_a_silent_member_while_there_is_no_coordinator() -> None:
-    """The check looked when the pause was over. The group was loaded 5 s later, and sessions began then."""
-    steps = [
-        START,
-        {"at_ms": 10_000, "do": "pause", "members": [0], "for_ms": 50_000},
-        {"at_ms": 15_000, "do": "coordinator-failover", "for_ms": 50_000},
-    ]
-    result = storm(scenario(steps, members=1, partitions=1, **FIXED))
-    assert not result.events("member_removed")
-    assert broken(result) == {}
-
-
-def test_a_member_that_came_back_within_a_round_is_loaded_under_its_old_id() -> None:
-    """member-2 takes its place in a round that closes at 62 s and is never written. The coordinator of 80 s
-    knows its old id, and fences it. The check had taken the answered JoinGroup for a write of the new id."""
-    steps = [
-        START,
-        {"at_ms": 1_000, "do": "rolling-restart"},
-        {"at_ms": 80_000, "do": "coordinator-failover", "for_ms": 473},
-    ]
-    settings = {
-        "group.instance.id": "ordinal",
-        "start_ms": {"uniform": [1_000, 30_000]},
-        "stop_grace_ms": {"uniform": [0, 10_000]},
-        "max_surge": 2,
-    }
-    result = storm(scenario(steps, members=3, partitions=1, **settings), seed=23795185)
-    [(fenced_us, _)] = result.events("join_answered", error="FENCED_INSTANCE_ID")
-    assert fenced_us > 80_000_000
     assert broken(result) == {}
 
 

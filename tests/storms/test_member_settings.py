@@ -1,21 +1,16 @@
-"""Settings of single members, and settings that a step rolls out."""
+"""Settings and names of single members, durations of replacements, and settings that a step rolls out."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import parse
-from tests.storms.storms_in_memory import scenario, storm
+from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
-START = {"at_ms": 0, "do": "start"}
-FIXED = {
-    "members": 3,
-    "partitions": 6,
-    "net_latency_ms": 1,
-    "poll_interval_ms": 10,
-    "start_ms": {"exactly": 1000},
-}
+SMALL: dict[str, Any] = {**FIXED, "members": 3, "partitions": 6, "start_ms": {"exactly": 1000}}
 
 
 def test_a_rule_gives_some_members_other_settings_and_a_later_rule_wins() -> None:
@@ -23,7 +18,7 @@ def test_a_rule_gives_some_members_other_settings_and_a_later_rule_wins() -> Non
         {"members": [0, 1], "settings": {"session.timeout.ms": 20_000, "assign_callback_ms": 5}},
         {"members": [1], "settings": {"session.timeout.ms": 30_000}, "instance": "twin"},
     ]
-    settings = scenario([START], **FIXED, member_settings=rules).resolve(None, 1, {}).settings
+    settings = scenario([START], **SMALL, member_settings=rules).resolve(None, 1, {}).settings
     assert [settings.of_member(n).integer("session.timeout.ms") for n in range(3)] == [20_000, 30_000, 45_000]
     assert [settings.of_member(n).instance for n in range(3)] == [None, "twin", None]
     callbacks = [settings.of_member(n).distribution("assign_callback_ms").largest_us for n in range(3)]
@@ -35,7 +30,7 @@ def test_a_rule_reaches_a_member_among_several_clients_with_that_clients_default
     settings = (
         scenario(
             [START],
-            **FIXED,
+            **SMALL,
             client_profile="java,aiokafka",
             member_settings=rules,
             **{"partition.assignment.strategy": "roundrobin"},
@@ -49,7 +44,7 @@ def test_a_rule_reaches_a_member_among_several_clients_with_that_clients_default
 
 def test_a_member_with_a_callback_of_its_own_takes_that_time() -> None:
     rules = [{"members": [2], "settings": {"assign_callback_ms": 700}}]
-    result = storm(scenario([START], **FIXED, member_settings=rules))
+    result = storm(scenario([START], **SMALL, member_settings=rules))
     took = {event.member: event.duration_us for _, event in result.events("partitions_assigned")}
     assert took == {"member-0": 0, "member-1": 0, "member-2": 700_000}
 
@@ -57,7 +52,7 @@ def test_a_member_with_a_callback_of_its_own_takes_that_time() -> None:
 def test_two_processes_with_one_instance_id_fence_each_other() -> None:
     """KIP-345: the coordinator replaces the first member, and fences it when it next asks."""
     rules = [{"members": [1], "instance": "member-0"}]
-    settings = {**FIXED, "group.instance.id": "ordinal", "member_settings": rules}
+    settings = {**SMALL, "group.instance.id": "ordinal", "member_settings": rules}
     steps = [{**START, "members": [0, 2]}, {"at_ms": 30_000, "do": "start", "members": [1]}]
     result = storm(scenario(steps, **settings))
     [(_, failed)] = result.events("member_failed")
@@ -70,7 +65,7 @@ def test_a_release_rolls_out_new_settings_and_the_resolved_scenario_keeps_them()
         {"at_ms": 30_000, "do": "rolling-restart", "settings": {"partition.assignment.strategy": ["range"]}},
         {"at_ms": 200_000, "do": "restart", "members": [0], "settings": {"assign_callback_ms": 9}},
     ]
-    settings = {**FIXED, "partition.assignment.strategy": ["roundrobin", "range"]}
+    settings = {**SMALL, "partition.assignment.strategy": ["roundrobin", "range"]}
     what = scenario(steps, **settings)
     resolved = what.resolve(None, 1, {})
     first, second = resolved.settings.release(1), resolved.settings.release(2)
@@ -101,7 +96,7 @@ def test_a_release_rolls_out_new_settings_and_the_resolved_scenario_keeps_them()
 )
 def test_rules_that_cannot_be(rules: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        scenario([START], **FIXED, member_settings=rules).resolve(None, 1, {})
+        scenario([START], **SMALL, member_settings=rules).resolve(None, 1, {})
 
 
 def test_variants_can_have_releases_of_their_own() -> None:
@@ -128,4 +123,63 @@ def test_a_file_cannot_name_code_for_some_members_either(where: str) -> None:
     overlay: dict[str, object] = {"partition.assignment.strategy": ["os:system"]}
     value = [overlay] if where == "releases" else [{"members": [0], "settings": overlay}]
     with pytest.raises(InputError, match="cannot name code here"):
-        scenario([START], **FIXED, **{where: value}).resolve(None, 1, {})
+        scenario([START], **SMALL, **{where: value}).resolve(None, 1, {})
+
+
+def test_members_and_topics_have_the_names_that_the_scenario_gives_them() -> None:
+    rules = [{"members": [0], "name": "app-b"}, {"members": [2], "name": "app-a", "instance": "pod-a"}]
+    topics = {"orders": 4, "payments": 2}
+    what = scenario([START], **SMALL, member_settings=rules, topic_partitions=topics)
+    result = storm(what)
+    started = {event.member: (event.instance, event.topics) for _, event in result.events("member_started")}
+    both = ("orders", "payments")
+    assert started == {"app-b": (None, both), "member-1": (None, both), "app-a": ("pod-a", both)}
+    owned = [name for _, event in result.events("partitions_assigned") for name in event.partitions]
+    assert sorted(owned) == [*(f"orders-{n}" for n in range(4)), "payments-0", "payments-1"]
+    resolved = what.resolve(None, 1, {})
+    assert parse(resolved.as_yaml(), "yaml", "x").resolve(None, None, {}).as_yaml() == resolved.as_yaml()
+
+
+def test_rates_of_records_go_to_topics_by_name() -> None:
+    topics = {"orders": 2, "payments": 1}
+    rates = {"orders": 50, "others": 0}
+    result = storm(scenario([START], **SMALL, topic_partitions=topics, record_rate=rates))
+    [(_, first)] = result.events("scenario_started")
+    assert first.partitions == ("orders-0", "orders-1", "payments-0")
+    assert (result.figures.records_processed or 0) > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [
+        ({"member_settings": [{"members": [0, 1], "name": "x"}]}, "one member that has it"),
+        ({"member_settings": [{"members": [0], "name": "member-1"}]}, "members 0 and 1 have this name"),
+        ({"topic_partitions": {"a b": 1}}, "topic_partitions: 'a b': expected letters"),
+        ({"topic_partitions": {"a": 0}}, "topic_partitions: 0 lies outside 1"),
+        ({"topic_partitions": {"a": 1}, "application": "streams"}, "is not for application: streams"),
+    ],
+)
+def test_names_that_are_refused(settings: dict[str, Any], complaint: str) -> None:
+    strategy = {} if "application" in settings else {"partition.assignment.strategy": "range"}
+    with pytest.raises(InputError, match=complaint):
+        scenario([START], **{"members": 3, **strategy, **settings}).resolve(None, 1, {})
+
+
+def test_a_rolling_restart_takes_the_durations_that_its_step_gives() -> None:
+    """SIGTERM to the first at 60 s; each new process polls and is ready after its own times. The last one,
+    of which the step says nothing, takes those of the settings: 7 s and 4 s."""
+    step = {"at_ms": 60_000, "do": "rolling-restart", "start_ms": [1_000, 20_000], "ready_ms": [500, 3_000]}
+    settings = {
+        **SMALL,
+        "stop_grace_ms": 0,
+        "start_ms": {"exactly": 7_000},
+        "ready_ms": {"exactly": 4_000},
+        "net_latency_ms": 0,
+    }
+    what = scenario([START, step], **settings)
+    result = storm(what)
+    polls = [time_us // 1000 for time_us, _ in result.events("member_started")][3:]
+    stops = [time_us // 1000 for time_us, event in result.events("step_taken", detail="SIGTERM")]
+    assert [round(at_ms, -2) for at_ms in stops] == [60_000, 61_500, 84_500]
+    assert [round(at_ms, -2) for at_ms in polls] == [61_000, 81_500, 91_500]
+    assert what.resolve(None, 1, {}).steps[1].written()["start_ms"] == [1_000, 20_000]

@@ -71,18 +71,6 @@ def test_seeds_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert [run.scenario["seed"] for run in read_runs(tmp_path)["slow"]] == [1, 9, 10]
 
 
-def test_a_scenario_without_a_seed_has_seed_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the order in which the file system lists the folders."""
-    folders = [write(tmp_path / "seed-1", "seed: 1\n"), write(tmp_path / "seed-0", "name: x\n")]
-    monkeypatch.setattr(Path, "glob", lambda _folder, _pattern: iter(folders))
-    assert [run.folder.name for run in read_runs(tmp_path)["default"]] == ["seed-0", "seed-1"]
-
-
-def test_the_run_of_one_seed_has_the_variant_of_its_scenario(tmp_path: Path) -> None:
-    write(tmp_path / "seed-7", "seed: 7\nvariant: slow\n")
-    assert [run.folder.name for run in read_runs(tmp_path)["slow"]] == ["seed-7"]
-
-
 def test_a_comparison_has_the_runs_of_each_variant(tmp_path: Path) -> None:
     write(tmp_path / "eager", "seed: 1\n")
     write(tmp_path / "cooperative" / "seed-5", "seed: 5\n")

@@ -145,8 +145,8 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(
         ("record_rate_over_time", [{"at": "5m", "factor": 1}, {"at": "1m", "factor": 2}], "sort by at"),
         ("record_rate_over_time", [{"at": "5 minutes", "factor": 1}], "5m"),
         ("record_rate_over_time", {"period": "24h", "low": 2, "high": 1}, "lies below low"),
-        ("record_rate_over_time", {"file": "missing.csv"}, "missing.csv: cannot be read"),
-        ("record_rate_over_time", {"file": "/dev/null"}, "not a file"),
+        ("record_rate_over_time", {"file": "missing.csv"}, "missing.csv: no such file"),
+        ("record_rate_over_time", {"file": "/dev/null"}, "expected a file"),
     ],
 )
 def test_what_cannot_be_a_rate_is_refused(name: str, value: Any, message: str) -> None:

@@ -15,8 +15,8 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario import setting_names
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.storms.scenario.preset_files import preset_names, preset_summaries
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STEP_KINDS, STREAMS_STEPS
 
 MINIMAL = "steps: [{at_ms: 0, do: start}]"
@@ -95,6 +95,11 @@ def test_the_command_line_overrides_the_variant_the_settings_and_the_defaults_in
             "topic-0",
         ),
         ("steps: [{at_ms: 1, do: rolling-restart}]", "nobody ever starts"),
+        ("steps: [{at_ms: 1, do: rolling-restart, start_ms: 5}]", "start_ms: 5: expected a list of mill"),
+        ("steps: [{at_ms: 5, do: create-topic, topic: a b, partitions: 1}]", "'a b'"),
+        ("steps: [{at_ms: 5, do: delete-topic, topic: topic-9}]", "'topic-9'"),
+        ("steps: [{at_ms: 5, do: create-topic, topic: x}]", "needs partitions"),
+        ("settings: {topic_pattern: (}\n" + MINIMAL, "topic_pattern: '(': no regular expression"),
         ("seed: -3\n" + MINIMAL, "seed: -3"),
         ("variant: x\n" + MINIMAL, "'x' is not one of default"),
         ("name: ../../evil\n" + MINIMAL, "name: '../../evil': expected letters, digits"),

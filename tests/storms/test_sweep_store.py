@@ -71,18 +71,12 @@ def test_runs_that_are_kept_are_the_runs(store: SweepStore) -> None:
     assert outcomes[1].start_us == sum(one.start_us for one in ran) > 0
 
 
-def test_a_run_without_figures_is_kept_with_its_reason(store: SweepStore) -> None:
-    with RunsFile(store.runs, "local") as file:
-        file.add((0, 5), "members: 2: why not")
-    assert store.results() == {(0, 5): "members: 2: why not"}
-
-
 def test_two_processes_never_write_to_one_file(store: SweepStore) -> None:
     with RunsFile(store.runs, "local") as one, RunsFile(store.runs, "local") as other:
         for file, seed in ((one, 5), (other, 6), (one, 7)):
             file.add((0, seed), "no")
     assert sorted(file.name for file in store.runs.glob("*.jsonl")) == ["local-1.jsonl", "local-2.jsonl"]
-    assert [*store.results()] == [(0, 5), (0, 7), (0, 6)]
+    assert [*store.results().items()] == [((0, 5), "no"), ((0, 7), "no"), ((0, 6), "no")]
 
 
 def test_a_line_that_was_broken_off_is_a_run_that_is_not_done(store: SweepStore) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.problems import InputError
 from groupstorm.storms.world.topics import Topics
 from tests.storms.storms_in_memory import Storm, scenario, storm
 
@@ -57,21 +54,3 @@ def test_one_created_topic_costs_one_round_since_members_refresh_before_they_joi
 def test_without_a_pattern_a_new_topic_changes_nothing() -> None:
     result = storm(scenario([START, CREATE], **FIXED, tail_ms=100_000))
     assert result.figures.generations == 1
-
-
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        ({"do": "create-topic", "topic": "a b", "partitions": 1}, "'a b'"),
-        ({"do": "delete-topic", "topic": "topic-9"}, "'topic-9'"),
-        ({"do": "create-topic", "topic": "x"}, "needs partitions"),
-    ],
-)
-def test_topics_that_cannot_be(step: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scenario([START, {"at_ms": 5, **step}]).resolve(None, 1, {})
-
-
-def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(InputError, match=r"topic_pattern: '\(': no regular expression"):
-        scenario([START], topic_pattern="(").resolve(None, 1, {})

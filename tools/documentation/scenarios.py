@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from groupstorm.cli.presets import shown_values
-from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from groupstorm.storms.scenario.steps import STEP_KINDS, StepKind
 
 

@@ -15,7 +15,7 @@ from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.preset_files import preset_summaries
-from groupstorm.storms.scenario.settings_table import SETTINGS
+from groupstorm.storms.scenario.setting_names import SETTINGS
 from groupstorm.yaml_documents import parse_yaml
 
 #: Knobs that every preset has, in front of those that it sets itself.

@@ -3,13 +3,12 @@
 They share no code with the coordinator, the members and the world that they check.
 
 * `verdicts`: the names of the invariants, and the first violation of each.
-* `states`: the group's changes of state, by a table of their own.
-* `ownership`: the owners of partitions, by the members' rows and by the assignments of the coordinator.
-* `owned_time`: the time in which partitions had none, beside the figures.
+* `states`: the group's changes of state, by a table of their own, and consumer groups.
+* `ownership`: the owners of partitions, by the members' rows and by the assignments of the coordinator, and
+  partitions that Kafka leaves without one.
+* `figure_checks`: the time in which partitions had none, and records processed again, beside the figures.
 * `membership`: the members of the group, the living and the silent, and requests that the coordinator parked.
 * `written_members`: the members that another coordinator would load.
 * `commits`: the generation or epoch that a commit may carry, and the positions where owners begin.
-* `records`: the records that owners process again and those that wait, beside the figures.
-* `consumer_groups`: the holders of partitions and the epochs of consumer groups (KIP-848).
-* `skipped_assignments`, `settling`: partitions without an owner, and groups that do not come to rest.
+* `settling`: groups that do not come to rest.
 """

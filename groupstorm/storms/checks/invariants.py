@@ -16,14 +16,11 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
-from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
-from groupstorm.storms.checks.final_state import FinalState
+from groupstorm.storms.checks.figure_checks import OwnedTime, RepeatedRecords
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
-from groupstorm.storms.checks.owned_time import OwnedTime
-from groupstorm.storms.checks.ownership import OwnershipChecks
-from groupstorm.storms.checks.records import RepeatedRecords
-from groupstorm.storms.checks.skipped_assignments import SkippedAssignments
-from groupstorm.storms.checks.states import StateChecks
+from groupstorm.storms.checks.ownership import OwnershipChecks, SkippedAssignments
+from groupstorm.storms.checks.settling import FinalState
+from groupstorm.storms.checks.states import ConsumerGroupChecks, StateChecks
 from groupstorm.storms.checks.verdicts import (
     CO_PARTITIONED,
     FENCED,
@@ -150,9 +147,9 @@ class InvariantChecks:
                 *begins_anew, states.converted, membership.converted, skipped.converted,
             ),
             events.AppendFailed: (*begins_anew, states.append_failed, self._append_failed),
-            events.JoinParked: (requests.join_parked, membership.join_parked),
+            events.JoinParked: (requests.join_parked, membership.log.join_parked),
             events.JoinAnswered: (requests.join_answered, membership.answered),
-            events.SyncParked: (requests.sync_parked, membership.sync_parked),
+            events.SyncParked: (requests.sync_parked, membership.log.sync_parked),
             events.SyncAnswered: (
                 requests.sync_answered, membership.answered, ownership.sync_answered,
                 skipped.sync_answered,

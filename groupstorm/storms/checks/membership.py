@@ -107,7 +107,8 @@ class MembershipChecks:
         self._living: dict[str, _Process] = {}
         #: The names and ids of the crashed that are still in the group, and since when they are silent.
         self._crashed: dict[str, tuple[str, int]] = {}
-        self._log = WrittenMembers(members, appends)
+        self._appends = appends
+        self.log = WrittenMembers(members, appends)
         self._unwritten = UnwrittenChanges(members, appends)
         #: The members that the next coordinator will load.
         self._loaded: frozenset[str] = frozenset()
@@ -131,7 +132,7 @@ class MembershipChecks:
         self._members.add(event.member_id)
         self._unwritten.changed(time_us, event.previous_member_id, joined=False)
         self._unwritten.changed(time_us, event.member_id, joined=True)
-        self._log.replaced(event)
+        self.log.replaced(event)
         self._crashed.pop(event.previous_member_id, None)
 
     def removed(self, time_us: int, event: coordinator_events.MemberRemoved) -> None:
@@ -147,21 +148,21 @@ class MembershipChecks:
         self._members.clear()
         self._unwritten.forget()
         if event.cause == "unloaded":
-            loaded = self._loaded if self._down else self._log.at(time_us)
+            loaded = self._loaded if self._down else self.log.at(time_us)
             self._members.update(loaded)
-            self._log.loads(loaded)
+            self.log.loads(loaded)
 
     def state_changed(self, time_us: int, event: coordinator_events.GroupStateChanged) -> None:
         """A round that closes begins the sessions of all its members, also of static ones that did not join
         (GroupMetadataManager.completeClassicGroupJoin)."""
-        self._log.state_changed(time_us, event)
+        self.log.state_changed(time_us, event)
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._closed_us = time_us
 
     def created(self, time_us: int, event: coordinator_events.GroupCreated) -> None:
         """A coordinator that loads a group begins the sessions of its members."""
         self._down = False
-        self._log.created(time_us, event)
+        self.log.created(time_us, event)
         if event.cause == "loaded":
             self._sessionless.clear()
             self._answered_us.update(dict.fromkeys(self._members, time_us))
@@ -172,7 +173,7 @@ class MembershipChecks:
         if event.cause == Cause.UPGRADED:
             self._unwritten.forget()
         else:
-            self._log.consumer_group_written(time_us)  # an upgrade has more rows
+            self.log.consumer_group_written(time_us)  # an upgrade has more rows
         self._answered_us.update(dict.fromkeys(self._members, time_us))
 
     def answered(
@@ -183,30 +184,24 @@ class MembershipChecks:
 
     def consumer_group_written(self, time_us: int) -> None:
         """A consumer group has changed its epoch, or one of its members."""
-        self._log.consumer_group_written(time_us)
+        self.log.consumer_group_written(time_us)
         self._unwritten.written(time_us)
 
     def reconciled(self, time_us: int, event: coordinator_events.MemberReconciled) -> None:
         """A heartbeat of the member has brought it further: its session begins again."""
         self.consumer_group_written(time_us)
-        self._answered_us[event.member_id] = self._log.busy_until_us(time_us)
+        self._answered_us[event.member_id] = self.log.busy_until_us(time_us)
 
     def consumer_group_reverted(self, time_us: int) -> None:
         """A write of a consumer group has failed: who joined or left in it is back or out."""
         self._sessionless |= self._unwritten.append_failed(time_us)
 
-    def join_parked(self, time_us: int, event: coordinator_events.JoinParked) -> None:
-        self._log.join_parked(time_us, event)
-
-    def sync_parked(self, time_us: int, event: coordinator_events.SyncParked) -> None:
-        self._log.sync_parked(time_us, event)
-
     def step_taken(self, time_us: int, event: scenario_events.StepTaken) -> None:
         """The coordinator dies; the rows of its successor begin when it has loaded the group."""
-        self._log.step_taken(time_us, event)
+        self._appends.step_taken(time_us, event)
         if event.cause == COORDINATOR_FAILOVER and not self._down:
             self._down = True
-            self._loaded = self._log.at(time_us)
+            self._loaded = self.log.at(time_us)
 
     # -- what processes say ----------------------------------------------------------------------
 
@@ -221,7 +216,7 @@ class MembershipChecks:
         """The coordinator may read the requests of the process only when the response to its last one has
         left, which waits for the writes under way."""
         if event.cause == "pause":
-            self._living[event.member].silent_since_us = self._log.busy_until_us(time_us)
+            self._living[event.member].silent_since_us = self.log.busy_until_us(time_us)
 
     def resumed(self, time_us: int, event: events.MemberResumed) -> None:
         process = self._living[event.member]
@@ -235,7 +230,7 @@ class MembershipChecks:
         if event.member_id in self._members:
             since_us = process.silent_since_us
             if since_us is None:
-                since_us = self._log.busy_until_us(time_us)
+                since_us = self.log.busy_until_us(time_us)
             self._crashed[event.member_id] = (event.member, since_us)
 
     def ended(self, _now_us: int, event: events.MemberClosed | events.MemberFailed) -> None:

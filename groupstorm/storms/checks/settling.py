@@ -1,14 +1,16 @@
-"""Whether a group came to rest after the last step of its scenario, and what kept it from that.
+"""The world at the end of a run: whether the group came to rest, and what kept it from that.
 
 A configuration can be such that the group never comes to rest: rounds follow one another because members take
 longer than their timeouts allow. That is a finding about the configuration, not a fault of the emulation. The
 verdict of the invariant `group_settles` then begins with one of `groupstorm.figures.unsettled.FINDINGS`.
+
+The module stays Python where `invariants` is compiled: mypyc's protocols have no subclasses in Python.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -27,6 +29,47 @@ from groupstorm.storms.checks.verdicts import (
 )
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
+
+
+class Owner(Protocol):
+    """The work of a process."""
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+
+class Consumer(Protocol):
+    """A process that can own partitions."""
+
+    name: str
+    started: bool
+
+    @property
+    def work(self) -> Owner: ...
+
+
+class FinalState(Protocol):
+    """The world when the run is over, as the checks see it."""
+
+    @property
+    def consumers(self) -> Mapping[str, Consumer]: ...
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+    @property
+    def settled(self) -> bool: ...
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """Names of the processes whose requests are still parked."""
+        ...
+
+    @property
+    def left_behind(self) -> Sequence[str]:
+        """Names of members of a consumer group whose process is gone, and which no session removes."""
+        ...
+
 
 #: The setting that says whether a group that cannot settle fails a run.
 IF_NEVER_SETTLED: Final = "if_never_settled"

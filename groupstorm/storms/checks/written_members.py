@@ -141,9 +141,6 @@ class WrittenMembers:
         self._leader: str | None = None
         self._replaced: str | None = None
 
-    def step_taken(self, time_us: int, event: scenario_events.StepTaken) -> None:
-        self._appends.step_taken(time_us, event)
-
     def created(self, time_us: int, event: events.GroupCreated) -> None:
         """A group that a member creates is written; one that was loaded has the state of its last record."""
         if event.cause == "join":

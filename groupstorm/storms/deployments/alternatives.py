@@ -14,19 +14,15 @@ from groupstorm.storms.deployments.manifests.streams_applications import STATIC_
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
-from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.group_protocol_settings import (
-    CLASSIC,
-    CONSUMER,
-    GROUP_PROTOCOL,
-    IDLE_IN_STREAMS_GROUPS,
-    STREAMS_PROTOCOL,
-    UNSUPPORTED,
-)
+from groupstorm.storms.scenario.consistency import is_shared, of_protocol
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_names import (
+    CLASSIC,
+    CONSUMER,
     DEPLOYMENT,
+    GROUP_PROTOCOL,
+    IDLE_IN_STREAMS_GROUPS,
     LEAVE,
     OUTLASTS,
     POLLS,
@@ -34,9 +30,10 @@ from groupstorm.storms.scenario.setting_names import (
     STANDBYS,
     STATEFUL_SET,
     STREAMS,
+    STREAMS_PROTOCOL,
+    UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.alternatives import AS_IT_IS, Alternative
 from groupstorm.wording import counted, seconds

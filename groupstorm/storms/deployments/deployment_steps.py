@@ -32,41 +32,34 @@ class WholeFleetRollout(Rollout):
         super().__init__(steps, do)
         self._old = list(old)
         self._name_of = name_of
-        self._stopping = 0
-        self._starting = 0
 
     def recreate(self) -> None:
         """Stop all pods, and start the new ones when the last one is gone (strategy Recreate)."""
-        self._stop_all(lambda: self._start_all(self.complete))
+        self._all(self._stop, lambda: self._all(self._start, self.complete))
 
     def blue_green(self) -> None:
         """Start as many new pods, and stop the old ones when the last one of the new is available."""
-        self._start_all(lambda: self._stop_all(self.complete))
+        self._all(self._start, lambda: self._all(self._stop, self.complete))
 
-    def _start_all(self, then: Callable[[], None]) -> None:
-        self._starting = len(self._old)
+    def _start(self, old: Process, done: Callable[[], None]) -> None:
+        self.start_pod(old.index, self._name_of(old.name), done)
 
-        def available() -> None:
-            self._starting -= 1
-            if not self._starting:
-                then()
+    def _stop(self, old: Process, done: Callable[[], None]) -> None:
+        self.stop_pod(old.name, done)
 
-        for process in self._old:
-            self.start_pod(process.index, self._name_of(process.name), available)
-        if not self._old:
-            then()
+    def _all(self, act: Callable[[Process, Callable[[], None]], None], then: Callable[[], None]) -> None:
+        """Act on every old pod, and call ``then`` when all of that is done."""
+        left = len(self._old)
 
-    def _stop_all(self, then: Callable[[], None]) -> None:
-        self._stopping = len(self._old)
-
-        def gone() -> None:
-            self._stopping -= 1
+        def done() -> None:
+            nonlocal left
+            left -= 1
             self.progressed()
-            if not self._stopping:
+            if not left:
                 then()
 
         for process in self._old:
-            self.stop_pod(process.name, gone)
+            act(process, done)
         if not self._old:
             then()
 
@@ -140,31 +133,28 @@ class DeploymentSteps:
         self._of_deployment: DeploymentRollout | None = None
         self._of_stateful_set: InPlaceRollout | None = None
         self.handlers: dict[str, Callable[[Step], None]] = {
-            "rolling-restart": self.rolling_restart,
-            "canary": self._canary,
-            "recreate": self._recreate,
-            "blue-green": self._blue_green,
+            "rolling-restart": self._roll,
+            "canary": self._roll,
+            "recreate": self._replace_whole_fleet,
+            "blue-green": self._replace_whole_fleet,
             "drain-node": self._drain_node,
             "autoscale": self._autoscale,
         }
 
-    def rolling_restart(self, step: Step) -> None:
-        """Replace all processes within the limits of `max_surge` and `max_unavailable`."""
-        self._roll(step, None)
+    def _roll(self, step: Step) -> None:
+        """Replace all processes within the limits of `max_surge` and `max_unavailable`.
 
-    def _canary(self, step: Step) -> None:
-        """Replace ``count`` processes, wait for ``for_ms``, replace the others."""
-        self._roll(step, step.count)
-
-    def _roll(self, step: Step, canary: int | None) -> None:
+        A canary replaces ``count`` of them, waits for ``for_ms``, and replaces the others.
+        """
         settings = self._steps.host.settings
         old = self._in_order()
         limits = limits_of(settings, len(self._steps.pods()))
-        pause_us = step.for_ms * 1000
+        canary = step.count if step.do == "canary" else None
         order = "reverse" if self._kind == STATEFUL_SET else settings.choice("order")
         places = len({process.index for process in old})
         self._steps.emit_step(step.do, None, f"{places} processes are replaced, {order}")
-        replacement = Replacement(step.do, old, limits, canary, pause_us, given_durations(step, old))
+        given = given_durations(step, old)
+        replacement = Replacement(step.do, old, limits, canary, step.for_ms * 1000, given)
         if self._kind == DEPLOYMENT:
             self._revision += 1
             if self._of_deployment is not None and not self._of_deployment.done:
@@ -194,17 +184,13 @@ class DeploymentSteps:
         revision = self._revision
         return lambda name: new_pod_name(name, revision)
 
-    def _whole_fleet(self, step: Step, name_of: Callable[[str], str]) -> WholeFleetRollout:
+    def _replace_whole_fleet(self, step: Step) -> None:
+        is_recreated = step.do == "recreate"
+        name_of = str if is_recreated and self._kind != DEPLOYMENT else self._new_names()
         old = processes_in_order(self._steps)
         self._steps.emit_step(step.do, None, f"{len(old)} processes are replaced")
-        return WholeFleetRollout(self._steps, step.do, old, name_of)
-
-    def _recreate(self, step: Step) -> None:
-        name_of = self._new_names() if self._kind == DEPLOYMENT else str
-        self._whole_fleet(step, name_of).recreate()
-
-    def _blue_green(self, step: Step) -> None:
-        self._whole_fleet(step, self._new_names()).blue_green()
+        rollout = WholeFleetRollout(self._steps, step.do, old, name_of)
+        rollout.recreate() if is_recreated else rollout.blue_green()
 
     def _drain_node(self, step: Step) -> None:
         """Evict the pods of a node within their disruption budget."""

@@ -28,7 +28,7 @@ from groupstorm.problems import InputError
 from groupstorm.stoppable import run_stoppable
 from groupstorm.storms.live.clock import tasks
 from groupstorm.storms.live.real_clients.libraries import Library
-from groupstorm.storms.live.real_clients.parts import client_parts
+from groupstorm.storms.live.real_clients.processes import client_parts
 from groupstorm.storms.live.real_clients.world import ClientWorld
 from groupstorm.storms.live.world import RealWorld, protocols
 from groupstorm.storms.runs.run import Run, chosen_assignors, record
@@ -39,11 +39,10 @@ from groupstorm.storms.runs.step_runner import (
     emit_run_end,
     emit_run_start,
 )
+from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import NONE, OFFSET_RESET, STREAMS
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, NONE, OFFSET_RESET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options

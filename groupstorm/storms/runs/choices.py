@@ -14,11 +14,9 @@ from groupstorm.assignors.kafka_names import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import LOCK_DURATION
+from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, SETTINGS
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
-from groupstorm.storms.scenario.settings_table import SETTINGS
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
 from groupstorm.wording import seconds

@@ -1,4 +1,4 @@
-"""Settings of a scenario that cannot go well together, found by arithmetic before any run."""
+"""Settings of a scenario that cannot go well together, found by arithmetic, and the cost of unrest."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters.role import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
+from groupstorm.figures import Figures
+from groupstorm.figures.unsettled import lag_growth
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
-from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL
+from groupstorm.storms.scenario.consistency import is_shared, of_protocol
+from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import LOCK_DURATION, NO_AUTOSCALER, RECORD_LOCKS, STREAMS
+from groupstorm.storms.scenario.setting_names import (
+    CLASSIC,
+    GROUP_PROTOCOL,
+    LOCK_DURATION,
+    NO_AUTOSCALER,
+    RECORD_LOCKS,
+    STREAMS,
+)
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.wording import at_most, counted, listed, rate, seconds
@@ -347,3 +355,40 @@ def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
         "it out; under group.protocol=consumer heartbeats go on "
         f"(it needs {consumer_protocol_needs([profile.name])})",
     )
+
+
+#: The timeout that a finding names, by the rule that says why it was outlasted; of other rules the interval.
+_TIMEOUTS: Final = {"silent rounds": "session.timeout.ms", "fatal record": ""}
+
+
+def cause_of(scenario: ResolvedScenario, found: str) -> str:
+    """The record or the setting that keeps the group from coming to rest.
+
+    "" if no arithmetic says it, or if the finding ``found`` is about another timeout.
+    """
+    if scenario.settings.choice("application") == STREAMS:
+        return ""
+    return "; ".join(
+        one.sentence
+        for one in endless_work(scenario.settings)
+        if _TIMEOUTS.get(one.rule, "max.poll.interval.ms") in found
+    )
+
+
+def cost_of(figures: Figures) -> str:
+    """The cost of a group that does not come to rest, by the end of its run."""
+    parts = []
+    if figures.unowned_partition_seconds:
+        parts.append(f"{seconds(figures.unowned_partition_seconds)} without an owner, over all partitions")
+    if figures.dual_owner_seconds:
+        parts.append(f"{seconds(figures.dual_owner_seconds)} with two owners")
+    if figures.records_duplicated:
+        parts.append(f"{counted(figures.records_duplicated, 'record')} processed again")
+    if figures.staleness_max_seconds:
+        oldest = seconds(figures.staleness_max_seconds)
+        where = figures.staleness_worst_partition
+        parts.append(f"a record{f' of {where}' if where else ''} that waited {oldest}")
+    growth = lag_growth(figures)
+    if growth is not None:
+        parts.append(f"a lag that still grows by {growth:,.0f} records a second")
+    return f"it costs {listed(parts)}" if parts else "it costs nothing yet"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from groupstorm.storms.scenario.consistency import commit_ns
+from groupstorm.storms.scenario.consistency import commit_ns, is_shared
 from groupstorm.storms.scenario.setting_names import LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions

@@ -80,11 +80,8 @@ def _variant(run: PastRun) -> str:
 
 def _read_run(folder: Path) -> PastRun:
     scenario, figures = folder / "scenario.yaml", folder / "figures.json"
-    return PastRun(folder, _mapping(scenario, read_document(scenario)), _figures(figures))
-
-
-def _figures(path: Path) -> Figures:
-    return figures_of(_mapping(path, read_json(path)))
+    found = figures_of(_mapping(figures, read_json(figures)))
+    return PastRun(folder, _mapping(scenario, read_document(scenario)), found)
 
 
 def figures_of(content: Mapping[str, Any]) -> Figures:

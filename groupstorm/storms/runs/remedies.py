@@ -20,13 +20,14 @@ from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved
 from groupstorm.trace.events.member import RejoinRequested
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import NullSink
 
 _SEEDS: Final = 3
 """With so many seeds a value has to mend the group."""
@@ -55,7 +56,7 @@ class Remedy:
     lag_growth: float | None
 
 
-class _Departures:
+class _Departures(NullSink):
     """Takes a run's events and keeps when a member was last thrown out, or left because it had not polled."""
 
     def __init__(self) -> None:
@@ -72,9 +73,6 @@ class _Departures:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         for time_us, source, event in entries:
             self.add(time_us, source, event)
-
-    def close(self) -> None:
-        pass
 
 
 class RemedySearch:
@@ -163,7 +161,9 @@ def _together(settings: Settings) -> Mapping[str, Setting]:
 
 def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
     """Values of one setting."""
-    work_ms, record_us = _longest_work_ms(settings), _record_us(settings)
+    members = settings.of_profiles()
+    work_ms = max(max(longest_work_us(own).values()) for own in members) // 1000
+    record_us = max(record_ns(own) for own in members) / 1000
     records = settings.integer("max.poll.records")
     batch_ms = int(records * record_us) // 1000
     interval_ms = settings.integer("max.poll.interval.ms")
@@ -188,14 +188,6 @@ def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
 
 def _value(settings: Settings, name: str) -> Setting:
     return settings.choice(name) if name == GROUP_PROTOCOL else settings.integer(name)
-
-
-def _longest_work_ms(settings: Settings) -> int:
-    return max(max(longest_work_us(own).values()) for own in settings.of_profiles()) // 1000
-
-
-def _record_us(settings: Settings) -> float:
-    return max(record_ns(own) for own in settings.of_profiles()) / 1000
 
 
 def _with_room(milliseconds: int) -> int:

@@ -22,11 +22,11 @@ from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
 from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
 from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
 from groupstorm.storms.runs.step_runner import Progress
+from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.kept_trace import KeptTrace

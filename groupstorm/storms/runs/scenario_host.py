@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.checks.final_state import FinalState, Owner
 from groupstorm.storms.checks.invariants import InvariantChecks
+from groupstorm.storms.checks.settling import FinalState, Owner
 from groupstorm.storms.records.positions import Records
 from groupstorm.storms.records.rate_rows import Alarm, RecordRateRows
 from groupstorm.storms.scenario.files import ResolvedScenario

@@ -12,14 +12,14 @@ from typing import Any
 
 from groupstorm.figures.unsettled import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
-from groupstorm.storms.runs.causes import cause_of, cost_of
 from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
+from groupstorm.storms.runs.contradictions import cause_of, cost_of
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
 from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario, Scenario, load
-from groupstorm.storms.scenario.names import is_name
-from groupstorm.storms.scenario.phases import START
+from groupstorm.storms.scenario.quantities import is_name
+from groupstorm.storms.scenario.steps import START
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import Runs, parse_ranking, ranks_unowned
 from groupstorm.verdicts.recommendation import recommendation

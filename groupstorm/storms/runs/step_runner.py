@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
 from groupstorm.storms.runs.scenario_host import (
-    ConsumerProcess,
     Process,
     ScenarioHost,
     StepHost,
@@ -39,12 +38,12 @@ class StepRunner(StepsOfRun):
             "start": self._start,
             "add": self._add,
             "stop": self._stop,
-            "restart": self._restart,
+            "restart": self._stop,
             "crash": self._crash,
-            "crash-restart": self._crash_restart,
-            "busy": self._busy,
-            "pause": self._pause,
-            "disconnect": self._disconnect,
+            "crash-restart": self._crash,
+            "busy": self._for_a_while,
+            "pause": self._for_a_while,
+            "disconnect": self._for_a_while,
             "reconnect-storm": self._reconnect_storm,
             "add-partitions": self._add_partitions,
             **DeploymentSteps(self).handlers,
@@ -85,11 +84,7 @@ class StepRunner(StepsOfRun):
 
     def _stop(self, step: Step) -> None:
         for process in self.chosen(step):
-            self.terminate(process, step.do, None)
-
-    def _restart(self, step: Step) -> None:
-        for process in self.chosen(step):
-            self.terminate(process, step.do, self._respawn(process))
+            self.terminate(process, step.do, self._respawn(process) if step.do == "restart" else None)
 
     def _respawn(self, process: Process) -> Callable[[], None]:
         return lambda: self.spawn(process.index, process.name, self.duration_us("start_ms"))
@@ -99,35 +94,21 @@ class StepRunner(StepsOfRun):
             self.emit_step(step.do, process.name, "SIGKILL")
             self.killed.add(process)
             process.crash()
+            if step.do == "crash-restart":
+                self._respawn(process)()
 
-    def _crash_restart(self, step: Step) -> None:
-        for process in self.chosen(step):
-            self.emit_step(step.do, process.name, "SIGKILL")
-            self.killed.add(process)
-            process.crash()
-            self._respawn(process)()
-
-    def _for_a_while(
-        self, step: Step, begin: Callable[[ConsumerProcess, int], None], of_pods: bool = True
-    ) -> None:
-        """``of_pods``: the other consumers of a pod are affected, too."""
+    def _for_a_while(self, step: Step) -> None:
+        """A pause or a broken connection affects the other consumers of a pod, too; a long batch does not."""
         for process in self.chosen(step):
             for consumer in consumers_of(self.host, process):
-                if not of_pods and step.members is not None and consumer.index not in step.members:
+                is_chosen = step.members is None or consumer.index in step.members
+                if step.do == "busy" and not is_chosen:
                     continue
                 self.begin()
                 self.emit_step(step.do, consumer.name, f"for {step.for_ms} ms")
-                begin(consumer, step.for_ms * 1000)
+                pauses = {"busy": consumer.pauses.busy, "pause": consumer.pauses.pause}
+                pauses.get(step.do, consumer.disconnect)(step.for_ms * 1000)
                 self.host.clock.after(step.for_ms * 1000, self.end)
-
-    def _busy(self, step: Step) -> None:
-        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.busy(for_us), of_pods=False)
-
-    def _pause(self, step: Step) -> None:
-        self._for_a_while(step, lambda consumer, for_us: consumer.pauses.pause(for_us))
-
-    def _disconnect(self, step: Step) -> None:
-        self._for_a_while(step, lambda consumer, for_us: consumer.disconnect(for_us))
 
     def _reconnect_storm(self, step: Step) -> None:
         """Break connections, as a load balancer that restarts or a certificate that is exchanged does."""

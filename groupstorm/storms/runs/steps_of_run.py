@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of, member_names
-from groupstorm.storms.scenario.phases import Phases
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.setting_names import PROCESSES
+from groupstorm.storms.scenario.steps import Phases
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 

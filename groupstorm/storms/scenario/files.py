@@ -20,29 +20,28 @@ from groupstorm.storms.scenario.consistency import (
     check_application,
     check_consistency,
     check_member_names,
+    check_share_group,
     refuse_idle,
     unused_settings,
 )
-from groupstorm.storms.scenario.group_protocol_settings import (
+from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
+from groupstorm.storms.scenario.preset_files import preset_names, preset_text
+from groupstorm.storms.scenario.quantities import is_name, whole
+from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
     GROUP_PROTOCOL,
     STREAMS_PROTOCOL,
     refuse_unsupported,
 )
-from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
-from groupstorm.storms.scenario.names import is_name
-from groupstorm.storms.scenario.preset_files import preset_names, preset_text
-from groupstorm.storms.scenario.quantities import whole
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import check_share_group
-from groupstorm.storms.scenario.step_reading import (
+from groupstorm.storms.scenario.steps import (
+    Step,
     created_topics,
     read_step,
     read_time,
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import check_topics, topic_names
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
@@ -197,7 +196,7 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
 
     Files that the settings name lie in ``folder``, or in the current one.
     """
-    document = _document(text, syntax, source)
+    document = _mapping(source, parse_toml(text, source) if syntax == "toml" else parse_yaml(text, source))
     unknown = [str(key) for key in document if key not in FIELDS]
     if unknown:
         raise InputError(f"{source}: {unknown[0]}: no such field: expected {', '.join(FIELDS)}")
@@ -222,10 +221,6 @@ def parse(text: str, syntax: str, source: str, folder: Path | None = None) -> Sc
         rank=_text(f"{source}: rank", document["rank"]) if "rank" in document else None,
         figures_from=document.get(FIGURES_FROM, 0),
     )
-
-
-def _document(text: str, syntax: str, source: str) -> Mapping[str, Any]:
-    return _mapping(source, parse_toml(text, source) if syntax == "toml" else parse_yaml(text, source))
 
 
 def _mapping(where: str, value: Any) -> Mapping[str, Any]:

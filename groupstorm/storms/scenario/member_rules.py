@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.group_protocol_settings import refuse_unsupported
 from groupstorm.storms.scenario.quantities import is_member_list, read_list
-from groupstorm.storms.scenario.setting_names import COMMIT_INTERVAL, COMMITS, OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import (
+    COMMIT_INTERVAL,
+    COMMITS,
+    OFFSET_RESET,
+    refuse_unsupported,
+)
 
 STRATEGY: Final = "partition.assignment.strategy"
 _FORM: Final = "{members: [0, 1], settings: {...}}"
@@ -69,14 +73,9 @@ class MemberRule:
     name: str | None = None
 
     def written(self) -> dict[str, Any]:
-        rule: dict[str, Any] = {"members": sorted(self.members)}
-        if self.settings:
-            rule["settings"] = dict(self.settings)
-        if self.instance is not None:
-            rule["instance"] = self.instance
-        if self.name is not None:
-            rule["name"] = self.name
-        return rule
+        """The rule as a file has it: without fields that say nothing."""
+        fields = ("settings", dict(self.settings)), ("instance", self.instance), ("name", self.name)
+        return {"members": sorted(self.members), **{name: value for name, value in fields if value}}
 
 
 @dataclass(frozen=True, slots=True)

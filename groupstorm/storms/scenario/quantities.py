@@ -1,14 +1,18 @@
-"""Numbers of a scenario as integers: shares in millionths, factors in thousandths, times in ms, pods."""
+"""Values of a scenario as files write them: numbers, names, pods, and the policies of an autoscaler.
+
+Numbers are integers: shares in millionths, factors in thousandths, times in milliseconds.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.setting_names import INT_MAX
 from groupstorm.units import duration_us
 
 MILLION: Final = 1_000_000
@@ -109,3 +113,70 @@ def parse_pod_count(written: Any) -> PodCount | None:
         if written.strip().isascii() and written.strip().isdigit():
             return PodCount(int(written))
     return None
+
+
+TOPIC_NAME_EXPECTED: Final = "expected letters, digits, . _ and -, at most 249 of them"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+def is_topic_name(text: str) -> bool:
+    """Whether Kafka allows a topic of this name (org.apache.kafka.common.internals.Topic)."""
+    return _TOPIC_NAME.fullmatch(text) is not None and text not in (".", "..")
+
+
+def is_name(text: str) -> bool:
+    """Whether a folder can have this name: scenarios and variants give theirs to the folders of runs."""
+    return _NAME.fullmatch(text) is not None
+
+
+#: Values of `selectPolicy`.
+MAX, MIN, DISABLED = "Max", "Min", "Disabled"
+#: The most that Kubernetes allows.
+PERIOD_S_MAX: Final = 1_800
+_FORM: Final = "{type: Pods, value: 4, periodSeconds: 60}"
+
+
+class ScalingPolicy(NamedTuple):
+    """``value`` pods, or per cent of them, may come or go within ``period_ms``."""
+
+    is_percentage: bool
+    value: int
+    period_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingBehavior:
+    """`scale_up_behavior` or `scale_down_behavior`: the policies of one direction, as Kubernetes writes them.
+
+    ``select``: the largest change counts, the smallest one, or none. ``as_written``: as a file has it.
+    """
+
+    policies: tuple[ScalingPolicy, ...]
+    select: str = MAX
+    as_written: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_scaling_behavior(where: str, written: Any) -> ScalingBehavior:
+    """Raises InputError that names the policy and the field."""
+    if not isinstance(written, Mapping) or not {"policies"} <= set(written) <= {"policies", "selectPolicy"}:
+        raise InputError(f"{where}: {written!r}: expected {{policies: [{_FORM}], selectPolicy: {MAX}}}")
+    select = written.get("selectPolicy", MAX)
+    if select not in (MAX, MIN, DISABLED):
+        raise InputError(f"{where}: selectPolicy: {select!r}: expected {MAX}, {MIN} or {DISABLED}")
+    policies = read_list(f"{where}: policies", written["policies"], _FORM, _policy)
+    if not policies:
+        raise InputError(f"{where}: policies: expected at least one {_FORM}")
+    return ScalingBehavior(policies, select, written)
+
+
+def _policy(where: str, written: Any) -> ScalingPolicy:
+    if not isinstance(written, Mapping) or set(written) != {"type", "value", "periodSeconds"}:
+        raise InputError(f"{where}: {written!r}: expected {_FORM}")
+    if written["type"] not in ("Pods", "Percent"):
+        raise InputError(f"{where}: type: {written['type']!r}: expected Pods or Percent")
+    return ScalingPolicy(
+        written["type"] == "Percent",
+        whole(f"{where}: value", written["value"], 1, INT_MAX),
+        whole(f"{where}: periodSeconds", written["periodSeconds"], 1, PERIOD_S_MAX) * 1000,
+    )

@@ -8,7 +8,6 @@ correctly: the same settings give the same rates on any machine.
 from __future__ import annotations
 
 import csv
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
@@ -29,6 +28,7 @@ from groupstorm.storms.scenario.quantities import (
 )
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.units import microseconds
+from groupstorm.yaml_documents import read_text
 
 MAX_RATE: Final = 10**9
 """Records a second into one partition."""
@@ -59,19 +59,11 @@ class FileRow(NamedTuple):
 
 def read_rate_file(where: str, name: str) -> tuple[FileRow, ...]:
     """Raises InputError that names the file, the line, the value and what was expected."""
-    path = Path(name)
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{where}{name}: not a file")
-        if status.st_size > MAX_FILE_BYTES:
-            raise InputError(f"{where}{name}: {status.st_size} bytes: at most {MAX_FILE_BYTES} are read")
-        text = path.read_text("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{where}{name}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{where}{name}: not a text in UTF-8") from error
-    return _rows_of_text(f"{where}{name}", text)
+        text = read_text(Path(name), MAX_FILE_BYTES)
+    except InputError as problem:
+        raise InputError(f"{where}{problem}") from problem
+    return _rows_of_text(f"{where}{name}", text.removeprefix("\ufeff"))  # spreadsheets write a mark in front
 
 
 def _rows_of_text(source: str, text: str) -> tuple[FileRow, ...]:

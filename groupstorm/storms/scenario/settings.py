@@ -1,7 +1,7 @@
 """The settings of a scenario: values of the table's rows, read, and resolved per member and release.
 
 `groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
-`settings_table`, and no others.
+`setting_names`, and no others.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ from groupstorm.assignors.kafka_names import protocol_name
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError, did_you_mean, not_one_of
 from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
-from groupstorm.storms.scenario.names import TOPIC_NAME_EXPECTED, is_topic_name
-from groupstorm.storms.scenario.quantities import PodCount, parse_pod_count
+from groupstorm.storms.scenario.quantities import (
+    TOPIC_NAME_EXPECTED,
+    PodCount,
+    is_topic_name,
+    parse_pod_count,
+    read_scaling_behavior,
+)
 from groupstorm.storms.scenario.randomness import Distribution, parse_distribution, parse_varying
 from groupstorm.storms.scenario.record_rate_settings import (
     read_rate_changes,
     read_record_rate,
     read_record_skew,
 )
-from groupstorm.storms.scenario.scaling_behavior import read_scaling_behavior
-from groupstorm.storms.scenario.settings_table import SETTINGS, Setting
+from groupstorm.storms.scenario.setting_names import SETTINGS, Setting
 from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us
 
@@ -33,16 +37,9 @@ _Value = TypeVar("_Value")
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 
-#: Settings that are gone, and what to use.
-_GONE = {
-    "process_rate": "a member processes as fast as it can: set process_ms, max.poll.records and concurrency"
-}
-
 
 def setting(name: str, where: str) -> Setting:
     """The row of a name. Raises InputError with the nearest names."""
-    if name in _GONE:
-        raise InputError(f"{where}{name}: no such setting any more; {_GONE[name]}")
     if name not in BY_NAME:
         hint = did_you_mean(name, BY_NAME, ": ", "; `groupstorm list --settings` has them all")
         raise InputError(f"{where}{name}: no such setting{hint}")

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.quantities import is_member_list, plain, read_list, thousandths, whole
-from groupstorm.storms.scenario.settings_table import MAX_PARTITIONS
+from groupstorm.storms.scenario.setting_names import MAX_PARTITIONS
 from groupstorm.units import duration_us
 
 SKIP, DEAD_LETTER, CRASH = "skip", "dead-letter", "crash"

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.share_records.ranges import rest_of
-from groupstorm.storms.checks.final_state import FinalState
+from groupstorm.storms.checks.settling import FinalState
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.trace.events import share as events
 from groupstorm.trace.rows import TracedEvent, TraceEntry

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.deployments.scaling_decisions import partition_lag
+from groupstorm.storms.deployments.autoscaler import partition_lag
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.share.consumer import ShareConsumer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
@@ -22,7 +22,7 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.topics import mean_rate
-from groupstorm.storms.streams.application_settings import Replicas, assignor_config, racks_of, topology
+from groupstorm.storms.streams.application_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.storms.world.environment import Environment
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.scenario import TrafficCounted
@@ -30,14 +30,6 @@ from groupstorm.trace.schema import Source
 
 INPUT, CHANGELOG, RESTORE, STANDBY = "input", "changelog", "restore", "standby"
 _KINDS = (INPUT, CHANGELOG, RESTORE, STANDBY)
-
-
-class TrafficSum(NamedTuple):
-    """The bytes of a whole run for one ``cause``."""
-
-    cause: str
-    bytes: int
-    cross_rack_bytes: int
 
 
 class Traffic:
@@ -70,10 +62,10 @@ class Traffic:
         if crosses:
             self._crossing[cause] += read
 
-    def sums(self) -> Iterator[TrafficSum]:
-        """The sums of all causes; none if there are no racks."""
+    def sums(self) -> Iterator[tuple[str, int, int]]:
+        """The bytes of each cause, and those that went between racks; none if there are no racks."""
         for cause in _KINDS if self._racks else ():
-            yield TrafficSum(cause, self._all[cause], self._crossing[cause])
+            yield cause, self._all[cause], self._crossing[cause]
 
 
 MEGABYTE = 1_000_000
@@ -117,7 +109,7 @@ class StreamsApplication:
         self.settings = settings = environment.settings
         self.clock = environment.clock
         self.group = environment.group
-        replicas = Replicas(settings, environment.seed)
+        replicas = replicas_of(settings, environment.seed)
         self.topology = topology(settings, replicas)
         self.config = assignor_config(settings)
         self.record_bytes = settings.integer("record_bytes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from groupstorm.assignors.streams.model import (
@@ -51,24 +51,26 @@ def client_tags(settings: Settings, rack: str | None) -> Mapping[str, str]:
     return {} if rack is None or settings.choice(_TAGS_SETTING) == "none" else {ZONE: rack}
 
 
-class Replicas:
-    """Per partition the racks of its replicas, the leader's first; None if there are no racks."""
+#: Topic and partition -> the racks of its replicas, the leader's first; None if there are no racks.
+Replicas = Callable[[str, int], tuple[str, ...] | None]
 
-    def __init__(self, settings: Settings, seed: int) -> None:
-        self._racks = settings.integer("racks")
-        self._replicas = settings.integer("replication.factor")
-        self._random = settings.choice("replica_placement") == "random"
-        self._seed = seed
 
-    def of(self, topic: str, partition: int) -> tuple[str, ...] | None:
-        if not self._racks:
+def replicas_of(settings: Settings, seed: int) -> Replicas:
+    """The replicas of all partitions."""
+    racks, replicas = settings.integer("racks"), settings.integer("replication.factor")
+    is_random = settings.choice("replica_placement") == "random"
+
+    def of(topic: str, partition: int) -> tuple[str, ...] | None:
+        if not racks:
             return None
-        draws = Stream(self._seed, "replicas", topic)
-        if not self._random:
-            first = (draws.at(0) * self._racks >> DRAW_BITS) + partition
-            return tuple(rack_name((first + number) % self._racks) for number in range(self._replicas))
-        order = sorted(range(self._racks), key=lambda rack: draws.at(1 + partition * self._racks + rack))
-        return tuple(map(rack_name, order[: self._replicas]))
+        draws = Stream(seed, "replicas", topic)
+        if not is_random:
+            first = (draws.at(0) * racks >> DRAW_BITS) + partition
+            return tuple(rack_name((first + number) % racks) for number in range(replicas))
+        order = sorted(range(racks), key=lambda rack: draws.at(1 + partition * racks + rack))
+        return tuple(map(rack_name, order[:replicas]))
+
+    return of
 
 
 def changelog_name(subtopology: int) -> str:
@@ -92,7 +94,7 @@ def topology(settings: Settings, replicas: Replicas) -> Topology:
 
 
 def _partition(replicas: Replicas, topic: str, partition: int) -> TaskPartition:
-    racks = replicas.of(topic, partition)
+    racks = replicas(topic, partition)
     return TaskPartition(topic, partition, None if racks is None else frozenset(racks))
 
 
@@ -140,5 +142,5 @@ def racks_of(
     replicas: Replicas, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, tuple[str, ...]]:
     """The replicas of each partition, if there are racks."""
-    found = {part: replicas.of(*part) for part in partitions}
+    found = {part: replicas(*part) for part in partitions}
     return {part: racks for part, racks in found.items() if racks is not None}

@@ -1,6 +1,6 @@
 """A thread of an instance: a consumer whose partitions are tasks, which have state.
 
-`classic_thread` and `group_thread` are the threads of either group protocol.
+`protocol_threads` has the threads of either group protocol.
 """
 
 from __future__ import annotations

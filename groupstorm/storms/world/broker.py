@@ -24,7 +24,7 @@ from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.topics import Topic
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.instants import ORDER_BITS

@@ -18,14 +18,12 @@ from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records
 from groupstorm.storms.runs.machine_cost import AssignorWork
+from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, CONSUMER, GROUP_PROTOCOL
-from groupstorm.storms.scenario.phases import Phases
-from groupstorm.storms.scenario.setting_names import DELIVERY_LIMIT
+from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, DELIVERY_LIMIT, GROUP_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.slow_work import SlowRecordList
-from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
+from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker

@@ -21,9 +21,9 @@ from groupstorm.storms.runs.step_runner import (
     emit_run_end,
     emit_run_start,
 )
+from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import STREAMS
-from groupstorm.storms.scenario.share_rules import is_shared
 from groupstorm.storms.scenario.steps import refuse_chaos_steps
 from groupstorm.storms.world.consumers import PlainConsumers, Pods
 from groupstorm.storms.world.environment import Environment

@@ -9,7 +9,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import Rounds
-from groupstorm.storms.deployments.scaling_decisions import partition_lag
+from groupstorm.storms.deployments.autoscaler import partition_lag
 from groupstorm.storms.records.rate_rows import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.share.checks import ShareChecks

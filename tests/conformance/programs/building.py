@@ -11,7 +11,7 @@ from typing import NamedTuple
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafka_jars, quick_start
 from groupstorm.javaruntime import runtimes
-from groupstorm.storms.live.real_clients.java_program import built_once
+from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.processes import run_build
 
 SOURCES = Path(__file__).parent

@@ -20,7 +20,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, jvm, logging_option
 from groupstorm.javaruntime import runtimes
-from groupstorm.storms.live.real_clients.java_program import built_once
+from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import DATA, RECORDED, SERVER_LOG

@@ -16,8 +16,7 @@ from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.javaruntime import runtimes
 from groupstorm.problems import InputError
-from groupstorm.storms.live.real_clients.java_program import built_once
-from groupstorm.storms.live.real_clients.libraries import JAVA, library
+from groupstorm.storms.live.real_clients.libraries import JAVA, built_once, library
 from tests.imports.recording.logging_files import member_logging
 from tests.imports.recording.releases import (
     HEARTBEAT_INTERVAL_MS,

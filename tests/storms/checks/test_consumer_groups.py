@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.storms.checks import verdicts
-from groupstorm.storms.checks.consumer_groups import ConsumerGroupChecks
+from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import CONSUMER_GROUP_INVARIANTS, HELD, Verdicts
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.schema import Source
+from tests.storms.checks.rows import World
 
 Row = events.MemberReconciled | events.GroupEpochBumped | events.TargetAssigned
 
@@ -43,18 +45,11 @@ HANDOVER: list[Row] = [
 
 
 def found(rows: list[Row]) -> dict[str, str]:
-    checks_verdicts = Verdicts(consumer_groups=True)
-    checks = ConsumerGroupChecks(checks_verdicts)
+    checks = InvariantChecks(consumer_groups=True)
     for event in rows:
-        match event:
-            case events.MemberReconciled():
-                checks.reconciled(0, event)
-            case events.GroupEpochBumped():
-                checks.epoch_bumped(0, event)
-            case _:
-                checks.target_assigned(0, event)
-    checks.finish(settled=True)
-    return {name: said for name, said in checks_verdicts.of.items() if said != HELD}
+        checks.add(0, Source.COORDINATOR, event)
+    checks.finish(World(), 0)
+    return checks.violations
 
 
 def test_a_handover_breaks_nothing() -> None:
@@ -109,15 +104,6 @@ FAULTS: list[tuple[str, list[Row], str, str]] = [
 )
 def test_a_fault_is_found_by_one_check_alone(rows: list[Row], invariant: str, sentence: str) -> None:
     assert found(rows) == {invariant: sentence}
-
-
-def test_a_group_that_begins_anew_may_begin_with_lower_epochs() -> None:
-    checks_verdicts = Verdicts(consumer_groups=True)
-    checks = ConsumerGroupChecks(checks_verdicts)
-    checks.epoch_bumped(0, bumped(7))
-    checks.begins_anew(0, None)
-    checks.epoch_bumped(0, bumped(2))
-    assert set(checks_verdicts.of.values()) == {HELD}
 
 
 def test_the_invariants_of_consumer_groups_hold_until_they_are_violated() -> None:

@@ -10,7 +10,6 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import kafkas_own
 from groupstorm.storms.checks.verdicts import (
-    ASSIGNED_ONLY,
     CO_PARTITIONED,
     HELD,
     MEMBERS_LIVE,
@@ -62,25 +61,19 @@ def test_members_that_are_gone_and_never_expire_are_named() -> None:
     assert kafkas_own(found) == sentence
 
 
-def test_a_request_of_a_phase_that_has_ended_is_due_at_the_end() -> None:
+def test_at_the_end_only_a_phase_that_lasts_may_hold_requests_back() -> None:
     rows: list[Row] = [
         (0, r.state("Empty", "PreparingRebalance", 0, "new-member")),
         (0, r.join_parked("a-1")),
         (0, r.state("PreparingRebalance", "CompletingRebalance", 1, "all-joined")),
     ]
+    assert broken(rows[:2], World()) == {}
     assert broken(rows, World()) == {PARKED: "the coordinator never answered the JoinGroup of a"}
 
 
 def test_requests_that_processes_still_wait_for_are_found() -> None:
     sentence = "still parked at the end: requests of a, b"
     assert broken([], World(unanswered=("b", "a", "b"))) == {PARKED: sentence}
-
-
-def test_an_assignment_that_was_answered_after_the_generation_is_held_against_the_owners() -> None:
-    rows: list[Row] = [*A_OWNS_T0, (0, r.sync_answered("a-1", "t-1"))]
-    assert broken(rows, World({"a": (T0,)})) == {
-        ASSIGNED_ONLY: "a owns t-0 in generation 1, which assigns it to others or to nobody"
-    }
 
 
 def test_a_process_that_works_on_what_it_does_not_own_is_found() -> None:
@@ -120,6 +113,7 @@ def test_a_static_leader_that_comes_back_excuses_partitions_that_were_created_be
 
 NOT_WRITTEN = "a removal was not written: a is gone"
 OUTLIVED = "a timer outlived its group: x"
+SKIPPED = "no new assignment for t-1"
 
 
 @pytest.mark.parametrize(
@@ -130,6 +124,9 @@ OUTLIVED = "a timer outlived its group: x"
         # of several the sentences are said, each once
         ({SETTLES: NOT_WRITTEN, MEMBERS_LIVE: NOT_WRITTEN}, NOT_WRITTEN),
         ({SETTLES: NOT_WRITTEN, NO_OPERATION_FAILED: OUTLIVED}, f"{NOT_WRITTEN}; {OUTLIVED}"),
+        ({NO_OPERATION_FAILED: OUTLIVED, OWNED_AT_END: SKIPPED}, f"{OUTLIVED}; {SKIPPED}"),
+        ({OWNED_AT_END: "2 partitions have no owner at the end"}, None),
+        ({NO_OPERATION_FAILED: "the coordinator broke off in generation 1: x"}, None),
         # each invariant has defects of its own, and most have none
         ({SETTLES: "no new assignment: nobody owns t-0"}, None),
         ({ONE_OWNER: NOT_WRITTEN}, None),
@@ -161,6 +158,25 @@ def test_joins_are_checked_only_if_topics_are_joined() -> None:
     assert CO_PARTITIONED not in InvariantChecks().verdicts
     assert CO_PARTITIONED not in Verdicts().of
     assert broken([], World({"a": (T0,), "b": (U0,)})).keys() == {WORKS_ON_OWN}
+
+
+# -- members ---------------------------------------------------------------------------------------
+
+DEAD = "a-1 is in the group at the end, but no process has this id"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (A_OWNS_T0, None),
+        ([*A_OWNS_T0, (0, r.started("b"))], "b runs at the end, but is not in the group"),
+        ([*A_OWNS_T0, (0, r.closed("a-1"))], DEAD),
+        ([*A_OWNS_T0, (0, r.crashed("a-1"))], DEAD),
+    ],
+)
+def test_at_the_end_of_a_group_at_rest_the_members_are_the_living(rows: list[Row], said: str | None) -> None:
+    assert broken(rows, World()).get(MEMBERS_LIVE) == said
+    assert MEMBERS_LIVE not in broken(rows, World(settled=False))
 
 
 # -- members and coordinators ----------------------------------------------------------------------

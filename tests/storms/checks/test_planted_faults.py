@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from groupstorm.assignors.contract import (
+    AssignmentRefused,
+    AssignmentResult,
+    RebalanceProtocol,
+    TopicMetadata,
+)
+from groupstorm.assignors.userdata import Subscription
+from groupstorm.coordinator.classic import rebalances
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.world.simulation import simulate
@@ -18,6 +27,19 @@ COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
 
 def broken(result: Storm) -> dict[str, str]:
     return {name: said for name, said in (result.figures.invariants or {}).items() if said != HELD}
+
+
+class Refuser(Dealer):
+    def assign(
+        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
+    ) -> AssignmentResult:
+        raise AssignmentRefused("IllegalStateException", "will not")
+
+
+class Polite(Dealer):
+    """Keeps to the eager protocol, in which a deal like this one is allowed."""
+
+    protocols = (RebalanceProtocol.EAGER, RebalanceProtocol.EAGER)
 
 
 def with_assignor(assignor: Dealer, steps: list[dict[str, Any]], **settings: Any) -> Storm:
@@ -237,3 +259,38 @@ def test_a_rule_that_is_broken_is_found(
 def test_every_invariant_has_a_fault_that_it_alone_finds() -> None:
     found = {case[3] for case in BY_ASSIGNORS} | {case[3] for case in BY_RULES}
     assert found == {*verdicts.INVARIANTS, *LISTED_IF_VIOLATED}
+
+
+def of_dealer(assignor: Dealer) -> Storm:
+    steps = [START, {"at_ms": 60_000, "do": "add", "count": 2}]
+    return with_assignor(assignor, steps, members=3, partitions=12, settle_timeout_ms=20_000)
+
+
+def test_granting_before_revoking_ends_the_leader_as_kafkas_client_does() -> None:
+    result = of_dealer(Dealer("dealer"))
+    failed = [event.error for _, event in result.events("member_failed")]
+    assert "IllegalStateException" in failed
+    assert verdicts.ONE_OWNER not in broken(result)
+
+
+def test_an_assignor_that_refuses_ends_the_leader() -> None:
+    result = of_dealer(Refuser("refuser"))
+    assert {event.error for _, event in result.events("member_failed")} == {"IllegalStateException"}
+
+
+def test_an_operation_of_the_coordinator_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group recovers, and every other invariant holds: the run fails all the same."""
+    assert verdicts.NO_OPERATION_FAILED not in (of_dealer(Polite("range")).figures.invariants or {})
+    answer_joins, rounds = rebalances._answer_joins, []
+
+    def breaks_once(shard: Any, group: Any) -> None:
+        rounds.append(group.generation)
+        if len(rounds) == 2:
+            raise RuntimeError("out of order")
+        answer_joins(shard, group)
+
+    monkeypatch.setattr(rebalances, "_answer_joins", breaks_once)
+    result = of_dealer(Polite("range"))
+    [(name, said)] = broken(result).items()
+    assert name == verdicts.NO_OPERATION_FAILED
+    assert "RuntimeError: out of order" in said

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.ownership import RESETS
 from groupstorm.storms.checks.verdicts import (
     ASSIGNED_ONLY,
     HELD,
     LOST_IS_GONE,
-    MEMBERS_LIVE,
     NO_OPERATION_FAILED,
     ONE_OWNER,
     PARKED,
@@ -18,7 +16,6 @@ from groupstorm.storms.checks.verdicts import (
     Verdicts,
     listed,
 )
-from groupstorm.storms.checks.written_members import Appends
 from groupstorm.trace.events.coordinator import GroupConverted, GroupCreated, GroupDeleted, OperationFailed
 from groupstorm.trace.rows import TracedEvent
 from tests.storms.checks import rows as r
@@ -85,18 +82,6 @@ def test_a_response_without_an_id_is_for_the_parked_join_of_that_name() -> None:
     assert said(both, PARKED) == "the coordinator never answered the JoinGroup of b"
     late: list[Row] = [PREPARE, (0, r.join_parked("a-1")), COMPLETE, (0, answer), STABLE]
     assert said(late, PARKED) == HELD
-
-
-def test_at_the_end_a_phase_that_lasts_may_hold_requests_back() -> None:
-    verdicts = Verdicts()
-    checks = RequestChecks(verdicts)
-    checks.state_changed(0, r.state("Stable", "PreparingRebalance"))
-    checks.join_parked(0, r.join_parked("a-1"))
-    checks.finish()
-    assert verdicts.of[PARKED] == HELD
-    checks.state_changed(0, r.state("PreparingRebalance", "CompletingRebalance"))
-    checks.finish()
-    assert verdicts.of[PARKED] == "the coordinator never answered the JoinGroup of a"
 
 
 # -- membership ------------------------------------------------------------------------------------
@@ -183,53 +168,6 @@ def test_the_sentence_on_silence_names_both_times() -> None:
         "a was silent for 2.5 s and still in the group: session.timeout.ms and the way of a request are 1 s"
     )
     assert said(rows, SILENCE) == HELD, "nobody checks"
-
-
-class End:
-    """Who lives and who is a member when a run is over."""
-
-    def __init__(self) -> None:
-        self.verdicts = Verdicts()
-        self.members: set[str] = set()
-        requests = RequestChecks(self.verdicts)
-        self.checks = MembershipChecks(self.verdicts, self.members, requests, LIMIT_US, Appends())
-
-    def verdict(self, settled: bool = True, now_us: int = 0) -> str:
-        self.checks.finish(now_us, settled)
-        return self.verdicts.of[MEMBERS_LIVE]
-
-
-def test_at_the_end_the_members_are_the_living() -> None:
-    end = End()
-    end.checks.started(0, r.started("a"))
-    end.checks.added(0, r.added("a-1"))
-    end.checks.completed(0, r.taken("a-1"))
-    assert end.verdict() == HELD
-    end.checks.started(0, r.started("b"))
-    assert end.verdict(settled=False) == HELD
-    assert end.verdict() == "b runs at the end, but is not in the group"
-
-
-@pytest.mark.parametrize("event", [r.closed("a-1"), r.crashed("a-1")])
-def test_at_the_end_no_member_is_dead(event: TracedEvent) -> None:
-    end = End()
-    end.checks.started(0, r.started("a"))
-    end.checks.added(0, r.added("a-1"))
-    if isinstance(event, type(r.crashed("a-1"))):
-        end.checks.crashed(0, event)
-    else:
-        end.checks.ended(0, r.closed("a-1"))
-    assert end.verdict() == "a-1 is in the group at the end, but no process has this id"
-
-
-def test_at_the_end_a_crashed_member_is_out_of_the_group() -> None:
-    for now_us, in_time in ((5 + LIMIT_US, True), (6 + LIMIT_US, False)):
-        end = End()
-        end.checks.started(0, r.started("a"))
-        end.checks.added(0, r.added("a-1"))
-        end.checks.crashed(5, r.crashed("a-1"))
-        end.verdict(settled=False, now_us=now_us)
-        assert (end.verdicts.of[SILENCE] == HELD) == in_time
 
 
 # -- ownership -------------------------------------------------------------------------------------

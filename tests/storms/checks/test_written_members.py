@@ -19,13 +19,9 @@ STABLE = r.state("CompletingRebalance", "Stable", 2)
 ROUND = r.state("Stable", "PreparingRebalance", 2, "static-member", member_id="a-2")
 
 
-def log_of(*members: str, latency_ms: int = 10, steps: tuple[Step, ...] = ()) -> WrittenMembers:
-    return WrittenMembers(set(members), Appends(latency_ms, steps))
-
-
 def closed(*members: str) -> WrittenMembers:
     """A round has closed."""
-    log = log_of(*members)
+    log = WrittenMembers(set(members), Appends(10))
     log.state_changed(0, CLOSED)
     return log
 
@@ -60,14 +56,6 @@ def test_a_group_that_is_created_is_written_and_one_that_is_loaded_is_not() -> N
         log.sync_parked(0, r.sync_parked("a-1"))
         log.created(20_000, GroupCreated("g", cause))
         assert log.at(30_000) == loaded
-
-
-def test_a_write_under_way_is_lost_with_its_coordinator() -> None:
-    log = closed("a-1")
-    log.sync_parked(0, r.sync_parked("a-1"))
-    assert log.at(9_999) == set()
-    log.loads(frozenset())
-    assert log.at(1_000_000) == set()
 
 
 def back(log: WrittenMembers, members: set[str]) -> None:
@@ -121,11 +109,12 @@ def test_a_write_that_fails_is_not_in_the_log_and_a_slow_one_holds_up_those_behi
         Step(30, "failing-appends", for_ms=10),
         Step(20, "slow-appends", for_ms=10, append_ms=100),
     )
-    log = log_of("a-1", steps=steps)
+    appends = Appends(10, steps)
+    log = WrittenMembers({"a-1"}, appends)
     log.state_changed(0, CLOSED)
-    log.step_taken(20_000, taken("slow-appends"))
+    appends.step_taken(20_000, taken("slow-appends"))
     log.sync_parked(29_999, r.sync_parked("a-1"))
-    log.step_taken(30_000, taken("failing-appends"))
+    appends.step_taken(30_000, taken("failing-appends"))
     log.state_changed(39_999, r.state("PreparingRebalance", "Empty", 3, "no-members"))
     assert log.at(128_999) == set()
     assert log.at(129_000) == {"a-1"} == log.at(1_000_000)
@@ -134,19 +123,17 @@ def test_a_write_that_fails_is_not_in_the_log_and_a_slow_one_holds_up_those_behi
 
 
 def test_other_steps_do_not_change_writes() -> None:
-    log = log_of("a-1", steps=(Step(20, "slow-appends", for_ms=10, append_ms=100),))
-    log.state_changed(0, CLOSED)
-    log.step_taken(0, taken("failing-appends"))
-    log.step_taken(0, taken("pause"))
-    log.sync_parked(0, r.sync_parked("a-1"))
-    assert log.at(10_000) == {"a-1"}
+    appends = Appends(10, (Step(20, "slow-appends", for_ms=10, append_ms=100),))
+    for do in ("failing-appends", "pause"):
+        appends.step_taken(0, taken(do))
+    assert (appends.takes_ms(0), appends.fails(0)) == (10, False)
 
 
 def test_each_step_with_failing_writes_lasts_as_long_as_it_says() -> None:
     steps = (Step(0, FAILING_APPENDS, for_ms=100), Step(1_000, FAILING_APPENDS, for_ms=5_000))
     appends = Appends(10, steps)
     for at_us in (0, 1_000_000):
-        appends.step_taken(at_us, StepTaken("g", None, FAILING_APPENDS, ""))
+        appends.step_taken(at_us, taken(FAILING_APPENDS))
     assert appends.fails(5_999_999)
     assert not appends.fails(6_000_000)
 
@@ -156,7 +143,7 @@ def test_each_step_with_failing_writes_lasts_as_long_as_it_says() -> None:
 
 def failing(*members: str) -> tuple[set[str], UnwrittenChanges]:
     appends = Appends(10, (Step(0, FAILING_APPENDS, for_ms=1_000),))
-    appends.step_taken(1_000_000, StepTaken("g", None, FAILING_APPENDS, ""))
+    appends.step_taken(1_000_000, taken(FAILING_APPENDS))
     found = set(members)
     return found, UnwrittenChanges(found, appends)
 
@@ -223,7 +210,7 @@ def test_a_write_that_began_before_the_one_that_fails_stays() -> None:
     members = {"a", "early"}
     changes = UnwrittenChanges(members, appends)
     changes.changed(999_999, "early", joined=True)
-    appends.step_taken(1_000_000, StepTaken("g", None, FAILING_APPENDS, ""))
+    appends.step_taken(1_000_000, taken(FAILING_APPENDS))
     changes.changed(1_000_000, "a", joined=False)
     members.discard("a")
     assert changes.append_failed(1_010_000) == {"a"}

@@ -23,7 +23,8 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.schema import Source
 from tests.soaking import in_soak
-from tests.storms.storms_in_memory import MemorySink
+from tests.storms.storms_in_memory import START, MemorySink
+from tests.storms.storms_in_memory import scenario as scenario_of
 
 SCENARIO = """
 name: two-restarts
@@ -129,10 +130,10 @@ def played_as_simulated(resolved: ResolvedScenario, open_broker: OpenBroker) -> 
     "resolved",
     [
         pytest.param(scenario(), id="cooperative"),
-        pytest.param(scenario("eager"), id="eager", marks=pytest.mark.slow),
-        pytest.param(scenario("static"), id="static", marks=pytest.mark.slow),
+        pytest.param(scenario("eager"), id="eager"),
+        pytest.param(scenario("static"), id="static"),
         pytest.param(consumer_scenario(), id="consumer"),
-        pytest.param(consumer_scenario("static"), id="static-consumer", marks=pytest.mark.slow),
+        pytest.param(consumer_scenario("static"), id="static-consumer"),
     ],
 )
 def test_a_scenario_runs_against_the_emulator(resolved: ResolvedScenario) -> None:
@@ -241,7 +242,7 @@ def test_the_inferred_consumer_group_goes_through_the_states_that_the_real_one_e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["cooperative", pytest.param("eager", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("variant", ["cooperative", "eager"])
 def test_an_inferred_migration_has_the_steps_that_the_real_coordinator_emits(variant: str) -> None:
     """Each of two members is restarted with the new protocol, then each with the classic one."""
     silent = Silent()
@@ -306,3 +307,19 @@ def kafka() -> OpenBroker:
         return jvm(options)
 
     return real
+
+
+@pytest.mark.slow
+def test_a_member_that_polls_too_rarely_leaves_and_learns_of_it_at_its_poll() -> None:
+    settings: dict[str, Any] = {
+        "members": 1, "partitions": 2, "group.initial.rebalance.delay.ms": 0, "heartbeat.interval.ms": 100,
+        "session.timeout.ms": 6_000, "poll_interval_ms": 2_000, "max.poll.interval.ms": 700, "tail_ms": 100,
+        "least_duration_ms": 3_500, "settle_timeout_ms": 0, "if_never_settled": "report",
+    }  # fmt: skip
+    sink, _ = played(scenario_of([START], **settings).resolve(None, 0, {}), emulated)
+    seen = [(time_us, event) for time_us, source, event in sink.rows if source == "member"]
+    begun_us = next(time_us for time_us, event in seen if type(event).__name__ == "PartitionsAssigned")
+    left_us = next(t for t, event in seen if getattr(event, "cause", None) == "poll-timeout")
+    lost_us = next(time_us for time_us, event in seen if type(event).__name__ == "PartitionsLost")
+    assert 700_000 <= left_us - begun_us < 1_500_000
+    assert 1_900_000 <= lost_us - begun_us < 3_000_000

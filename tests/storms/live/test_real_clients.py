@@ -24,6 +24,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
 from tests.soaking import in_soak
+from tests.storms.live.test_play import CONSUMER
 
 SCENARIO = """
 name: one-restart
@@ -59,13 +60,6 @@ CONSUMER_SCENARIO = "\n".join(
         ("partition.assignment", "heartbeat.interval", "session.timeout", "cooperative:")
     )
 )
-CONSUMER: dict[str, Any] = {
-    "group.protocol": "consumer",
-    "group.consumer.heartbeat.interval.ms": 200,
-    "group.consumer.assignment.interval.ms": 0,
-    "group.consumer.session.timeout.ms": 6_000,
-}
-
 PYTHON_LIBRARIES = sorted(name for name, one in LIBRARIES.items() if one.module is not None)
 
 
@@ -115,12 +109,22 @@ def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None
     assert 160 * (seconds - 3) < (figures.records_processed or 0) <= 160 * seconds
 
 
-def plays_as_a_consumer_group(name: str, folder: Path, on: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "on"),
+    [("confluent-kafka", EMULATOR), ("java", EMULATOR), ("java", JVM), *in_soak(("confluent-kafka", JVM))],
+)
+def test_unmodified_consumers_play_as_a_consumer_group(name: str, on: str, tmp_path: Path) -> None:
+    if on == JVM:
+        try:
+            _ = kafka_jars()
+        except BrokerUnavailable as missing:
+            pytest.skip(str(missing))
     resolved = scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
-    figures = played(resolved, name, folder, on)
+    figures = played(resolved, name, tmp_path / "run", on)
     assert set((figures.invariants or {}).values()) == {"held"}
     assert figures.dual_owner_seconds == 0
-    seen = rows(folder)
+    seen = rows(tmp_path / "run")
     counts = Counter(row["event"] for row in seen)
     assert counts["member_started"] == 3
     assert counts["group_epoch_bumped"] >= 3
@@ -131,24 +135,6 @@ def plays_as_a_consumer_group(name: str, folder: Path, on: str) -> None:
     revoked = {row["cause"] for row in seen if row["event"] == "partitions_revoked"}
     assert revoked <= {"close", "assignment"}
     assert (figures.records_processed or 0) > 0
-
-
-@pytest.mark.slow
-def test_librdkafka_plays_as_a_consumer_group(tmp_path: Path) -> None:
-    plays_as_a_consumer_group("confluent-kafka", tmp_path / "run", EMULATOR)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "on"), [("java", EMULATOR), ("java", JVM), *in_soak(("confluent-kafka", JVM))]
-)
-def test_unmodified_consumers_play_as_a_consumer_group(name: str, on: str, tmp_path: Path) -> None:
-    if on == JVM:
-        try:
-            _ = kafka_jars()
-        except BrokerUnavailable as missing:
-            pytest.skip(str(missing))
-    plays_as_a_consumer_group(name, tmp_path / "run", on)
 
 
 @pytest.mark.parametrize("name", ["aiokafka", "kafka-python"])

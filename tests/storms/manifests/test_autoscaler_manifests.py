@@ -24,6 +24,12 @@ def scaled_object(metadata: dict[str, Any] | None = None, **spec: Any) -> dict[s
     }
 
 
+def horizontal(**spec: Any) -> dict[str, Any]:
+    own = {"scaleTargetRef": {"name": "orders"}, "maxReplicas": 20, **spec}
+    kind = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
+    return {**kind, "spec": own}
+
+
 def test_a_scaled_object_with_its_defaults() -> None:
     plan = plan_of(workload(replicas=None), scaled_object())
     expected = {
@@ -69,17 +75,13 @@ def test_the_policies_of_a_behavior() -> None:
         "scaleUp": {"stabilizationWindowSeconds": 300, "selectPolicy": "Min"},
     }
     advanced = {"horizontalPodAutoscalerConfig": {"behavior": rules}}
-    horizontal = {
-        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
-        "spec": {"scaleTargetRef": {"name": "orders"}, "maxReplicas": 20, "behavior": rules},
-    }  # fmt: skip
-    for autoscaler in (scaled_object(advanced=advanced), horizontal):
+    for autoscaler in (scaled_object(advanced=advanced), horizontal(behavior=rules)):
         settings = plan_of(workload(), autoscaler).settings
         assert settings["scale_down_behavior"] == {"policies": [ONE_IN_20_MIN], "selectPolicy": "Max"}
         assert settings["scale_up_behavior"]["selectPolicy"] == "Min"
         assert len(settings["scale_up_behavior"]["policies"]) == 2, "Kubernetes' defaults"
         assert settings["scale_up_stabilization_ms"] == 300_000
-    said = plan_of(workload(), horizontal).read
+    said = plan_of(workload(), horizontal(behavior=rules)).read
     assert any(
         "upwards at most 4 in 15 s and 100 % in 15 s, downwards at most 1 in 1200 s" in one for one in said
     )
@@ -105,11 +107,7 @@ def test_a_policy_that_kubernetes_refuses(policy: dict[str, Any], message: str) 
 def test_the_lag_of_a_horizontal_pod_autoscaler_and_metrics_that_are_none() -> None:
     lag = {"type": "External", "external": {"metric": {"name": "lag"}, "target": {"averageValue": "2k"}}}
     cpu = {"type": "Resource", "resource": {"name": "cpu"}}
-    autoscaler = {
-        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
-        "spec": {"scaleTargetRef": {"name": "orders"}, "maxReplicas": 20, "metrics": [cpu, lag]},
-    }  # fmt: skip
-    plan = plan_of(workload(), autoscaler)
+    plan = plan_of(workload(), horizontal(metrics=[cpu, lag]))
     assert plan.settings["lag_threshold"] == 2_000
     assert plan.unused == [
         "HorizontalPodAutoscaler h: metric Resource cpu (autoscale knows the group's lag only)"
@@ -125,8 +123,8 @@ def test_the_lag_of_a_horizontal_pod_autoscaler_and_metrics_that_are_none() -> N
     ],
 )
 def test_the_most_pods_with_several_consumers_each(concurrency: int, most: int, idle: str | None) -> None:
-    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": str(concurrency)}]
-    plan = plan_of(workload(replicas=2, container={"env": env}), scaled_object(maxReplicaCount=most))
+    container = env(SPRING_KAFKA_LISTENER_CONCURRENCY=str(concurrency))
+    plan = plan_of(workload(replicas=2, container=container), scaled_object(maxReplicaCount=most))
     said = [one for one in plan.findings if "members share" in one]
     assert [one.startswith(idle or "-") for one in said] == ([True] if idle else [])
 
@@ -153,12 +151,8 @@ def test_a_scaled_object_of_kedas_first_version() -> None:
 
 
 def test_a_horizontal_pod_autoscaler_decides_if_there_are_no_replicas() -> None:
-    autoscaler = {
-        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"},
-        "spec": {
-            "scaleTargetRef": {"kind": "Deployment", "name": "orders"}, "minReplicas": 3, "maxReplicas": 9,
-        },
-    }  # fmt: skip
+    target = {"kind": "Deployment", "name": "orders"}
+    autoscaler = horizontal(scaleTargetRef=target, minReplicas=3, maxReplicas=9)
     settings = plan_of(workload(replicas=None), autoscaler).settings
     assert (settings["members"], settings["min_replicas"], settings["max_replicas"]) == (3, 3, 9)
 

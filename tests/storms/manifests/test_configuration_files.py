@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from tests.storms.manifests.manifest_files import consumer_of, plan_of, workload
+from tests.storms.manifests.manifest_files import consumer_of, env, plan_of, workload
 
 
 def config_map(**files: str) -> dict[str, Any]:
@@ -19,12 +19,11 @@ def config_map(**files: str) -> dict[str, Any]:
 
 
 def mounting(
-    volume: dict[str, Any] | None = None, sub_path: str = "", env: Mapping[str, str] = {}
+    volume: dict[str, Any] | None = None, sub_path: str = "", variables: Mapping[str, str] = {}
 ) -> dict[str, Any]:
     """A Deployment whose container mounts the volume; by default all of the ConfigMap."""
     mount = {"name": "config", "mountPath": "/config"} | ({"subPath": sub_path} if sub_path else {})
-    environment = [{"name": name, "value": value} for name, value in env.items()]
-    deployment = workload(container={"volumeMounts": [mount], "env": environment})
+    deployment = workload(container={"volumeMounts": [mount], **env(**variables)})
     source = {"configMap": {"name": "c"}} if volume is None else volume
     deployment["spec"]["template"]["spec"]["volumes"] = [{"name": "config", **source}]
     return deployment
@@ -101,16 +100,14 @@ def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any],
     [("earliest", "earliest"), ("Latest", "latest"), ("none", "none"), ("by_duration:P1D", None)],
 )
 def test_where_owners_begin(written: str, setting: str | None) -> None:
-    env = [{"name": "SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET", "value": written}]
-    plan = plan_of(workload(container={"env": env}))
+    plan = plan_of(workload(container=env(SPRING_KAFKA_CONSUMER_AUTO_OFFSET_RESET=written)))
     assert plan.settings.get("auto.offset.reset") == setting
     [said] = [one for one in plan.read if one.startswith("auto.offset.reset=")]
     assert ("not understood" in said) == (setting is None)
 
 
 def test_commits_that_are_given() -> None:
-    plan = plan_of(workload(container={"env": [{"name": "KAFKA_ENABLE_AUTO_COMMIT", "value": "false"}]}),
-                   commits="never")  # fmt: skip
+    plan = plan_of(workload(container=env(KAFKA_ENABLE_AUTO_COMMIT="false")), commits="never")
     assert plan.settings["commits"] == "never"
     assert not [one for one in plan.assumed if "commit" in one]
 
@@ -131,10 +128,10 @@ def test_files_of_other_applications(name: str, text: str) -> None:
 def test_the_environment_and_arguments_go_before_files() -> None:
     files = config_map(application_yaml=SPRING)
     variables = {"SPRING_KAFKA_CONSUMER_MAX_POLL_RECORDS": "20"}
-    assert read(plan_of(files, mounting(env=variables)))["max.poll.records"] == 20
+    assert read(plan_of(files, mounting(variables=variables)))["max.poll.records"] == 20
     variables["SPRING_APPLICATION_JSON"] = '{"spring.kafka.consumer": {"max-poll-records": 30}}'
-    assert read(plan_of(files, mounting(env=variables)))["max.poll.records"] == 30
-    deployment = mounting(env=variables)
+    assert read(plan_of(files, mounting(variables=variables)))["max.poll.records"] == 30
+    deployment = mounting(variables=variables)
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     container["args"] = ["--spring.kafka.consumer.max-poll-records=40"]
     assert read(plan_of(files, deployment))["max.poll.records"] == 40
@@ -181,7 +178,7 @@ kafka: {max.poll.records: 30}
     [("", 6_000, 10), ("prod", 7_000, 20), ("other, dev", 6_000, 30)],
 )
 def test_files_and_documents_of_springs_profiles(active: str, session_timeout_ms: int, records: int) -> None:
-    plan = plan_of(config_map(**PROFILES), mounting(env={"SPRING_PROFILES_ACTIVE": active}))
+    plan = plan_of(config_map(**PROFILES), mounting(variables={"SPRING_PROFILES_ACTIVE": active}))
     assert read(plan) == {"max.poll.records": records, "session.timeout.ms": session_timeout_ms}
 
 
@@ -204,7 +201,7 @@ kafka:
 app: {beat: 2000}
 LOOP: ${LOOP}
 """
-    plan = plan_of(config_map(application_yaml=text), mounting(env={"POLL_MS": "60000"}))
+    plan = plan_of(config_map(application_yaml=text), mounting(variables={"POLL_MS": "60000"}))
     assert read(plan) == {
         "group.instance.id": "podname", "heartbeat.interval.ms": 2_000, "max.poll.interval.ms": 60_000,
         "max.poll.records": 8, "session.timeout.ms": 6_000,
@@ -223,7 +220,7 @@ def test_what_cannot_be_read_is_said() -> None:
     assert plan_of(mounting(certificates)).unknown == []
     [unknown] = plan_of(config_map(application_yaml="a: b: c"), mounting()).unknown
     assert unknown.startswith("what ConfigMap c: application.yaml: not YAML: mapping values")
-    [unknown] = plan_of(mounting({}, env={"SPRING_APPLICATION_JSON": '{"a"'})).unknown
+    [unknown] = plan_of(mounting({}, variables={"SPRING_APPLICATION_JSON": '{"a"'})).unknown
     assert unknown.startswith("what env SPRING_APPLICATION_JSON: not YAML: ")
 
 
@@ -242,21 +239,14 @@ def test_what_cannot_be_read_is_said() -> None:
     ],
 )
 def test_several_consumers_of_a_pod(name: str, value: str, each: int) -> None:
-    plan = plan_of(workload(container={"env": [{"name": name, "value": value}]}))
+    plan = plan_of(workload(container=env(**{name: value})))
     assert plan.settings["members"] == 4 * each
     assert plan.settings.get("members_per_pod", 1) == each
     assert any("--set members_per_pod=1" in one for one in plan.assumed) is (each == 4)
 
 
-@pytest.mark.parametrize(("env", "each"), [({}, 3), ({"KAFKA_LISTENERS": "5"}, 5)])
-def test_the_concurrency_in_a_file_with_a_default(env: dict[str, str], each: int) -> None:
-    text = "spring.kafka.listener.concurrency: ${KAFKA_LISTENERS:3}"
-    assert plan_of(config_map(application_yaml=text), mounting(env=env)).settings["members"] == 4 * each
-
-
 def test_members_counts_consumers_and_pods_are_those_of_the_manifest() -> None:
-    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
-    container = {"env": [*env, {"name": "KAFKA_GROUP_INSTANCE_ID", "value": "a"}]}
+    container = env(SPRING_KAFKA_LISTENER_CONCURRENCY="3", KAFKA_GROUP_INSTANCE_ID="a")
     assert plan_of(workload(container=container), members=6).settings["members"] == 6
     assert plan_of(workload(container=container), members_per_pod=1).settings["members"] == 4
     with pytest.raises(InputError, match=r"each pod runs 3 consumers.*--set members=12 says 4 pods"):
@@ -267,11 +257,11 @@ def test_members_counts_consumers_and_pods_are_those_of_the_manifest() -> None:
     rules = plan_of(workload(container=container, replicas=2)).settings["member_settings"]
     assert rules == [{"members": [number, number + 3], "instance": f"a-{number + 1}"} for number in range(3)]
     partition = {"rollingUpdate": {"partition": 4}}
+    own = env(SPRING_KAFKA_LISTENER_CONCURRENCY="3")
     with pytest.raises(InputError, match="none of 4 pods has such an ordinal"):
-        plan_of(workload("StatefulSet", container={"env": env}, updateStrategy=partition))
+        plan_of(workload("StatefulSet", container=own, updateStrategy=partition))
 
 
 def test_consumers_without_a_partition_are_a_finding() -> None:
-    env = [{"name": "SPRING_KAFKA_LISTENER_CONCURRENCY", "value": "3"}]
-    plan = plan_of(workload(container={"env": env}), partitions=10)
+    plan = plan_of(workload(container=env(SPRING_KAFKA_LISTENER_CONCURRENCY="3")), partitions=10)
     assert "12 members (4 pods with 3 each) on 10 partitions: 2 own nothing." in plan.findings

@@ -65,6 +65,11 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
         "  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
         '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
     )
+    one_for_all = workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1"))
+    [alarm] = plan_of(one_for_all).alarms
+    assert "FENCED_INSTANCE_ID" in alarm
+    assert "69113" not in alarm
+    assert not plan_of(one_for_all, **{"group.instance.id": "podname"}).alarms
 
 
 def test_of_several_containers_the_one_with_kafka_settings_is_the_consumer() -> None:
@@ -145,16 +150,6 @@ def test_a_file_is_not_expanded_by_kubernetes() -> None:
     pod = {"volumes": [{"name": "v", "configMap": {"name": "files"}}]}
     [alarm] = plan_of(workload(container=container, pod=pod), files).alarms
     assert "and ${POD_NAME} in ConfigMap files: application.yaml: spring.kafka" in alarm
-
-
-def test_one_instance_id_for_all_pods_is_an_alarm() -> None:
-    plan = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1")))
-    assert "group.instance.id" not in plan.settings
-    [alarm] = plan.alarms
-    assert "FENCED_INSTANCE_ID" in alarm
-    assert "69113" not in alarm
-    given = plan_of(workload(container=env(KAFKA_GROUP_INSTANCE_ID="x")), **{"group.instance.id": "podname"})
-    assert not given.alarms
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import INT32_MAX, Fields, KubernetesObject
 from groupstorm.storms.runs.load import member_load
-from groupstorm.storms.scenario.scaling_behavior import MAX, read_scaling_behavior
-from groupstorm.storms.scenario.setting_names import HPA, KEDA
+from groupstorm.storms.scenario.quantities import MAX, read_scaling_behavior
+from groupstorm.storms.scenario.setting_names import HPA, KEDA, MAX_MEMBERS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.settings_table import MAX_MEMBERS
 
 #: Types of KEDA's triggers that read a consumer group's lag.
 KAFKA_TRIGGERS = ("kafka", "apache-kafka")

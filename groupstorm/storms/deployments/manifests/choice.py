@@ -6,13 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import KAFKA_TRIGGERS, is_autoscaler, target_of
 from groupstorm.storms.deployments.manifests.configuration_files import ConfigMaps
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
-from groupstorm.storms.deployments.manifests.objects import KubernetesObject
-from groupstorm.storms.deployments.manifests.workloads import WORKLOADS, Workload, read_workload
+from groupstorm.storms.deployments.manifests.objects import (
+    WORKLOADS,
+    KubernetesObject,
+    Workload,
+    read_workload,
+)
+from groupstorm.storms.deployments.manifests.property_names import CONSUMER_THREADS, LISTENER_CONCURRENCY
 from groupstorm.wording import counted, listed, seconds
 
 _BUDGET = "PodDisruptionBudget"
@@ -197,6 +203,21 @@ def _selects(budget: KubernetesObject, workload: Workload) -> bool:
     labels = budget.fields.at("spec", "selector", "matchLabels")
     wanted = {name: labels.scalar(name) for name in labels.names()}
     return bool(wanted) and all(workload.labels.get(name) == value for name, value in wanted.items())
+
+
+def consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
+    """The number of consumers in each pod, and the property that says so."""
+    found = {one.property: one for one in consumer.properties}
+    number = found.get(LISTENER_CONCURRENCY, found.get(CONSUMER_THREADS))
+    written = "" if number is None else (number.value or "").strip()
+    each = given.get("members_per_pod", int(written) if re.fullmatch(r"[1-9]\d{0,2}", written) else 1)
+    members = given.get("members", each)
+    if members % each:
+        raise InputError(
+            f"--set members={members}: each pod runs {each} consumers, and members counts these: "
+            f"--set members={members * each} says {members} pods"
+        )
+    return each, number
 
 
 #: The kinds, with the group.id that Strimzi gives their workers.

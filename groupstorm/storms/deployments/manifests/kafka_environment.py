@@ -34,8 +34,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
     resembled,
 )
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, OFFSET_RESET
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 

@@ -10,14 +10,19 @@ from typing import Any
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
-from groupstorm.storms.deployments.manifests.choice import Consumer
+from groupstorm.storms.deployments.manifests.choice import Consumer, consumers_per_pod
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     Found,
     milliseconds,
     setting_value,
     shared_instance,
 )
-from groupstorm.storms.deployments.manifests.measured import take_measured, written
+from groupstorm.storms.deployments.manifests.missing_settings import ask, take_measured, written
+from groupstorm.storms.deployments.manifests.objects import (
+    ON_DELETE,
+    RECREATE,
+    read_budget,
+)
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
@@ -28,7 +33,6 @@ from groupstorm.storms.deployments.manifests.property_names import (
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
 )
-from groupstorm.storms.deployments.manifests.questions import ask
 from groupstorm.storms.deployments.manifests.streams_applications import (
     STATIC_STREAMS,
     is_streams,
@@ -36,31 +40,29 @@ from groupstorm.storms.deployments.manifests.streams_applications import (
     not_used,
     take_application,
 )
-from groupstorm.storms.deployments.manifests.workloads import (
-    ON_DELETE,
-    RECREATE,
-    read_budget,
-)
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.scenario.group_protocol_settings import CLASSIC, GROUP_PROTOCOL, SHARE, UNSUPPORTED
+from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.setting_names import (
     ASSIGNED,
     BATCH,
+    CLASSIC,
     COMMITS,
     DEPLOYMENT,
+    GROUP_PROTOCOL,
     KEDA,
     LEAVE,
     NO_AUTOSCALER,
     POLLS,
     RECORD,
     RUNS,
+    SHARE,
     STATEFUL_SET,
     STREAMS,
+    UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.share_rules import KEDA_SEES_NO_LAG, is_shared
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.wording import counted
 
@@ -130,7 +132,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     partitions = 0 if consumer.topic is None else consumer.topic.fields.at("spec").whole("partitions", 0)
     known = {"partitions": partitions} if partitions and "partitions" not in given else {}
     of_streams = is_streams(consumer.properties, given)
-    each, number = (1, None) if of_streams else _consumers_per_pod(consumer, given)
+    each, number = (1, None) if of_streams else consumers_per_pod(consumer, given)
     stated = {*known, *given}
     if not stated.isdisjoint({"partitions", "topics"}):
         stated.add("topic_partitions")
@@ -206,21 +208,6 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
             f"With {most} pods ({plan.consumer.autoscaler}) {owners} {'threads' if threads else 'members'} "
             f"share {partitions} partitions: {owners - partitions} own nothing."
         )
-
-
-def _consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
-    """The number of consumers in each pod, and the property that says so."""
-    found = {one.property: one for one in consumer.properties}
-    number = found.get(LISTENER_CONCURRENCY, found.get(CONSUMER_THREADS))
-    written = "" if number is None else (number.value or "").strip()
-    each = given.get("members_per_pod", int(written) if re.fullmatch(r"[1-9]\d{0,2}", written) else 1)
-    members = given.get("members", each)
-    if members % each:
-        raise InputError(
-            f"--set members={members}: each pod runs {each} consumers, and members counts these: "
-            f"--set members={members * each} says {members} pods"
-        )
-    return each, number
 
 
 def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:

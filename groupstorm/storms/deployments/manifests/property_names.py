@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import re
 
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
-from groupstorm.storms.scenario.setting_names import ACKNOWLEDGEMENT, ACQUIRE_MODE, OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import (
+    ACKNOWLEDGEMENT,
+    ACQUIRE_MODE,
+    GROUP_PROTOCOL,
+    OFFSET_RESET,
+)
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
 LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "consumer.threads"

@@ -14,9 +14,14 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
 )
 from groupstorm.storms.scenario.consistency import OF_PLAIN_CONSUMERS
-from groupstorm.storms.scenario.group_protocol_settings import GROUP_PROTOCOL
 from groupstorm.storms.scenario.knowledge import Known
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET, OUTLASTS, STATEFUL_SET, STREAMS
+from groupstorm.storms.scenario.setting_names import (
+    GROUP_PROTOCOL,
+    OFFSET_RESET,
+    OUTLASTS,
+    STATEFUL_SET,
+    STREAMS,
+)
 from groupstorm.storms.scenario.settings import BY_NAME
 
 #: StreamsConfig of 4.3.1 refuses group.instance.id with group.protocol=streams, that of 4.4.0 takes it.

@@ -19,8 +19,7 @@ from groupstorm.storms.live.real_clients import observations
 from groupstorm.storms.live.real_clients.assembly import Assembly
 from groupstorm.storms.live.real_clients.consumer import ClientConsumer
 from groupstorm.storms.live.real_clients.libraries import Library, order
-from groupstorm.storms.live.real_clients.parts import Parts
-from groupstorm.storms.live.real_clients.processes import Report
+from groupstorm.storms.live.real_clients.processes import Parts, Report
 from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.records.logs import LogCurve
 from groupstorm.storms.runs.scenario_host import Process

@@ -1,17 +1,33 @@
 """The application around a client library: poll, work for each record, report; all libraries share it.
 
 Runs in a thread of its own for each consumer. The library is behind `Client`; its rebalance callbacks call
-`Application.assigned`, `revoked` and `lost` from whichever thread the library calls them.
+`Application.assigned`, `revoked` and `lost` from whichever thread the library calls them. Reports of the
+process are JSON lines with the time of CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from groupstorm.storms.live.real_clients.workers.reports import report
+_writing = threading.Lock()
+
+#: The pipe to the parent. What a library prints goes to standard error instead.
+_reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+
+
+def report(event: str, member: str, **about: Any) -> None:
+    """Write one event that happens now. ``t``: nanoseconds of CLOCK_MONOTONIC, the same in all processes."""
+    line = json.dumps({"t": time.monotonic_ns(), "event": event, "member": member, **about})
+    with _writing:
+        _reports.write(line + "\n")
+        _reports.flush()
+
 
 #: The longest piece of work between two looks at the clock, and between two reports of progress.
 _SLICE_S = 0.02

@@ -1,7 +1,7 @@
 """A process that hosts consumers of one library: ``python -m ...workers.host LIBRARY``.
 
 Commands come on standard input, one JSON object a line: {"do": "start", ...} (`Order`),
-{"do": "stop", "member"}, {"do": "busy", "member", "for_s"}. Events go to standard output (`reports`). The
+{"do": "stop", "member"}, {"do": "busy", "member", "for_s"}. Events go to standard output (`report`). The
 process ends with its standard input.
 """
 
@@ -14,8 +14,7 @@ import threading
 from importlib import import_module
 
 from groupstorm.held_signals import leave_stopping_to_parent
-from groupstorm.storms.live.real_clients.workers.application import Application, Order
-from groupstorm.storms.live.real_clients.workers.reports import report
+from groupstorm.storms.live.real_clients.workers.application import Application, Order, report
 
 _MODULES = {
     "confluent-kafka": "with_confluent_kafka",

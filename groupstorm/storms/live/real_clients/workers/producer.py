@@ -19,7 +19,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from groupstorm.held_signals import leave_stopping_to_parent
-from groupstorm.storms.live.real_clients.workers.reports import report
+from groupstorm.storms.live.real_clients.workers.application import report
 from groupstorm.storms.records.logs import LogCurve
 
 _TICK_S = 0.05

@@ -1,20 +1,31 @@
-"""A thread of the classic protocol: its assignor, as a member or as the leader, and follow-up rebalances."""
+"""The threads of both group protocols.
+
+A thread of the classic protocol has an assignor, as a member and as the leader, and asks for rebalances by
+itself. With group.protocol=streams (KIP-1071) the broker assigns the tasks.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from groupstorm.assignors.streams.draft import wants_rebalance
+from groupstorm.assignors.streams.groups import Task
 from groupstorm.assignors.streams.leader import Application, Rebalance
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import AssignorError
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
+from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.history.tasks import PROBING
 from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.thread import StreamThread, ThreadInstance
+from groupstorm.storms.streams.thread import StreamThread
 from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
+from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.trace.events import streams as events
 
 
@@ -24,16 +35,6 @@ class ClassicThread(StreamThread):
     __slots__ = ("_assignor", "_follow_ups", "_member")
 
     _member: VirtualConsumer
-
-    def __init__(
-        self,
-        application: StreamsApplication,
-        instance: ThreadInstance,
-        incarnation: int,
-        config: ConsumerConfig,
-    ) -> None:
-        super().__init__(application, instance, incarnation, config)
-        self._follow_ups = FollowUps(application, self._member, self.tasks)
 
     def _new_consumer(self, incarnation: int, config: ConsumerConfig) -> VirtualConsumer:
         application, instance = self._application, self._instance
@@ -56,6 +57,7 @@ class ClassicThread(StreamThread):
             self._instance.settings,
             self,
         )
+        self._follow_ups = FollowUps(application, self._member, self.tasks)
         return self._member
 
     # -- as leader -------------------------------------------------------------------------------
@@ -156,3 +158,68 @@ class FollowUps:
         application.invariants.asked(consumer.name)
         consumer.membership.request_rejoin(RejoinCause.FOLLOW_UP)
         consumer.nudge()
+
+
+class GroupThread(StreamThread):
+    """A member of a streams group."""
+
+    __slots__ = ("_config", "_group_member", "_ready")
+
+    _group_member: StreamsGroupMember
+
+    def _new_consumer(self, incarnation: int, config: ConsumerConfig) -> ConsumerGroupProcess:
+        application = self._application
+        self._config, self._ready = config, False
+        return ConsumerGroupProcess(
+            application.environment,
+            self._instance.index,
+            incarnation,
+            config,
+            self._instance.settings,
+            self._new_member,
+            self,
+        )
+
+    def _new_member(self, member_id: str, now_ms: int) -> StreamsGroupMember:
+        instance, clock = self._instance, self._application.clock
+        facts = ThreadFacts(
+            str(instance.directory.process),
+            self._application.topology,
+            lambda: self._by_name(self.tasks.offsets(clock.now_us)),
+            lambda: self._by_name(self.tasks.end_offsets(clock.now_us)),
+            tags=tuple(sorted(instance.tags.items())),
+        )
+        self._group_member = StreamsGroupMember(self._config, member_id, facts, now_ms)
+        return self._group_member
+
+    def _by_name(self, offsets: Mapping[int, int]) -> dict[Task, int]:
+        names = self._application.topology.in_group
+        return {names[task]: offset for task, offset in offsets.items()}
+
+    def before_taking(self) -> None:
+        """Take over the assignment (onTasksAssigned)."""
+        topology, (tasks, self._ready) = self._application.topology, self._group_member.assignment
+        active, standby = topology.of_group(tasks.active), topology.of_group(tasks.standby)
+        self.tasks.assigned(active, standby - active, self._application.clock.now_us)
+        self._taken()
+
+    def fetching(self, begun: Sequence[TopicPartition]) -> None:
+        """Hold still while the group is not ready."""
+        if self._ready:
+            super().fetching(begun)
+            inputs = self._application.topology.inputs
+            resume_fetching(self.consumer, [part for task in self.tasks.running for part in inputs[task]])
+        else:
+            self.consumer.periodic_requests.settle_commits()
+            moving = [part for part in self.work.partitions if not self.work.stands_still(part)]
+            pause_fetching(self.consumer, moving)
+
+    def _run_restored(self) -> None:
+        if self._ready:
+            super()._run_restored()
+
+    def progressed(self) -> None:
+        """The broker alone decides when tasks move."""
+
+    def give_up_follow_ups(self) -> None:
+        """The broker assigns for good: nobody asks for another rebalance."""

@@ -1,13 +1,17 @@
-"""The time in which partitions had no owner, added up a second time beside the figures.
+"""Un-owned time and records that are processed again, added up a second time beside the figures.
 
-These sum up single gaps, here the number of partitions without an owner is summed over time. From the first
-row on after which every partition has an owner, a partition is owned, or un-owned, or it does not exist, or
-the group does not.
+The figures sum up single gaps; here the number of partitions without an owner is summed over time. From the
+first row on after which every partition has an owner, a partition is owned, or un-owned, or it does not
+exist, or the group does not.
+
+The figures keep the ranges that were processed; here an owner that begins in front of the furthest position
+so far processes what lies between again. The sum is a lower bound where records were skipped, where a
+partition was deleted or had two owners, and if the figures do not count from the beginning on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from groupstorm.figures.table import Figures
 from groupstorm.storms.checks.commits import GivenUp
@@ -175,3 +179,59 @@ class OwnedTime:
     def _differs(self, name: str, printed: float | None, own_us: int) -> None:
         own = f"the rows of the owners add up to {own_us / _SECOND:.6f} s"
         self._verdicts.violated(TIMES_ADD_UP, f"{name} is {printed}, and {own}")
+
+
+class RepeatedRecords:
+    """Follows the owners. ``owners`` is shared with `OwnedTime`, which reads a row after this.
+    ``from_us``: the figures count from then on."""
+
+    def __init__(self, verdicts: Verdicts, owners: Mapping[str, set[str]], from_us: int) -> None:
+        self._verdicts = verdicts
+        self._owners = owners
+        self._from_us = from_us
+        self._is_exact = from_us == 0
+        self._reached: dict[str, int] = {}
+        self._has_holes: set[str] = set()
+        #: Owner and partition -> the range that the owner has to process again.
+        self._again: dict[tuple[str, str], tuple[int, int]] = {}
+        self._count = 0
+
+    def deleted(self, _now_us: int, event: PartitionsDeleted) -> None:
+        """Nothing is known of these any more."""
+        self._is_exact = False
+        self._has_holes.update(event.partitions)
+
+    def taken(self, now_us: int, event: events.PartitionsAssigned) -> None:
+        reached, member = self._reached, event.member
+        for partition, position in zip(event.partitions, event.positions, strict=False):
+            if partition in self._owners:
+                self._is_exact = False
+                if member in self._owners[partition]:
+                    continue
+            furthest = reached.setdefault(partition, position)
+            if position > furthest:
+                self._is_exact = False
+                self._has_holes.add(partition)
+            elif position < furthest and now_us >= self._from_us:
+                self._again[member, partition] = (position, furthest)
+
+    def given_up(self, _now_us: int, event: GivenUp) -> None:
+        for partition, position in zip(event.partitions, event.positions, strict=False):
+            if partition in self._owners and event.member in self._owners[partition]:
+                self.stopped(event.member, partition, position)
+
+    def stopped(self, member: str, partition: str, position: int) -> None:
+        """An owner has stopped at this position."""
+        if (member, partition) in self._again:
+            begun, furthest = self._again.pop((member, partition))
+            if partition not in self._has_holes:
+                self._count += max(0, min(position, furthest) - begun)
+        if position > self._reached.get(partition, 0):
+            self._reached[partition] = position
+
+    def finish(self, printed: int | None) -> None:
+        """Compare with the figure of the run; None if there are no records."""
+        if printed is not None and (printed < self._count or (self._is_exact and printed != self._count)):
+            least = "" if self._is_exact else " or more"
+            own = f"by the rows of the owners it is {self._count}{least}"
+            self._verdicts.violated(RECORDS_ADD_UP, f"records_duplicated is {printed}, and {own}")
