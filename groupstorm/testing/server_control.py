@@ -25,10 +25,16 @@ from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, optional_text, text
-from groupstorm.testing.faults import Fault, Faults
-from groupstorm.testing.groups import NO_GROUP, GroupView, LockedRecords, MemberView, Wanted
-from groupstorm.testing.interception import Interception, PausedBrokers
-from groupstorm.testing.lag import LogEnds, Progress
+from groupstorm.testing.faults import Fault, Faults, Interception, PausedBrokers
+from groupstorm.testing.groups import (
+    NO_GROUP,
+    GroupView,
+    LockedRecords,
+    LogEnds,
+    MemberView,
+    Progress,
+    Wanted,
+)
 from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group, locked_records, share_group
 from groupstorm.testing.waiting import Conditions, WaitFuture

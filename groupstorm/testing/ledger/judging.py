@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from groupstorm.testing.ledger.entries import (
+from groupstorm.testing.ledger.history import (
     Allowed,
     Commit,
     Entry,
@@ -18,8 +18,10 @@ from groupstorm.testing.ledger.entries import (
     Kind,
     Processing,
     Started,
+    Stint,
+    Stints,
+    by_partition,
 )
-from groupstorm.testing.ledger.stints import Stint, Stints, by_partition
 
 
 class Rules(NamedTuple):
