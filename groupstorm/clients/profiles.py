@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
+from groupstorm.clients.error_tables import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
 from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.wording import listed

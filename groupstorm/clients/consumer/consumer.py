@@ -10,7 +10,12 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer.committer import OffsetCommitter
+from groupstorm.clients.consumer.application import (
+    ListenerCalls,
+    OffsetCommitter,
+    PollCalls,
+    RebalanceListener,
+)
 from groupstorm.clients.consumer.errors import (
     ConsumerClosed,
     ConsumerError,
@@ -21,10 +26,7 @@ from groupstorm.clients.consumer.errors import (
     time_limit,
 )
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
-from groupstorm.clients.consumer.fetcher import Fetcher
-from groupstorm.clients.consumer.listener import ListenerCalls, RebalanceListener
-from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
-from groupstorm.clients.consumer.poll_calls import PollCalls
+from groupstorm.clients.consumer.fetcher import Fetcher, LogOffsets, OffsetAndTimestamp
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.clients.consumer.settings import Options, read_settings
 from groupstorm.clients.group_protocol import GroupProtocol

@@ -1,4 +1,4 @@
-"""Fetches: one at a time to each broker, for the partitions that it leads and that have no fetched records.
+"""The consumer's requests to the leaders of its partitions: offsets by time, and fetches of records.
 
 aiokafka's own fetcher is not used: it belongs to one assignment and drops its fetched records with the next.
 Here a rebalance touches only the partitions that come or go.
@@ -7,21 +7,80 @@ Here a rebalance touches only the partitions that come or go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
 from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
-from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
 from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
 from groupstorm.clients.wire.cluster import LeaderConnections
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, fetch_request
+from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, ask_leader, by_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
-from groupstorm.clients.wire.waiting import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier, Retries
 from groupstorm.coordinator.errors import Error
+
+#: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).
+LEADER_MOVED = frozenset(
+    {
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.LEADER_NOT_AVAILABLE,
+        Error.REPLICA_NOT_AVAILABLE,
+        Error.FENCED_LEADER_EPOCH,
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.OFFSET_NOT_AVAILABLE,
+        Error.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The first offset at or after a time, and the time of its record; both -1 if there is none."""
+
+    offset: int
+    timestamp: int
+
+
+class LogOffsets:
+    """Asks until every partition's leader has answered; the caller sets the time limit."""
+
+    def __init__(self, member: WireConsumer, read_committed: bool) -> None:
+        self._member = member
+        self._read_committed = read_committed
+
+    async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """Partition -> milliseconds, or `OffsetReset`'s. Raises FetchRefused."""
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        retries = Retries(self._member.config.retry_backoff_ms)
+        while True:
+            missing = {partition: at for partition, at in asked.items() if partition not in found}
+            for node_id, led in by_leader(self._member.cluster, missing).items():
+                try:
+                    found.update(await self._ask(node_id, led))
+                except ConnectionLost:
+                    continue  # its partitions stay missing
+            if found.keys() >= asked.keys():
+                return found
+            self._member.refresh_topics()
+            await retries.pause()
+
+    async def _ask(
+        self, node_id: int, asked: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        timeout_ms = self._member.config.request_timeout_ms
+        found = {}
+        for partition, error, offset, timestamp in await ask_leader(
+            self._member.cluster, node_id, asked, self._read_committed, timeout_ms
+        ):
+            if error is Error.NONE:
+                found[partition] = OffsetAndTimestamp(offset, timestamp)
+            elif error not in LEADER_MOVED:
+                raise FetchRefused(partition, error.name)
+        return found
+
 
 _Plan = dict[TopicPartition, Position]
 

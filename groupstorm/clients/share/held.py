@@ -18,10 +18,11 @@ from groupstorm.clients.share.acknowledgements import (
     Acknowledgements,
     AcknowledgeType,
     AckRange,
+    NotAcknowledged,
+    NotHeld,
     SharePartition,
     joined,
 )
-from groupstorm.clients.share.errors import NotAcknowledged, NotHeld
 from groupstorm.coordinator.errors import Error
 
 

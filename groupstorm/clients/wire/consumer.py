@@ -22,12 +22,13 @@ from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.offsets import CommittedOffsets
 from groupstorm.clients.wire.parts import (
     ApplicationBehaviour,
+    ApplicationPolling,
     ConsumerParts,
     EventEmitter,
     MemberStatus,
     OnEvent,
+    PollThrew,
 )
-from groupstorm.clients.wire.polling import ApplicationPolling, PollThrew
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.coordinator.errors import Error

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
-from groupstorm.clients.adapters.role import is_cooperative
+from groupstorm.clients.adapters import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import client_tags, rack_of, thread_config
 from groupstorm.storms.streams.classic_thread import ClassicThread

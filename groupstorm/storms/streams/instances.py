@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from uuid import UUID
 
 from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from groupstorm.clients.causes import RejoinCause
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.storms.live.real_clients.observations import (
     Assigned,
     Closed,
