@@ -7,7 +7,7 @@ test that has armed one counts its requests, waits for them, or cancels it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +19,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.codec import CodecError, decoder, request_type
 from groupstorm.protocol.headers import peek, read_header
-from groupstorm.testing.arguments import number, optional_text, text
+from groupstorm.testing.arguments import listed, number, optional_text, text
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
 #: The longest delay of a request.
@@ -148,6 +148,15 @@ class Faults:
                     self._waiting.remove(fault)
                 return fault.effect
         return None
+
+
+def check_client(client_id: object, known: Collection[str]) -> None:
+    """Raise InputError for a client that is not among those that have sent a request."""
+    if optional_text("client_id", client_id) is not None and client_id not in known:
+        raise InputError(
+            f"client_id: {client_id!r}: no client of that name has sent a request; "
+            f"those that have: {listed(known)}"
+        )
 
 
 def error_named(name: str) -> Error:

@@ -24,8 +24,8 @@ from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import listed, optional_text, text
-from groupstorm.testing.faults import Fault, Faults, Interception, PausedBrokers
+from groupstorm.testing.arguments import listed, text
+from groupstorm.testing.faults import Fault, Faults, Interception, PausedBrokers, check_client
 from groupstorm.testing.groups import (
     NO_GROUP,
     GroupView,
@@ -87,8 +87,7 @@ class ServerControl:
 
         Raises InputError for a client that has never sent a request.
         """
-        if optional_text("client_id", client_id) is not None:
-            self._check_client(client_id)
+        check_client(client_id, self._interception.client_ids)
         dropped = [
             connection
             for connection in self._server.connections.values()
@@ -97,14 +96,6 @@ class ServerControl:
         for connection in dropped:
             connection.abort()
         return len(dropped)
-
-    def _check_client(self, client_id: str | None) -> None:
-        known = self._interception.client_ids
-        if client_id not in known:
-            raise InputError(
-                f"client_id: {client_id!r}: no client of that name has sent a request; "
-                f"those that have: {listed(known)}"
-            )
 
     def move_coordinator(self, group: str, broker: int | None = None) -> int:
         """See `Broker.move_coordinator`; gives the broker that coordinates the group from now on.

@@ -116,9 +116,11 @@ class ClusterClient:
         """The leader of ``partition`` as of the last refresh; None if it has none."""
         return self._leaders.get(partition)
 
-    def endpoint(self, node_id: int) -> Endpoint | None:
-        """The address of a broker as of the last refresh."""
-        return self._brokers.get(node_id)
+    def endpoint(self, node_id: int) -> Endpoint:
+        """The address of a broker as of the last refresh. Raises ConnectionLost if it has left."""
+        if node_id not in self._brokers:
+            raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
+        return self._brokers[node_id]
 
     def node_ids(self) -> list[int]:
         """The brokers of the cluster as of the last refresh."""
@@ -148,10 +150,7 @@ class ClusterClient:
 
     async def ask_node(self, node_id: int, api: ClientApi, build: Build, timeout_ms: int) -> Any:
         """Ask one broker. Raises ConnectionLost, also if the broker has left the cluster."""
-        endpoint = self._brokers.get(node_id)
-        if endpoint is None:
-            raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
-        return await self._ask(endpoint, api, build, timeout_ms)
+        return await self._ask(self.endpoint(node_id), api, build, timeout_ms)
 
     def close(self) -> None:
         for connection in tuple(self._connections.values()):
@@ -201,10 +200,7 @@ class LeaderConnections:
         """Raises ConnectionLost. One task at a time may ask for a broker's connection."""
         connection = self._open.get(node_id)
         if connection is None:
-            endpoint = self._cluster.endpoint(node_id)
-            if endpoint is None:
-                raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
-            connection = await self._cluster.connect(endpoint)
+            connection = await self._cluster.connect(self._cluster.endpoint(node_id))
             self._open[node_id] = connection
             connection.on_lost = lambda lost: self._forget(node_id, lost)
         return connection
@@ -232,7 +228,6 @@ class TopicReader(Protocol):
 
     def metadata_refreshed(self) -> None:
         """New topic metadata has arrived."""
-        ...
 
 
 class TopicWatch:
