@@ -288,6 +288,15 @@ async def test_members_follow_their_coordinator_to_another_broker() -> None:
         await group.stop()
 
 
+async def test_a_member_without_auto_commit_commits_nothing(group: EmulatedGroup, members: Members) -> None:
+    member = members.start("a", enable_auto_commit=False)
+    await group.until_shared(member)
+    member.consumer.positions.processed(TopicPartition("t", 0), Position(5))
+    await member.close()
+    [closed] = member.of(events.PartitionsRevoked)
+    assert set(closed.committed) == {-1}
+
+
 async def test_heartbeats_go_on_while_a_listener_works(group: EmulatedGroup) -> None:
     slow = ApplicationBehaviour(
         callback_us=lambda kind, _: 1_000_000 if kind is CallbackKind.REVOKED else 0,
